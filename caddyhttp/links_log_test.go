@@ -42,7 +42,7 @@ func TestLinksInAccessLog(t *testing.T) {
 	login := strings.TrimPrefix(send("body=Deploy?&ask=a&ask=b&ask_login=true").AnswerURL, "https://alerts.example.com")
 	console := func(path string) string { return strings.Replace(path, "/notify/", "/notify/console/", 1) }
 	for _, path := range []string{incident, console(incident), open, console(open), login, strings.Replace(login, "/console", "", 1)} {
-		for _, target := range []string{path, path + "/", path + "?answer=a", path + ".", path + "%20", path + "%29,"} {
+		for _, target := range []string{path, path + "/", path + "?answer=a", path + ".", path + "%20", path + "%29,", path + ";a=b", path + "%22%3Ehere"} {
 			for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPut} {
 				if isLogged(t, h, method, target) {
 					t.Errorf("%s %s is in the access log", method, target)
@@ -72,7 +72,7 @@ func TestInvitationInAccessLog(t *testing.T) {
 	h := newQueueGateway(t, t.TempDir(), "", pushOptions("")+"key k\nkey other")
 	logged := func(method, target string) bool { return isLogged(t, h, method, target) }
 	invite := invited(t, h)
-	targets := []string{"/notify/k?invite=" + invite, "/notify/k/?tag=a&invite=" + invite, "/notify/other?invite=" + invite, "/notify/none?invite=" + invite, "/notify/app.webmanifest?key=k&invite=" + invite, "/notify/k/devices?invite=" + invite, "/notify/k?%69nvite=" + invite}
+	targets := []string{"/notify/k?invite=" + invite, "/notify/k/?tag=a&invite=" + invite, "/notify/other?invite=" + invite, "/notify/none?invite=" + invite, "/notify/app.webmanifest?key=k&invite=" + invite, "/notify/k/devices?invite=" + invite, "/notify/k?%69nvite=" + invite, "/notify/k?invite=" + invite + ".", "/notify/k?invite=" + invite + "%22%3Ehere"}
 	for _, target := range targets {
 		for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost} {
 			if logged(method, target) {

@@ -47,8 +47,7 @@ func (h *API) hideLink(r *http.Request, at *Route) {
 // in it has the form of one, and usable whether there is something that it leads to.
 func (h *API) secretIn(r *http.Request, at *Route) (what string, formed bool, usable func(*gateway.Rooms) (bool, error)) {
 	ctx := r.Context()
-	// A program that makes links of addresses takes what follows one in a text, such as a full stop.
-	id := strings.TrimFunc(at.ID, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	id := secretOf(at.ID, "")
 	switch at.Pattern {
 	case RouteIncident, RouteConsoleIncident:
 		return "the link of an incident", rules.IsIncidentID(id), func(q *gateway.Rooms) (bool, error) {
@@ -64,13 +63,24 @@ func (h *API) secretIn(r *http.Request, at *Route) (what string, formed bool, us
 	if !h.Has.Push || r.URL.RawQuery == "" {
 		return "", false, nil
 	}
-	token := r.URL.Query().Get(InviteQuery)
+	token := secretOf(r.URL.Query().Get(InviteQuery), "-_")
 	if token == "" {
 		return "", false, nil
 	}
 	return "an invitation", len(token) == len(device.NewSecret()), func(q *gateway.Rooms) (bool, error) {
 		return q.Devices.Invitations.Usable(ctx, token)
 	}
+}
+
+// secretOf returns what text has first that is of letters, digits and characters of more. A program
+// that makes links of addresses takes along what follows one in a text, such as a full stop.
+func secretOf(text, more string) string {
+	other := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune(more, r) }
+	text = strings.TrimLeftFunc(text, other)
+	if i := strings.IndexFunc(text, other); i >= 0 {
+		text = text[:i]
+	}
+	return text
 }
 
 // foundOr reports whether a look-up has found something. none is its error if there is nothing.
