@@ -265,6 +265,7 @@ func (g *Server) send(q *api.Request, hops int, to []smtpd.Recipient) (*smtpd.Ou
 		return nil, err
 	}
 	message.Hops, message.Time = hops, time.Now()
+	to = smtpd.Distinct(to, message.Type)
 	var wg sync.WaitGroup
 	reports := make([]recipientReport, len(to))
 	for i, r := range to {
@@ -294,11 +295,7 @@ func (g *Server) send(q *api.Request, hops int, to []smtpd.Recipient) (*smtpd.Ou
 // sendTo sends a mail to one recipient. It calls release when the last delivery
 // ends.
 func (g *Server) sendTo(r smtpd.Recipient, message notifier.Message, memory *memory.Allocation, release func()) recipientReport {
-	// What is over is a success wherever it is sent. How bad a problem is, the address
-	// knows better than the subject.
-	if r.Type != "" && message.Type != notifier.Success {
-		message.Type = r.Type
-	}
+	message.Type = r.Type
 	k, targets, err := g.find(r)
 	if err != nil {
 		release()

@@ -21,8 +21,23 @@ type Recipient struct {
 	Named bool
 }
 
-// same reports whether a mail to r and to o is the same message to the same destinations, so that
-// it is sent once.
+// Distinct returns the recipients of a mail with the types of its messages, each message to the same
+// destinations once. typ is the type that the mail itself states.
+func Distinct(to []Recipient, typ notifier.Type) (out []Recipient) {
+	for _, r := range to {
+		// What is over is a success wherever it is sent. How bad a problem is, the address
+		// knows better than the subject.
+		if r.Type == "" || typ == notifier.Success {
+			r.Type = typ
+		}
+		if !slices.ContainsFunc(out, r.same) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// same reports whether r and o get the same message at the same destinations.
 func (r Recipient) same(o Recipient) bool {
 	tags := func(e notifier.TagExpr) string {
 		return strings.Join(slices.Sorted(strings.SplitSeq(e.String(), ",")), ",")

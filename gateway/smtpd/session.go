@@ -133,9 +133,7 @@ func (m *session) Rcpt(address string, _ *smtp.RcptOptions) error {
 		}
 		return m.server.refuse(Refusal{Client: m.conn.client, Key: r.Key, Status: e.Status, Err: err}, answerOf(e))
 	}
-	if !slices.ContainsFunc(m.to, r.same) {
-		m.to = append(m.to, r)
-	}
+	m.to = append(m.to, r)
 	return nil
 }
 
