@@ -34,6 +34,9 @@ func TestNoEmptyText(t *testing.T) {
 		{"text of a stranger", "gotify://h/t0k3n", notifier.Message{Title: "<b>x</b>", Body: `<img src="cid:1">`, Format: notifier.HTML, Foreign: true}, `<b>x</b>`},
 		{"a service without titles", "notifyre://k3y/15551234567", notifier.Message{Title: "Motion", Body: `<img src="cid:1">`, Format: notifier.HTML}, `"body": "Motion"`},
 		{"a service without titles and files", "notifyre://k3y/15551234567", notifier.Message{Title: "Motion", Attachments: log()}, `"body": "Motion\r\n` + line + `"`},
+		{"a mail with files", "sendgrid://k3y:me@example.com/you@example.com", notifier.Message{Title: "Motion", Attachments: log()}, `"value": "` + line + `"`},
+		{"its title", "sendgrid://k3y:me@example.com/you@example.com", notifier.Message{Title: "Motion", Attachments: log()}, `"subject": "Motion"`},
+		{"a mail with a text and files", "resend://k3y:me@example.com/you@example.com", notifier.Message{Title: "Motion", Body: "see", Attachments: log()}, `"html": "see"`},
 		{"a title in HTML", "json://h?format=html", notifier.Message{Title: "a < b", Body: `<p> </p>`, Format: notifier.HTML}, "a < b"},
 	} {
 		r := dryRun(t, tt.url, &tt.message)

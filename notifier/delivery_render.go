@@ -65,10 +65,14 @@ func (r *renderings) renderAll(c *Message, d *Destination) {
 	if files && !d.schema.Attachments {
 		r, files = &renderings{m: r.m.withFileLines()}, false
 	}
-	if r.render(c, d); files || hasText(c.Body) || hasText(c.Title) && d.schema.Limits.Title <= 0 {
+	if r.render(c, d); hasText(c.Body) || files && !d.schema.TextRequired || hasText(c.Title) && d.schema.Limits.Title <= 0 {
 		return
 	}
-	(&renderings{m: r.m.instead()}).render(c, d)
+	instead := r.m.instead
+	if files {
+		instead = r.m.withFileLines
+	}
+	(&renderings{m: instead()}).render(c, d)
 }
 
 func (r *renderings) get(key rendering) (title, body string) {

@@ -81,9 +81,13 @@ type Schema struct {
 	// All URLs of the service share it: Finish replaces it rather than change it.
 	Foreign *ForeignText
 
-	// Attachments reports whether the service sends files. For a service that
-	// does not, a message without text fails.
+	// Attachments reports whether the service sends files. A service that does
+	// not gets their names and sizes in the text.
 	Attachments bool
+
+	// TextRequired means that the service refuses a message without a text, also
+	// one with files. Their names and sizes are the text then.
+	TextRequired bool
 
 	// Acknowledge is where the service shows [Message].Link. By default, the
 	// text ends with it. Finish may change it to that of the mode.

@@ -29,7 +29,7 @@ type mailAPI struct {
 // describeMail binds the sender and the recipients. It returns the parameter
 // targets.
 func (m *mailAPI) describeMail(s *notifier.Schema) *notifier.Param {
-	s.Format, s.Attachments = notifier.HTML, true
+	s.Format, s.Attachments, s.TextRequired = notifier.HTML, true, true
 	s.String(&m.user, "user", "", "part of the sender's address before the @").Example("alerts")
 	s.Host(&m.host, "host", "domain of the sender's address")
 	s.String(&m.from, "from", "", "sender's address, name or both").Example("me@example.com")

@@ -27,7 +27,7 @@ func (p *pushsafer) Describe(s *notifier.Schema) {
 	s.Groups(notifier.GroupPhone)
 	s.Words("iphone", "ios", "android", "windows")
 	s.URL("psafer[s]://{privatekey}[/{targets...}]")
-	s.Attachments = true
+	s.Attachments, s.TextRequired = true, true
 	s.Secret(&p.key, "privatekey", "private or alias key").Example("AbCdEf0123456789GhIj")
 	s.List(&p.targets, "targets", "devices, device groups or guests; default: all").Alias("to")
 	s.Enum(&p.sound, "sound", "", pushsaferSounds(), "sound to play, by name or number").FirstMatch()
