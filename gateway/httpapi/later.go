@@ -3,6 +3,7 @@ package httpapi
 import (
 	"errors"
 	"net/http"
+	"path"
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
@@ -10,6 +11,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/planned"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
@@ -79,7 +81,8 @@ func (h *Sender) plan(r *http.Request, d *dispatch.Delivery, prefer api.Preferen
 }
 
 // cancelSequence cancels what is planned for a key with a sequence, but not the message with
-// the ID but.
+// the ID but. The sequence of a message that was planned without one is its own ID, as its
+// program knows it.
 func (h *sources) cancelSequence(r *http.Request, k *sourceKey, sequence, but string) error {
 	if sequence == "" {
 		return nil
@@ -88,5 +91,9 @@ func (h *sources) cancelSequence(r *http.Request, k *sourceKey, sequence, but st
 	if q == nil || err != nil {
 		return err
 	}
-	return Answer(q.Planned.CancelSequence(r.Context(), k.Place(h.Site()), sequence, but))
+	published := path.Base(sequence)
+	return Answer(q.Planned.CancelOf(r.Context(), k.Place(h.Site()), func(x *planned.Message) bool {
+		id := x.ID.String()
+		return id != but && (x.Sequence == sequence || x.Sequence == "" && source.PublishedID(id, source.NtfyIDLength) == published)
+	}))
 }

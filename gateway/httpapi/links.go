@@ -75,7 +75,9 @@ func (h *API) secretIn(r *http.Request, at *Route) (what string, formed bool, us
 // secretOf returns what text has first that is of letters, digits and characters of more. A program
 // that makes links of addresses takes along what follows one in a text, such as a full stop.
 func secretOf(text, more string) string {
-	other := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune(more, r) }
+	other := func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune(more, r)
+	}
 	text = strings.TrimLeftFunc(text, other)
 	if i := strings.IndexFunc(text, other); i >= 0 {
 		text = text[:i]

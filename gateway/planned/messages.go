@@ -175,12 +175,9 @@ func (p *Messages) List(ctx context.Context, match func(*Message) bool) (out []M
 	return out, nil
 }
 
-// CancelSequence cancels the planned messages of a key that have a sequence, but not the one
-// with the ID but.
-func (p *Messages) CancelSequence(ctx context.Context, at site.Place, sequence, but string) error {
-	all, err := p.List(ctx, func(x *Message) bool {
-		return x.Place == at && x.Sequence == sequence && x.ID.String() != but
-	})
+// CancelOf cancels the planned messages of a key that are chosen.
+func (p *Messages) CancelOf(ctx context.Context, at site.Place, chosen func(*Message) bool) error {
+	all, err := p.List(ctx, func(x *Message) bool { return x.Place == at && chosen(x) })
 	for i := range all {
 		if _, cancelErr := p.outbox.Messages().Cancel(ctx, all[i].ID); !errors.Is(cancelErr, outbox.ErrNoMessage) {
 			err = errors.Join(err, cancelErr)

@@ -93,6 +93,11 @@ func TestNtfySequence(t *testing.T) {
 		ntfy(t, g, http.MethodPost, "/t", "before", "Delay", "1h", "X-Sequence-ID", "moved")
 		ntfy(t, g, http.MethodPost, "/t/moved", "after", "Delay", "2h")
 		ntfy(t, g, http.MethodPost, "/other/deleted", "kept", "Delay", "1h")
+		unnamed := ntfy(t, g, http.MethodPost, "/t", "x", "Delay", "1h").ID
+		ntfy(t, g, http.MethodDelete, "/t/"+unnamed[:1], "")
+		ntfy(t, g, http.MethodDelete, "/t/"+unnamed, "")
+		unnamed = ntfy(t, g, http.MethodPost, "/t", "x", "Delay", "1h").ID
+		ntfy(t, g, http.MethodPost, "/t/"+unnamed, "replaced", "Delay", "30m")
 		ntfy(t, g, http.MethodPost, "/t/now", "x", "Delay", "1h")
 		ntfy(t, g, http.MethodPost, "/t/now", "now")
 		if got := ntfy(t, g, http.MethodDelete, "/t/deleted", ""); got.Event != "message_delete" || got.Sequence != "deleted" {
@@ -109,6 +114,6 @@ func TestNtfySequence(t *testing.T) {
 			t.Errorf("a stranger: status %d: %s", got.Status, got.Body)
 		}
 		wait(3 * time.Hour)
-		p.WantTold(t, "info: now", "info: kept", "info: closed", "info: after")
+		p.WantTold(t, "info: now", "info: replaced", "info: kept", "info: closed", "info: after")
 	})
 }

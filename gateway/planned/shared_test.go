@@ -46,7 +46,7 @@ func TestOtherGateway(t *testing.T) {
 		if err != nil || len(all) != 2 {
 			t.Errorf("the other gateway lists %d, %v", len(all), err)
 		}
-		if err := other.CancelSequence(t.Context(), site.Place{Key: "k"}, "t/mine", ""); err != nil {
+		if err := other.CancelOf(t.Context(), site.Place{Key: "k"}, func(x *planned.Message) bool { return x.Sequence == "t/mine" }); err != nil {
 			t.Error(err)
 		}
 		for range 20 {

@@ -161,6 +161,9 @@ type Published struct {
 	Prefix, Suffix string
 }
 
+// NtfyIDLength is the length of the IDs of ntfy.
+const NtfyIDLength = 12
+
 // PublishedID returns the ID of n letters and digits, n being at most 52, with which a program
 // knows the message that has an ID at the gateway.
 func PublishedID(id string, n int) string {

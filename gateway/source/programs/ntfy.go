@@ -342,15 +342,13 @@ func replyNtfy(o source.Outcome) source.Reply {
 	if o.Error != "" {
 		return ntfyError(o)
 	}
-	out := map[string]any{"id": compose.TextID(o, ntfyIDLength), "time": o.Time.Unix(), "expires": o.Time.Add(ntfyExpires).Unix(), "event": "message"}
+	out := map[string]any{"id": compose.TextID(o, source.NtfyIDLength), "time": o.Time.Unix(), "expires": o.Time.Add(ntfyExpires).Unix(), "event": "message"}
 	maps.Copy(out, o.Message.Echo)
 	if len(o.Message.Warnings) > 0 {
 		out["warnings"] = o.Message.Warnings
 	}
 	return compose.JSONReply(http.StatusOK, out)
 }
-
-const ntfyIDLength = 12
 
 // ntfyExpires is how long ntfy keeps a message by default.
 const ntfyExpires = 12 * time.Hour
@@ -385,7 +383,7 @@ func replyNtfyEvent(event string) func(o source.Outcome) source.Reply {
 		topic, rest, _ := strings.Cut(o.Request.Path, "/")
 		id, _, _ := strings.Cut(rest, "/")
 		return compose.JSONReply(http.StatusOK, map[string]any{
-			"id": compose.TextID(o, ntfyIDLength), "time": o.Time.Unix(), "event": event, "topic": topic, "sequence_id": id,
+			"id": compose.TextID(o, source.NtfyIDLength), "time": o.Time.Unix(), "event": event, "topic": topic, "sequence_id": id,
 		})
 	}
 }
