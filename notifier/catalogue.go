@@ -150,14 +150,12 @@ func (i ParamInfo) Values() string {
 
 // example returns a URL of the form of t, as [Param.Example] describes it.
 func (s *Schema) example(t *template) string {
-	required := map[string]bool{}
-	t.places(func(name string, optional bool) { required[name] = required[name] || !optional })
 	values := func(name string) []string {
 		p := s.byName[name]
 		switch {
 		case p.example != nil:
 			return p.example
-		case !required[name] && !p.required:
+		case !p.required && !slices.Contains(t.needed, name):
 			return nil
 		case len(p.choices) > 0:
 			return []string{p.choices[0].Name}

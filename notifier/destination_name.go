@@ -42,24 +42,24 @@ func NameOf(service, shown string) string {
 	}
 	detail := ""
 	if u, err := splitURL(shown); err == nil {
-		detail = u.detail()
+		detail = telling(u)
 	}
 	return strings.TrimSpace(service + " " + detail)
 }
 
-// telling are the parameters that tell destinations of a service apart, the best first. Of
+// tellingParams are the parameters that tell destinations of a service apart, the best first. Of
 // services with a server, the user is only a login.
-var telling = []string{"topic", "targets", "to", "events", "channels", "device", "organization", "routing_key", "host", "user", "device_id", "from_phone", "botname"}
+var tellingParams = []string{"topic", "targets", "to", "events", "channels", "device", "organization", "routing_key", "host", "user", "device_id", "from_phone", "botname"}
 
-// detail returns what tells the destination with a masked URL from others of its service, or
+// telling returns what tells the destination with a masked URL from others of its service, or
 // "" if the URL does not show it.
-func (u *rawURL) detail() string {
+func telling(u *rawURL) string {
 	e := registry.byScheme[u.scheme]
 	if e == nil { // no URL of a user, such as that of a device
 		return inName(percent.DecodeText(u.authority))
 	}
 	m := e.schema.matchAny(u)
-	for _, name := range telling {
+	for _, name := range tellingParams {
 		detail := e.schema.firstShown(m, u, name)
 		user, port := e.schema.firstShown(m, u, "user"), e.schema.firstShown(m, u, "port")
 		switch mail := slices.Contains(e.schema.groups, GroupMail); {

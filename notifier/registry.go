@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 )
 
 // registry has the registered services. It is filled by init functions and only
@@ -59,16 +61,12 @@ func newEntry(svc Service) *entry {
 		panic(fmt.Sprintf("service %T has no name or no URL", e.service))
 	}
 	for _, t := range s.templates {
-		t.places(func(name string, optional bool) {
-			p := s.byName[name]
-			if p == nil || p.name != name {
+		t.places(func(name string, _ bool) {
+			if p := s.byName[name]; p == nil || p.name != name {
 				panic(s.Name + ": no parameter is called {" + name + "}, as in " + t.text)
 			}
-			if !optional {
-				t.needs = append(t.needs, p)
-			}
 		})
-		t.setPatterns(s.byName)
+		t.setPatterns(func(name string) *lazyregexp.Regexp { return s.byName[name].pattern })
 		for _, scheme := range t.schemes {
 			if !slices.Contains(e.schemes, scheme.name) {
 				e.schemes = append(e.schemes, scheme.name)

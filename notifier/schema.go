@@ -219,5 +219,5 @@ func (s *Schema) defaultOf(p *Param) string {
 
 // hasRequired reports whether every required place of t has a value.
 func (d *Destination) hasRequired(t *template) bool {
-	return !slices.ContainsFunc(t.needs, func(p *Param) bool { return !d.has(p) })
+	return !slices.ContainsFunc(t.needed, func(name string) bool { return !d.has(d.schema.byName[name]) })
 }

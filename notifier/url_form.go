@@ -113,10 +113,9 @@ func (e *entry) form(t *template) *URLForm {
 			f.Schemes = append(f.Schemes, URLScheme{t.schemes[i].name, secure})
 		}
 	}
-	required := t.required()
 	t.places(func(name string, _ bool) {
 		if !slices.ContainsFunc(f.Fields, func(x URLField) bool { return x.Name == name }) {
-			f.Fields = append(f.Fields, s.field(s.byName[name], true, required[name]))
+			f.Fields = append(f.Fields, s.field(s.byName[name], true, slices.Contains(t.needed, name)))
 		}
 	})
 	for _, p := range s.params {
@@ -157,14 +156,6 @@ func (s *Schema) field(p *Param, inURL, required bool) URLField {
 		f.Path, f.Split = p.list.repeats, len(p.list.split("a,b")) > 1
 	}
 	return f
-}
-
-// required returns the names of the parameters whose places in t must have a
-// value.
-func (t *template) required() map[string]bool {
-	required := map[string]bool{}
-	t.places(func(name string, optional bool) { required[name] = required[name] || !optional })
-	return required
 }
 
 // Build returns the URL with the values v in its canonical form. It parses the
@@ -210,7 +201,7 @@ func (d *Destination) urlError(err error) *URLError {
 
 // fill sets the parameters to the values of a form, and returns all mistakes.
 func (d *Destination) fill(v URLValues) (problems []*URLError) {
-	s, required := d.schema, d.template.required()
+	s := d.schema
 	if server := d.server(); server != nil {
 		_, server.hasPassword = v.Texts["password"]
 	}
@@ -246,7 +237,7 @@ func (d *Destination) fill(v URLValues) (problems []*URLError) {
 				}
 			}
 		}
-		if (required[p.name] || p.required) && !d.has(p) {
+		if (p.required || slices.Contains(d.template.needed, p.name)) && !d.has(p) {
 			problems = append(problems, &URLError{Service: s.Name, Param: p.name, Problem: p.name + " is missing"})
 		}
 	}

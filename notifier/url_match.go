@@ -64,7 +64,7 @@ func (t *template) match(u *rawURL, given func(string) bool, extra bool) (m *mat
 	}
 	// The place of a parameter that the query sets is empty, unless segments
 	// would be left over.
-	for _, inPath := range []func(string) bool{given, givenNone} {
+	for _, inPath := range []func(string) bool{given, none} {
 		p := pathMatch{given: inPath, extra: extra, taken: m.memory.taken[:0]}
 		left := p.match(t.path, u.segments)
 		if left < 0 {
@@ -88,6 +88,8 @@ func (t *template) match(u *rawURL, given func(string) bool, extra bool) (m *mat
 	}
 	return nil, missing
 }
+
+func none(string) bool { return false }
 
 // minSegments returns how many segments a path has at least.
 func minSegments(nodes []pathNode) (n int) {

@@ -33,6 +33,27 @@ func parse(text string) (*Destination, error) {
 	return parse(text, u)
 }
 
+// Bounds of a URL. Some hold a key or a certificate.
+const (
+	maxURL      = 64 << 10 // bytes
+	maxURLParts = 1000     // path segments, and parameters of the query
+)
+
+// splitURL divides a notification URL into its parts.
+func splitURL(text string) (*rawURL, error) {
+	if len(text) > maxURL {
+		return nil, &URLError{Problem: "the URL is longer than 64 KiB", Fix: "divide it into several URLs"}
+	}
+	u, ok := cutURL(text)
+	if !ok {
+		return nil, &URLError{Problem: "the URL does not begin with a service and ://", Fix: "write for example json://example.com"}
+	}
+	if len(u.segments) > maxURLParts || len(u.query) > maxURLParts {
+		return nil, &URLError{Problem: "the URL has more than 1000 parts", Fix: "divide it into several URLs"}
+	}
+	return u, nil
+}
+
 // parseURL reads a URL whose scheme is that of a service.
 func parseURL(text string, u *rawURL) (*Destination, error) {
 	e := registry.byScheme[u.scheme]
@@ -134,13 +155,10 @@ func (d *description) given(u *rawURL) func(name string) bool {
 		}
 	}
 	if in == nil {
-		return givenNone
+		return func(string) bool { return false }
 	}
 	return func(name string) bool { return slices.Contains(in, d.byName[name]) }
 }
-
-// givenNone is what given returns if the query sets no parameter.
-func givenNone(string) bool { return false }
 
 // parseNative reads an address that a service has given out.
 func parseNative(text string, u *rawURL) (*Destination, error) {
@@ -212,8 +230,8 @@ func (d *Destination) assign(places placeValues, query []queryParam, t *template
 		}
 	}
 	if t != nil {
-		for _, p := range t.needs {
-			params[p.index].required = true
+		for _, name := range t.needed {
+			params[s.byName[name].index].required = true
 		}
 	}
 	return d.setParams(params, t)

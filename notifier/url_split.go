@@ -43,14 +43,8 @@ func cutScheme(s string) (scheme, rest string, ok bool) {
 	return strings.ToLower(scheme), rest, len(scheme) > 1 || !digit
 }
 
-// Bounds of a URL. Some hold a key or a certificate.
-const (
-	maxURL      = 64 << 10 // bytes
-	maxURLParts = 1000     // path segments, and parameters of the query
-)
-
-// splitURL divides a notification URL into its parts. It differs from package
-// net/url in what people write in such URLs:
+// cutURL divides a notification URL into its parts. It returns false if the URL does not
+// begin with a scheme. It differs from package net/url in what people write in such URLs:
 //
 //   - "+" means itself.
 //   - "#" means itself, except within a word of the path, where it begins a
@@ -60,16 +54,13 @@ const (
 //   - Several "@" before the host count as one, and a comma before an "@" makes it
 //     the first character of an item in a list of recipients.
 //   - A percent sign that begins no escape means itself.
-func splitURL(s string) (*rawURL, error) {
-	if len(s) > maxURL {
-		return nil, &URLError{Problem: "the URL is longer than 64 KiB", Fix: "divide it into several URLs"}
-	}
+func cutURL(s string) (u *rawURL, ok bool) {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	scheme, rest, ok := cutScheme(s)
 	if !ok {
-		return nil, &URLError{Problem: "the URL does not begin with a service and ://", Fix: "write for example json://example.com"}
+		return nil, false
 	}
-	u := &rawURL{scheme: scheme}
+	u = &rawURL{scheme: scheme}
 	rest, query, _ := strings.Cut(strings.TrimSpace(rest), "?")
 	rest = strings.TrimLeft(rest, `/\`)
 	rest, u.fragment = cutFragment(rest)
@@ -93,10 +84,34 @@ func splitURL(s string) (*rawURL, error) {
 		key, value, _ := strings.Cut(part, "=")
 		u.query = append(u.query, queryParam{percent.DecodeText(key), strings.TrimSpace(percent.DecodeText(value))})
 	}
-	if len(u.segments) > maxURLParts || len(u.query) > maxURLParts {
-		return nil, &URLError{Problem: "the URL has more than 1000 parts", Fix: "divide it into several URLs"}
+	return u, true
+}
+
+// urlBounds are where the parts of a URL begin, as [cutURL] divides it: the authority, its
+// host, the path and the query, which has its question mark.
+type urlBounds struct{ authority, host, path, query int }
+
+// boundsOf returns the bounds of a URL. It returns false if the URL has no scheme.
+func boundsOf(url string) (b urlBounds, ok bool) {
+	scheme, rest, ok := strings.Cut(url, "://")
+	if !ok || strings.Contains(scheme, "$") {
+		return b, false
 	}
-	return u, nil
+	authority, query := len(url)-len(rest), strings.IndexByte(url, '?')
+	if query < 0 {
+		query = len(url)
+	}
+	for authority < query && strings.IndexByte(`/\ `, url[authority]) >= 0 {
+		authority++
+	}
+	if authority > query {
+		return b, false
+	}
+	path := strings.IndexByte(url[authority:query], '/') + authority
+	if path < authority {
+		path = query
+	}
+	return urlBounds{authority, authority + lastAt(url[authority:path]) + 1, path, query}, true
 }
 
 // lastAt returns the position of the last @ that does not follow a comma, or of the

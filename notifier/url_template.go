@@ -21,8 +21,8 @@ type template struct {
 	hostIsList bool   // the host is the first item of a list that continues in the path
 	hostList   string // the list that has the host as an item if the query sets the host's parameter
 	path       []pathNode
-	needs      []*Param // those whose places must not be empty
-	way        string   // see Schema.Way
+	needed     []string // the parameters with a place outside brackets
+	way        string   // what a service calls the template; may be ""
 }
 
 // addressScheme begins a template that is an address of the service.
@@ -64,18 +64,32 @@ var (
 // description.
 func compileTemplate(text string) (*template, error) {
 	t := &template{text: text}
+	path, err := t.compileAuthority()
+	if err != nil {
+		return nil, err
+	}
+	if t.path, path, err = compilePath(path); err != nil || path != "" {
+		return nil, fmt.Errorf("template %q: cannot read the path at %q", text, path)
+	}
+	t.places(func(name string, optional bool) {
+		if !optional && !slices.Contains(t.needed, name) {
+			t.needed = append(t.needed, name)
+		}
+	})
+	return t, nil
+}
+
+// compileAuthority reads the text of t up to the path, and returns the path.
+func (t *template) compileAuthority() (path string, err error) {
+	text := t.text
 	if rest, ok := strings.CutPrefix(text, addressScheme); ok {
 		host, path, _ := strings.Cut(rest, "/")
 		t.address, t.schemes = addressScheme+host, []scheme{{name: host, secure: true}}
-		var err error
-		if t.path, path, err = compilePath("/" + path); err != nil || path != "" {
-			return nil, fmt.Errorf("template %q: cannot read the path at %q", text, path)
-		}
-		return t, nil
+		return "/" + path, nil
 	}
 	schemes, rest, ok := strings.Cut(text, "://")
 	if !ok || !schemesPattern.MatchString(schemes) {
-		return nil, fmt.Errorf("template %q does not begin with schemes and ://", text)
+		return "", fmt.Errorf("template %q does not begin with schemes and ://", text)
 	}
 	for name := range strings.SplitSeq(schemes, "|") {
 		base, both := strings.CutSuffix(name, "[s]")
@@ -97,7 +111,7 @@ func compileTemplate(text string) (*template, error) {
 	}
 	m := authorityPattern.FindStringSubmatch(authority)
 	if m == nil {
-		return nil, fmt.Errorf("template %q: cannot read %q", text, authority)
+		return "", fmt.Errorf("template %q: cannot read %q", text, authority)
 	}
 	if m[2] != "" {
 		t.user = place{m[2], m[1] != ""}
@@ -115,11 +129,7 @@ func compileTemplate(text string) (*template, error) {
 	if m[8] != "" {
 		t.port = place{m[8], m[7] != ""}
 	}
-	var err error
-	if t.path, path, err = compilePath(path); err != nil || path != "" {
-		return nil, fmt.Errorf("template %q: cannot read the path at %q", text, path)
-	}
-	return t, nil
+	return path, nil
 }
 
 // compilePath reads the nodes of a path up to a closing bracket or to the end, and
@@ -177,11 +187,12 @@ func (t *template) places(f func(name string, optional bool)) {
 	walk(t.path, false)
 }
 
-// setPatterns sets the patterns of the nodes that follow a list.
-func (t *template) setPatterns(byName map[string]*Param) {
+// setPatterns sets the patterns of the nodes that follow a list. pattern returns that of a
+// parameter, or nil.
+func (t *template) setPatterns(pattern func(name string) *lazyregexp.Regexp) {
 	for i := range t.path {
-		if p := byName[t.path[i].name]; p != nil && i > 0 && t.path[i-1].rest {
-			t.path[i].pattern = p.pattern
+		if i > 0 && t.path[i-1].rest && t.path[i].name != "" {
+			t.path[i].pattern = pattern(t.path[i].name)
 		}
 	}
 }

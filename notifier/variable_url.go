@@ -94,33 +94,6 @@ const (
 
 var variableMark = lazyregexp.New(`\$\{(\w{1,32})\}`)
 
-// urlBounds are where the parts of a URL begin, as [splitURL] divides it: the authority, its
-// host, the path and the query, which has its question mark.
-type urlBounds struct{ authority, host, path, query int }
-
-// boundsOf returns the bounds of a URL. It returns false if the URL has no scheme.
-func boundsOf(url string) (b urlBounds, ok bool) {
-	scheme, rest, ok := strings.Cut(url, "://")
-	if !ok || strings.Contains(scheme, "$") {
-		return b, false
-	}
-	authority, query := len(url)-len(rest), strings.IndexByte(url, '?')
-	if query < 0 {
-		query = len(url)
-	}
-	for authority < query && strings.IndexByte(`/\ `, url[authority]) >= 0 {
-		authority++
-	}
-	if authority > query {
-		return b, false
-	}
-	path := strings.IndexByte(url[authority:query], '/') + authority
-	if path < authority {
-		path = query
-	}
-	return urlBounds{authority, authority + lastAt(url[authority:path]) + 1, path, query}, true
-}
-
 // marksOf returns the places of a URL where a variable stands for a value.
 func marksOf(url string) (marks []mark) {
 	bounds, ok := boundsOf(url)
