@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/notifier/internal/urlsyntax"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
@@ -75,15 +76,15 @@ func (e *entry) info() ServiceInfo {
 		Incidents: s.incidents, Acknowledge: cmp.Or(s.Acknowledge, AcknowledgeInText), Groups: s.groups, Words: s.words,
 	}
 	for _, t := range s.forms() {
-		if t.way != "" {
-			info.Ways = append(info.Ways, t.way)
+		if t.Way != "" {
+			info.Ways = append(info.Ways, t.Way)
 		}
-		info.URLs = append(info.URLs, t.text)
+		info.URLs = append(info.URLs, t.Text)
 		info.Examples = append(info.Examples, s.example(t))
 	}
 	for _, n := range s.natives {
-		if !slices.Contains(info.URLs, n.text) { // it is a template, too
-			info.Natives = append(info.Natives, n.text)
+		if !slices.Contains(info.URLs, n.Text) { // it is a template, too
+			info.Natives = append(info.Natives, n.Text)
 		}
 	}
 	for _, p := range s.params {
@@ -110,12 +111,12 @@ func (s *Schema) paramInfo(p *Param) ParamInfo {
 	}
 	optional := false
 	for _, t := range s.templates {
-		if !t.has(p.name) {
+		if !t.Has(p.name) {
 			optional = true
 			continue
 		}
 		i.InURL = true
-		t.places(func(name string, opt bool) { optional = optional || name == p.name && opt })
+		t.Places(func(name string, opt bool) { optional = optional || name == p.name && opt })
 	}
 	i.Required = p.required || i.InURL && !optional
 	return i
@@ -149,13 +150,13 @@ func (i ParamInfo) Values() string {
 }
 
 // example returns a URL of the form of t, as [Param.Example] describes it.
-func (s *Schema) example(t *template) string {
+func (s *Schema) example(t *urlsyntax.Template) string {
 	values := func(name string) []string {
 		p := s.byName[name]
 		switch {
 		case p.example != nil:
 			return p.example
-		case !p.required && !slices.Contains(t.needed, name):
+		case !p.required && !slices.Contains(t.Needed, name):
 			return nil
 		case len(p.choices) > 0:
 			return []string{p.choices[0].Name}
@@ -166,14 +167,14 @@ func (s *Schema) example(t *template) string {
 	}
 	var out strings.Builder
 	scheme := ""
-	if t.address == "" {
-		scheme = t.exampleScheme(values(t.host.name))
+	if t.Address == "" {
+		scheme = t.ExampleScheme(values(t.Host.Name))
 	}
-	out.WriteString(t.print(scheme, values, false))
+	out.WriteString(t.Print(scheme, values, false))
 	separator := "?"
 	for _, p := range s.params {
-		if p.required && !t.has(p.name) {
-			out.WriteString(separator + p.name + "=" + escapeUser(values(p.name)[0]))
+		if p.required && !t.Has(p.name) {
+			out.WriteString(separator + p.name + "=" + urlsyntax.Escape(values(p.name)[0]))
 			separator = "&"
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
+	"github.com/caddy-notify/caddy-notify/notifier/internal/urlsyntax"
 	"github.com/caddy-notify/caddy-notify/notifier/redact"
 )
 
@@ -26,8 +27,8 @@ type Destination struct {
 	schema     *Schema // the entry's, unless Finish has changed it
 	service    Service
 	options    *options // the entry's, unless the URL sets one
-	template   *template
-	scheme     *scheme
+	template   *urlsyntax.Template
+	scheme     *urlsyntax.Scheme
 	text       string // the URL as given, for a copy that keeps nothing
 	policy     *egress.Policy
 	files      *filesRead // nil if the URL names none of this machine

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/internal/percent"
+	"github.com/caddy-notify/caddy-notify/notifier/internal/urlsyntax"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 	"github.com/caddy-notify/caddy-notify/notifier/redact"
 )
@@ -53,10 +54,10 @@ var tellingParams = []string{"topic", "targets", "to", "events", "channels", "de
 
 // telling returns what tells the destination with a masked URL from others of its service, or
 // "" if the URL does not show it.
-func telling(u *rawURL) string {
-	e := registry.byScheme[u.scheme]
+func telling(u *urlsyntax.URL) string {
+	e := registry.byScheme[u.Scheme]
 	if e == nil { // no URL of a user, such as that of a device
-		return inName(percent.DecodeText(u.authority))
+		return inName(percent.DecodeText(u.Authority))
 	}
 	m := e.schema.matchAny(u)
 	for _, name := range tellingParams {
@@ -78,30 +79,30 @@ func telling(u *rawURL) string {
 }
 
 // matchAny returns what the first template finds in a masked URL that fits it.
-func (d *description) matchAny(u *rawURL) *match {
+func (d *description) matchAny(u *urlsyntax.URL) *urlsyntax.Match {
 	for _, extra := range []bool{false, true} {
 		for _, t := range d.templates {
-			if _, ok := t.scheme(u.scheme); ok {
-				if m, _ := t.match(u, d.given(u), extra); m != nil {
+			if _, ok := t.Scheme(u.Scheme); ok {
+				if m, _ := t.Match(u, d.given(u), extra); m != nil {
 					return m
 				}
 			}
 		}
 	}
-	return &match{}
+	return &urlsyntax.Match{}
 }
 
 // firstShown returns the first value of a parameter that a masked URL shows, and how many
 // there are besides.
-func (d *description) firstShown(m *match, u *rawURL, name string) string {
+func (d *description) firstShown(m *urlsyntax.Match, u *urlsyntax.URL, name string) string {
 	p := d.byName[name]
 	if p == nil || p.name != name || p.secret || p.kind != KindString && p.kind != KindList && name != "port" {
 		return ""
 	}
-	all := slices.Clone(m.values.of(name))
-	for _, q := range u.query {
-		if d.byName[strings.ToLower(q.key)] == p && q.value != "" {
-			all = append(all, q.value)
+	all := slices.Clone(m.Values.Of(name))
+	for _, q := range u.Query {
+		if d.byName[strings.ToLower(q.Key)] == p && q.Value != "" {
+			all = append(all, q.Value)
 		}
 	}
 	var items []string

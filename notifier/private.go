@@ -17,7 +17,7 @@ func NewPrivate(svc Service, shown, id string, policy *egress.Policy) *Destinati
 	e.private = true
 	t := e.schema.templates[0]
 	d := &Destination{
-		entry: e, schema: e.schema, service: svc, options: e.options, template: t, scheme: &t.schemes[0],
+		entry: e, schema: e.schema, service: svc, options: e.options, template: t, scheme: &t.Schemes[0],
 		text: shown, policy: policy, recipients: 1, location: time.Local,
 	}
 	d.printed.Store(&printed{redacted: shown, hash: PrivateHash(id)})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/internal/loginurl"
 	"github.com/caddy-notify/caddy-notify/internal/percent"
+	"github.com/caddy-notify/caddy-notify/notifier/internal/urlsyntax"
 )
 
 // Recognized is a service that a text may belong to, with the form of its URL that
@@ -61,7 +62,7 @@ func Recognize(text string) ([]Recognized, error) {
 			defer d.Close()
 			form, values := d.Form()
 			what := "a notification URL"
-			if d.scheme.name != strings.ToLower(text[:strings.Index(text, "://")]) {
+			if d.scheme.Name != strings.ToLower(text[:strings.Index(text, "://")]) {
 				what = "an address that the service gives out"
 			}
 			return []Recognized{{Service: d.entry.info(), Form: form, Values: values, What: what, Note: note, Sure: true}}, nil
@@ -200,7 +201,7 @@ func (e *entry) recognized(texts map[string]string) Recognized {
 	for _, t := range e.schema.forms() {
 		fits := true
 		for name := range v.Texts {
-			fits = fits && (t.has(name) || !e.schema.placed(name))
+			fits = fits && (t.Has(name) || !e.schema.placed(name))
 		}
 		if fits {
 			best = t
@@ -208,9 +209,9 @@ func (e *entry) recognized(texts map[string]string) Recognized {
 		}
 	}
 	if texts[hintAddress] != "" {
-		for _, s := range best.schemes {
-			if s.secure == secure {
-				v.Scheme = s.name
+		for _, s := range best.Schemes {
+			if s.Secure == secure {
+				v.Scheme = s.Name
 				break
 			}
 		}
@@ -220,7 +221,7 @@ func (e *entry) recognized(texts map[string]string) Recognized {
 
 // placed reports whether one of the templates has a place for a parameter.
 func (d *description) placed(name string) bool {
-	return slices.ContainsFunc(d.templates, func(t *template) bool { return t.has(name) })
+	return slices.ContainsFunc(d.templates, func(t *urlsyntax.Template) bool { return t.Has(name) })
 }
 
 // splitSegments returns the segments of a path.
@@ -237,7 +238,7 @@ func splitSegments(path string) (out []string) {
 // whether it has TLS.
 func setAddress(texts map[string][]string, address string) (secure bool) {
 	scheme, authority, _ := strings.Cut(address, "://")
-	matchNativeHost(authority, texts)
+	urlsyntax.AddAuthority(authority, texts)
 	return strings.EqualFold(scheme, "https")
 }
 

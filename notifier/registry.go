@@ -61,15 +61,15 @@ func newEntry(svc Service) *entry {
 		panic(fmt.Sprintf("service %T has no name or no URL", e.service))
 	}
 	for _, t := range s.templates {
-		t.places(func(name string, _ bool) {
+		t.Places(func(name string, _ bool) {
 			if p := s.byName[name]; p == nil || p.name != name {
-				panic(s.Name + ": no parameter is called {" + name + "}, as in " + t.text)
+				panic(s.Name + ": no parameter is called {" + name + "}, as in " + t.Text)
 			}
 		})
-		t.setPatterns(func(name string) *lazyregexp.Regexp { return s.byName[name].pattern })
-		for _, scheme := range t.schemes {
-			if !slices.Contains(e.schemes, scheme.name) {
-				e.schemes = append(e.schemes, scheme.name)
+		t.SetPatterns(func(name string) *lazyregexp.Regexp { return s.byName[name].pattern })
+		for _, scheme := range t.Schemes {
+			if !slices.Contains(e.schemes, scheme.Name) {
+				e.schemes = append(e.schemes, scheme.Name)
 			}
 		}
 	}
@@ -87,9 +87,9 @@ func newEntry(svc Service) *entry {
 		}
 	}
 	for _, n := range s.natives {
-		for _, name := range n.names {
+		for _, name := range n.Names {
 			if s.byName[name] == nil {
-				panic(s.Name + ": no parameter is called {" + name + "}, as in " + n.text)
+				panic(s.Name + ": no parameter is called {" + name + "}, as in " + n.Text)
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"unsafe"
 
+	"github.com/caddy-notify/caddy-notify/notifier/internal/urlsyntax"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
@@ -120,8 +121,8 @@ func (s *Schema) Dialect(d markup.Dialect) { s.dialect = d }
 // A description is the part of a schema that is the same for all URLs of a
 // service. It is built when the service is registered and not changed after.
 type description struct {
-	templates []*template
-	natives   []*native
+	templates []*urlsyntax.Template
+	natives   []*urlsyntax.Native
 	params    []*Param
 	byName    map[string]*Param // by names and aliases
 	files     []*Param          // those of kind KindFile
@@ -133,7 +134,7 @@ type description struct {
 	dialect   markup.Dialect
 	groups    []Group
 	words     []string
-	ways      []*template // those with a name, the best first; nil if none has one
+	ways      []*urlsyntax.Template // those with a name, the best first; nil if none has one
 	hints     []*hint
 	noWeb     bool // see NoWeb
 }
@@ -173,12 +174,12 @@ func newSchema(svc Service, o *options) *Schema {
 // settings name the service by that host, as if it were the scheme.
 func (s *Schema) URL(templates ...string) {
 	for _, text := range templates {
-		t, err := compileTemplate(text)
+		t, err := urlsyntax.Compile(text)
 		if err != nil {
 			panic(s.Name + ": " + err.Error())
 		}
 		s.templates = append(s.templates, t)
-		if t.address != "" {
+		if t.Address != "" {
 			s.Native(text)
 		}
 	}
@@ -201,7 +202,7 @@ func (s *Schema) URL(templates ...string) {
 // The address may have a query with parameters, as any URL.
 func (s *Schema) Native(templates ...string) {
 	for _, text := range templates {
-		s.natives = append(s.natives, compileNative(text))
+		s.natives = append(s.natives, urlsyntax.CompileNative(text))
 	}
 }
 
@@ -218,6 +219,6 @@ func (s *Schema) defaultOf(p *Param) string {
 }
 
 // hasRequired reports whether every required place of t has a value.
-func (d *Destination) hasRequired(t *template) bool {
-	return !slices.ContainsFunc(t.needed, func(name string) bool { return !d.has(d.schema.byName[name]) })
+func (d *Destination) hasRequired(t *urlsyntax.Template) bool {
+	return !slices.ContainsFunc(t.Needed, func(name string) bool { return !d.has(d.schema.byName[name]) })
 }

@@ -1,6 +1,10 @@
 package notifier
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/caddy-notify/caddy-notify/notifier/internal/urlsyntax"
+)
 
 // A Group is a purpose that services have in common. Lists of services are
 // arranged by it.
@@ -80,16 +84,16 @@ func (s *Schema) Words(words ...string) { s.words = append(s.words, words...) }
 // are declared from the best to the worst for a newcomer. A service has a way for
 // each template or none.
 func (s *Schema) Way(n int, name string) {
-	if n < 1 || n > len(s.templates) || s.templates[n-1].way != "" {
+	if n < 1 || n > len(s.templates) || s.templates[n-1].Way != "" {
 		panic(s.Name + ": there is no URL for the way " + name + ", or it has one")
 	}
 	t := s.templates[n-1]
-	t.way = name
+	t.Way = name
 	s.ways = append(s.ways, t)
 }
 
 // forms returns the templates of the service, the best for a newcomer first.
-func (d *description) forms() []*template {
+func (d *description) forms() []*urlsyntax.Template {
 	if len(d.ways) > 0 {
 		return d.ways
 	}

@@ -3,6 +3,8 @@ package notifier
 import (
 	"slices"
 	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier/internal/urlsyntax"
 )
 
 // An ignoredParam is a parameter without effect that URLs in use have.
@@ -34,14 +36,14 @@ func (d *description) ignoredParam(key string) *ignoredParam {
 }
 
 // warn adds the warning for the value of q to d.
-func (p *ignoredParam) warn(d *Destination, q queryParam) {
+func (p *ignoredParam) warn(d *Destination, q urlsyntax.QueryParam) {
 	add := d.note
-	if len(p.harmless) > 0 && !slices.ContainsFunc(p.harmless, func(v string) bool { return strings.EqualFold(v, q.value) }) {
+	if len(p.harmless) > 0 && !slices.ContainsFunc(p.harmless, func(v string) bool { return strings.EqualFold(v, q.Value) }) {
 		add = d.warn
 	}
 	name := p.name
-	if paramName.MatchString(q.key) {
-		name = q.key
+	if paramName.MatchString(q.Key) {
+		name = q.Key
 	}
 	add("the parameter %s has no effect: %s", name, p.reason)
 }

@@ -57,7 +57,7 @@ func WithSuggestion(url string, err error) error {
 func similarSchemes(word string) []string {
 	best := similar.Distances{}
 	for _, e := range registry.entries {
-		if e.schema.templates[0].address != "" {
+		if e.schema.templates[0].Address != "" {
 			continue // no URL begins so
 		}
 		for _, scheme := range e.schemes {

@@ -60,7 +60,7 @@ func newUnusable(url string, policy *egress.Policy, u *unusable) *Destination {
 	}
 	t := e.schema.templates[0]
 	d := &Destination{
-		entry: e, schema: &own, service: u, options: e.options, template: t, scheme: &t.schemes[0],
+		entry: e, schema: &own, service: u, options: e.options, template: t, scheme: &t.Schemes[0],
 		text: url, policy: policy,
 	}
 	if shown.redacted == "" {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/internal/loginurl"
+	"github.com/caddy-notify/caddy-notify/notifier/internal/urlsyntax"
 )
 
 // URLError describes what is wrong with a notification URL. Of the URL it
@@ -33,13 +34,13 @@ func (e *URLError) Error() string {
 
 // errMissing returns the error for a required parameter without a value. t is
 // the template that the URL was read by, or nil.
-func (s *Schema) errMissing(p *Param, t *template) error {
+func (s *Schema) errMissing(p *Param, t *urlsyntax.Template) error {
 	e := &URLError{Service: s.Name, Param: p.name, Problem: p.described() + " is missing"}
 	switch {
-	case t == nil || !t.has(p.name):
+	case t == nil || !t.Has(p.name):
 		e.Fix = "add " + p.name + "=… to the query of the URL"
 	default:
-		e.Fix = "write " + t.text
+		e.Fix = "write " + t.Text
 	}
 	return e
 }
@@ -57,8 +58,8 @@ func (s *Schema) errValue(p *Param, problem string) error {
 func (s *Schema) errForm(scheme string) error {
 	var texts []string
 	for _, t := range s.templates {
-		if _, ok := t.scheme(scheme); ok {
-			texts = append(texts, t.text)
+		if _, ok := t.Scheme(scheme); ok {
+			texts = append(texts, t.Text)
 		}
 	}
 	return &URLError{Service: s.Name, Problem: "the URL has parts that the service's URLs do not have", Fix: "write " + strings.Join(texts, " or ")}

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier/internal/urlsyntax"
 )
 
 // A URLForm is one way to write the URLs of a service, as a form that a person
@@ -24,7 +26,7 @@ type URLForm struct {
 	Address string
 
 	entry    *entry
-	template *template
+	template *urlsyntax.Template
 }
 
 // A URLScheme is a scheme that a form offers.
@@ -85,13 +87,13 @@ func URLForms(scheme string) []*URLForm {
 // Form returns the form that matches the URL of d, and its values, including
 // secrets.
 func (d *Destination) Form() (*URLForm, URLValues) {
-	v := URLValues{Scheme: d.scheme.name, Texts: map[string][]string{}, Maps: map[string]map[string]string{}}
+	v := URLValues{Scheme: d.scheme.Name, Texts: map[string][]string{}, Maps: map[string]map[string]string{}}
 	for _, p := range d.schema.params {
 		switch {
 		case !d.has(p):
 		case p.kind == KindMap:
 			v.Maps[p.name] = maps.Clone(*d.entries(p))
-		case p.kind == KindList || d.template.has(p.name) || d.value(p) != d.schema.defaultOf(p):
+		case p.kind == KindList || d.template.Has(p.name) || d.value(p) != d.schema.defaultOf(p):
 			v.Texts[p.name] = d.texts(p)
 		}
 	}
@@ -105,22 +107,22 @@ func (d *Destination) Form() (*URLForm, URLValues) {
 }
 
 // form returns the form of a template.
-func (e *entry) form(t *template) *URLForm {
+func (e *entry) form(t *urlsyntax.Template) *URLForm {
 	s := e.schema
-	f := &URLForm{Service: s.Name, Template: t.text, Way: t.way, Slash: s.slash != nil, entry: e, template: t}
+	f := &URLForm{Service: s.Name, Template: t.Text, Way: t.Way, Slash: s.slash != nil, entry: e, template: t}
 	for _, secure := range []bool{true, false} {
-		if i := slices.IndexFunc(t.schemes, func(s scheme) bool { return s.secure == secure }); i >= 0 {
-			f.Schemes = append(f.Schemes, URLScheme{t.schemes[i].name, secure})
+		if i := slices.IndexFunc(t.Schemes, func(s urlsyntax.Scheme) bool { return s.Secure == secure }); i >= 0 {
+			f.Schemes = append(f.Schemes, URLScheme{t.Schemes[i].Name, secure})
 		}
 	}
-	t.places(func(name string, _ bool) {
+	t.Places(func(name string, _ bool) {
 		if !slices.ContainsFunc(f.Fields, func(x URLField) bool { return x.Name == name }) {
-			f.Fields = append(f.Fields, s.field(s.byName[name], true, slices.Contains(t.needed, name)))
+			f.Fields = append(f.Fields, s.field(s.byName[name], true, slices.Contains(t.Needed, name)))
 		}
 	})
 	for _, p := range s.params {
 		ofServer := s.server != nil && slices.Contains([]string{"user", "password", "host", "port"}, p.name)
-		if !t.has(p.name) && !ofServer {
+		if !t.Has(p.name) && !ofServer {
 			f.Fields = append(f.Fields, s.field(p, false, false))
 		}
 	}
@@ -131,12 +133,12 @@ func (e *entry) form(t *template) *URLForm {
 // findAddress sets the address that the service gives out, if it has all that is required.
 func (e *entry) findAddress(f *URLForm) {
 	for _, n := range e.schema.natives {
-		names, shown := n.needs()
+		names, shown := n.Needs()
 		lacks := slices.ContainsFunc(f.Fields, func(x URLField) bool {
 			return x.Required && !slices.Contains(names, x.Name)
 		})
-		strange := slices.ContainsFunc(names, func(name string) bool { return !f.template.has(name) && e.schema.placed(name) })
-		if names == nil || lacks || strange || !strings.HasPrefix(n.text, "https://") || f.template.address != "" {
+		strange := slices.ContainsFunc(names, func(name string) bool { return !f.template.Has(name) && e.schema.placed(name) })
+		if names == nil || lacks || strange || !strings.HasPrefix(n.Text, "https://") || f.template.Address != "" {
 			continue
 		}
 		f.Address = shown
@@ -165,7 +167,7 @@ func (f *URLForm) Build(v URLValues) (url string, problems []*URLError) {
 	if v.Scheme == "" {
 		v.Scheme = f.Schemes[0].Name
 	}
-	scheme, ok := f.template.scheme(v.Scheme)
+	scheme, ok := f.template.Scheme(v.Scheme)
 	if !ok {
 		return "", []*URLError{{Service: f.Service, Problem: "this form of the URL does not have the scheme " + v.Scheme + "://"}}
 	}
@@ -237,7 +239,7 @@ func (d *Destination) fill(v URLValues) (problems []*URLError) {
 				}
 			}
 		}
-		if (p.required || slices.Contains(d.template.needed, p.name)) && !d.has(p) {
+		if (p.required || slices.Contains(d.template.Needed, p.name)) && !d.has(p) {
 			problems = append(problems, &URLError{Service: s.Name, Param: p.name, Problem: p.name + " is missing"})
 		}
 	}

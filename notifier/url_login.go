@@ -3,21 +3,23 @@ package notifier
 import (
 	"slices"
 	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier/internal/urlsyntax"
 )
 
 // login moves the parameters user, password and pass of the query to the places
 // before the host, for every service that has these places, as Apprise does.
 // The service may call the parameters of these places differently.
-func (d *description) login(u *rawURL) {
-	u.query = slices.DeleteFunc(u.query, func(q queryParam) bool {
-		key := strings.ToLower(q.key)
+func (d *description) login(u *urlsyntax.URL) {
+	u.Query = slices.DeleteFunc(u.Query, func(q urlsyntax.QueryParam) bool {
+		key := strings.ToLower(q.Key)
 		switch {
-		case q.value == "":
-		case key == "user" && d.hasPlace(u.scheme, func(t *template) place { return t.user }):
-			u.user, u.hasUser = q.value, true
+		case q.Value == "":
+		case key == "user" && d.hasPlace(u.Scheme, func(t *urlsyntax.Template) urlsyntax.Place { return t.User }):
+			u.User, u.HasUser = q.Value, true
 			return true
-		case (key == "password" || key == "pass") && d.hasPlace(u.scheme, func(t *template) place { return t.password }):
-			u.password, u.hasUser, u.hasPassword = q.value, true, true
+		case (key == "password" || key == "pass") && d.hasPlace(u.Scheme, func(t *urlsyntax.Template) urlsyntax.Place { return t.Password }):
+			u.Password, u.HasUser, u.HasPassword = q.Value, true, true
 			return true
 		}
 		return false
@@ -27,12 +29,12 @@ func (d *description) login(u *rawURL) {
 // hasPlace reports whether a template has the place. The scheme is that of a
 // service, or http or https for an address that the service gives out, which
 // stands for the first template.
-func (d *description) hasPlace(scheme string, of func(*template) place) bool {
+func (d *description) hasPlace(scheme string, of func(*urlsyntax.Template) urlsyntax.Place) bool {
 	if scheme == "http" || scheme == "https" {
-		return of(d.templates[0]).name != ""
+		return of(d.templates[0]).Name != ""
 	}
-	return slices.ContainsFunc(d.templates, func(t *template) bool {
-		_, ok := t.scheme(scheme)
-		return ok && of(t).name != ""
+	return slices.ContainsFunc(d.templates, func(t *urlsyntax.Template) bool {
+		_, ok := t.Scheme(scheme)
+		return ok && of(t).Name != ""
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/internal/similar"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
+	"github.com/caddy-notify/caddy-notify/notifier/internal/urlsyntax"
 )
 
 // Parse reads a notification URL. Messages to it may go where policy allows; nil,
@@ -27,7 +28,7 @@ func parse(text string) (*Destination, error) {
 		return nil, err
 	}
 	parse := parseURL
-	if u.scheme == "http" || u.scheme == "https" {
+	if u.Scheme == "http" || u.Scheme == "https" {
 		parse = parseNative
 	}
 	return parse(text, u)
@@ -40,25 +41,25 @@ const (
 )
 
 // splitURL divides a notification URL into its parts.
-func splitURL(text string) (*rawURL, error) {
+func splitURL(text string) (*urlsyntax.URL, error) {
 	if len(text) > maxURL {
 		return nil, &URLError{Problem: "the URL is longer than 64 KiB", Fix: "divide it into several URLs"}
 	}
-	u, ok := cutURL(text)
+	u, ok := urlsyntax.Split(text)
 	if !ok {
 		return nil, &URLError{Problem: "the URL does not begin with a service and ://", Fix: "write for example json://example.com"}
 	}
-	if len(u.segments) > maxURLParts || len(u.query) > maxURLParts {
+	if len(u.Segments) > maxURLParts || len(u.Query) > maxURLParts {
 		return nil, &URLError{Problem: "the URL has more than 1000 parts", Fix: "divide it into several URLs"}
 	}
 	return u, nil
 }
 
 // parseURL reads a URL whose scheme is that of a service.
-func parseURL(text string, u *rawURL) (*Destination, error) {
-	e := registry.byScheme[u.scheme]
-	if e == nil || e.schema.templates[0].address != "" {
-		return nil, errUnknownScheme(u.scheme)
+func parseURL(text string, u *urlsyntax.URL) (*Destination, error) {
+	e := registry.byScheme[u.Scheme]
+	if e == nil || e.schema.templates[0].Address != "" {
+		return nil, errUnknownScheme(u.Scheme)
 	}
 	if r, ok := e.service.(Rewriter); ok {
 		var err error
@@ -74,22 +75,22 @@ func parseURL(text string, u *rawURL) (*Destination, error) {
 			return d, err
 		}
 	}
-	return nil, e.schema.errForm(u.scheme)
+	return nil, e.schema.errForm(u.Scheme)
 }
 
 // parse reads u by the first template that fits. With extra, u may have parts
 // without a place in the template. If the templates that fit are refused, it
 // returns the first error, and if none fits, nothing.
-func (e *entry) parse(u *rawURL, extra bool) (*Destination, error) {
+func (e *entry) parse(u *urlsyntax.URL, extra bool) (*Destination, error) {
 	s := e.schema
 	given := s.given(u)
 	var first error
 	for i, t := range s.templates {
-		scheme, ok := t.scheme(u.scheme)
+		scheme, ok := t.Scheme(u.Scheme)
 		if !ok || s.hostTwice(t, u, given) && s.fits(s.templates[i+1:], u, given) {
 			continue
 		}
-		m, missing := t.match(u, given, extra)
+		m, missing := t.Match(u, given, extra)
 		if m == nil {
 			if missing != "" && first == nil {
 				first = s.errMissing(s.byName[missing], t)
@@ -108,21 +109,21 @@ func (e *entry) parse(u *rawURL, extra bool) (*Destination, error) {
 }
 
 // destination returns the destination of a URL that t has matched.
-func (e *entry) destination(u *rawURL, t *template, scheme *scheme, m *match) (*Destination, error) {
+func (e *entry) destination(u *urlsyntax.URL, t *urlsyntax.Template, scheme *urlsyntax.Scheme, m *urlsyntax.Match) (*Destination, error) {
 	d := e.newDestination(t, scheme)
 	if server := d.server(); server != nil {
-		server.hasPassword = u.hasPassword
+		server.hasPassword = u.HasPassword
 	}
 	if slash := d.slash(); slash != nil {
-		*slash = u.slash
+		*slash = u.Slash
 	}
-	if err := d.assign(m.values, u.query, t); err != nil {
+	if err := d.assign(m.Values, u.Query, t); err != nil {
 		return nil, err
 	}
-	for _, part := range m.extra {
+	for _, part := range m.Extra {
 		d.warn("%s in the URL has no meaning and no effect", part)
 	}
-	if u.fragment {
+	if u.Fragment {
 		d.warn("the URL ends at the # within a word; write %%23 for a # that belongs to the word")
 	}
 	return d, nil
@@ -130,27 +131,27 @@ func (e *entry) destination(u *rawURL, t *template, scheme *scheme, m *match) (*
 
 // hostTwice reports whether both the query and the host's place in t set the
 // same parameter.
-func (d *description) hostTwice(t *template, u *rawURL, given func(string) bool) bool {
-	return u.authority != "" && given(t.host.name) && d.byName[t.host.name].kind != KindList
+func (d *description) hostTwice(t *urlsyntax.Template, u *urlsyntax.URL, given func(string) bool) bool {
+	return u.Authority != "" && given(t.Host.Name) && d.byName[t.Host.Name].kind != KindList
 }
 
 // fits reports whether one of the templates has a place for every part of u,
 // and none that the query sets, too.
-func (d *description) fits(templates []*template, u *rawURL, given func(string) bool) bool {
-	return slices.ContainsFunc(templates, func(t *template) bool {
-		if _, ok := t.scheme(u.scheme); !ok || d.hostTwice(t, u, given) {
+func (d *description) fits(templates []*urlsyntax.Template, u *urlsyntax.URL, given func(string) bool) bool {
+	return slices.ContainsFunc(templates, func(t *urlsyntax.Template) bool {
+		if _, ok := t.Scheme(u.Scheme); !ok || d.hostTwice(t, u, given) {
 			return false
 		}
-		m, _ := t.match(u, given, false)
+		m, _ := t.Match(u, given, false)
 		return m != nil
 	})
 }
 
 // given returns a function that reports whether the query sets a parameter.
-func (d *description) given(u *rawURL) func(name string) bool {
+func (d *description) given(u *urlsyntax.URL) func(name string) bool {
 	var in []*Param
-	for _, q := range u.query {
-		if p := d.byName[strings.ToLower(q.key)]; p != nil && q.value != "" && !slices.Contains(in, p) {
+	for _, q := range u.Query {
+		if p := d.byName[strings.ToLower(q.Key)]; p != nil && q.Value != "" && !slices.Contains(in, p) {
 			in = append(in, p)
 		}
 	}
@@ -161,36 +162,36 @@ func (d *description) given(u *rawURL) func(name string) bool {
 }
 
 // parseNative reads an address that a service has given out.
-func parseNative(text string, u *rawURL) (*Destination, error) {
+func parseNative(text string, u *urlsyntax.URL) (*Destination, error) {
 	address, _, _ := strings.Cut(strings.TrimSpace(text), "?")
 	for _, e := range registry.entries {
 		for _, n := range e.schema.natives {
-			values := n.match(address)
+			values := n.Match(address)
 			if values == nil {
 				continue
 			}
 			t := e.schema.templates[0]
-			d := e.newDestination(t, t.schemeFor(u.scheme == "https"))
+			d := e.newDestination(t, t.SchemeFor(u.Scheme == "https"))
 			if server := d.server(); server != nil {
-				server.Secure = u.scheme == "https"
+				server.Secure = u.Scheme == "https"
 			}
-			u.user, u.password = "", "" // the pattern has taken them
+			u.User, u.Password = "", "" // the pattern has taken them
 			e.schema.login(u)
-			if u.user != "" {
-				values[t.user.name] = []string{u.user}
+			if u.User != "" {
+				values[t.User.Name] = []string{u.User}
 			}
-			if u.password != "" {
-				values[t.password.name] = []string{u.password}
+			if u.Password != "" {
+				values[t.Password.Name] = []string{u.Password}
 			}
-			query := u.query
-			if n.bare != "" && len(query) > 0 && query[0].value == "" {
-				values[n.bare], query = []string{query[0].key}, query[1:]
+			query := u.Query
+			if n.Bare != "" && len(query) > 0 && query[0].Value == "" {
+				values[n.Bare], query = []string{query[0].Key}, query[1:]
 			}
-			var places placeValues
+			var places urlsyntax.Values
 			for name, texts := range values {
-				places.add(name, texts)
+				places.Add(name, texts)
 			}
-			if err := d.assign(places, append(slices.Clone(n.query), query...), nil); err != nil {
+			if err := d.assign(places, append(slices.Clone(n.Query), query...), nil); err != nil {
 				return nil, err
 			}
 			return d, nil
@@ -203,10 +204,10 @@ func parseNative(text string, u *rawURL) (*Destination, error) {
 }
 
 // newDestination returns a destination whose parameters have their defaults.
-func (e *entry) newDestination(t *template, scheme *scheme) *Destination {
+func (e *entry) newDestination(t *urlsyntax.Template, scheme *urlsyntax.Scheme) *Destination {
 	d := &Destination{entry: e, schema: e.schema, service: copyOf(e.service), options: e.options, template: t, scheme: scheme}
 	if server := d.server(); server != nil {
-		server.Secure = scheme.secure
+		server.Secure = scheme.Secure
 	}
 	return d
 }
@@ -214,7 +215,7 @@ func (e *entry) newDestination(t *template, scheme *scheme) *Destination {
 // assign sets the parameters to the values at their places in the URL and to
 // those of the query. For a single value the query takes precedence; lists get
 // both. t is nil for an address that the service gives out.
-func (d *Destination) assign(places placeValues, query []queryParam, t *template) error {
+func (d *Destination) assign(places urlsyntax.Values, query []urlsyntax.QueryParam, t *urlsyntax.Template) error {
 	s := d.schema
 	var memory [48]paramTexts // without an allocation for most services
 	params := memory[:]
@@ -222,7 +223,7 @@ func (d *Destination) assign(places placeValues, query []queryParam, t *template
 		params = make([]paramTexts, len(s.params))
 	}
 	for _, v := range places {
-		params[s.byName[v.name].index].texts = v.texts
+		params[s.byName[v.Name].index].texts = v.Texts
 	}
 	for i := range query {
 		if err := d.assignQuery(params, places, query, i); err != nil {
@@ -230,7 +231,7 @@ func (d *Destination) assign(places placeValues, query []queryParam, t *template
 		}
 	}
 	if t != nil {
-		for _, name := range t.needed {
+		for _, name := range t.Needed {
 			params[s.byName[name].index].required = true
 		}
 	}
@@ -238,19 +239,19 @@ func (d *Destination) assign(places placeValues, query []queryParam, t *template
 }
 
 // assignQuery assigns the i-th parameter of the query.
-func (d *Destination) assignQuery(params []paramTexts, places placeValues, query []queryParam, i int) error {
+func (d *Destination) assignQuery(params []paramTexts, places urlsyntax.Values, query []urlsyntax.QueryParam, i int) error {
 	s, q := d.schema, query[i]
-	p := s.byName[strings.ToLower(q.key)]
+	p := s.byName[strings.ToLower(q.Key)]
 	if p == nil || p.kind == KindMap { // entries of a map are named by their prefix
-		p = s.mapOf(q.key)
+		p = s.mapOf(q.Key)
 	}
 	if p == nil {
-		if ignored := s.ignoredParam(q.key); ignored != nil {
+		if ignored := s.ignoredParam(q.Key); ignored != nil {
 			ignored.warn(d, q)
-		} else if q.key != "" {
+		} else if q.Key != "" {
 			text, named := unknownParam(query, i, places)
 			if named {
-				text += s.suggestParam(q.key)
+				text += s.suggestParam(q.Key)
 			}
 			d.warn("%s", text)
 		}
@@ -258,23 +259,23 @@ func (d *Destination) assignQuery(params []paramTexts, places placeValues, query
 	}
 	switch own := &params[p.index]; {
 	case p.kind == KindMap:
-		if err := d.put(p, q.key, q.value); err != nil {
+		if err := d.put(p, q.Key, q.Value); err != nil {
 			return s.errValue(p, err.Error())
 		}
-	case q.value == "":
+	case q.Value == "":
 	case p.kind == KindList:
-		own.texts = append(slices.Clip(own.texts), q.value)
-	case own.named && !strings.EqualFold(q.key, p.name):
+		own.texts = append(slices.Clip(own.texts), q.Value)
+	case own.named && !strings.EqualFold(q.Key, p.name):
 	default:
-		own.texts = []string{q.value}
-		own.named = strings.EqualFold(q.key, p.name)
+		own.texts = []string{q.Value}
+		own.named = strings.EqualFold(q.Key, p.name)
 	}
 	return nil
 }
 
 // setParams sets the parameters to their texts, and checks that those are there that are
 // required.
-func (d *Destination) setParams(params []paramTexts, t *template) error {
+func (d *Destination) setParams(params []paramTexts, t *urlsyntax.Template) error {
 	s := d.schema
 	for i, p := range s.params {
 		if p.kind == KindMap {
@@ -358,16 +359,16 @@ var paramName = lazyregexp.New(`^[-+:]?[A-Za-z_]{1,24}$`)
 // token in the wrong place. That is a key without a value, one that does not
 // look like a name, and one that is a part of another value of the URL and no
 // service's parameter.
-func unknownParam(query []queryParam, i int, places placeValues) (text string, named bool) {
+func unknownParam(query []urlsyntax.QueryParam, i int, places urlsyntax.Values) (text string, named bool) {
 	q := query[i]
-	hasKey := func(value string) bool { return len(q.key) >= 4 && strings.Contains(value, q.key) }
-	safe := len(query) <= maxNamed && q.value != "" && paramName.MatchString(q.key) &&
-		!slices.ContainsFunc(query, func(o queryParam) bool { return hasKey(o.value) })
+	hasKey := func(value string) bool { return len(q.Key) >= 4 && strings.Contains(value, q.Key) }
+	safe := len(query) <= maxNamed && q.Value != "" && paramName.MatchString(q.Key) &&
+		!slices.ContainsFunc(query, func(o urlsyntax.QueryParam) bool { return hasKey(o.Value) })
 	for _, v := range places {
-		safe = safe && !slices.ContainsFunc(v.texts, hasKey)
+		safe = safe && !slices.ContainsFunc(v.Texts, hasKey)
 	}
-	if safe || q.value != "" && isParam(q.key) {
-		return "the parameter " + q.key + " is unknown and has no effect", true
+	if safe || q.Value != "" && isParam(q.Key) {
+		return "the parameter " + q.Key + " is unknown and has no effect", true
 	}
 	return fmt.Sprintf("parameter %d of the query is unknown and has no effect", i+1), false
 }
@@ -392,7 +393,7 @@ func (d *Destination) finish() error {
 	recipients := s.Recipients
 	if f, ok := d.service.(Finisher); ok {
 		own := *s
-		own.Scheme = d.scheme.name
+		own.Scheme = d.scheme.Name
 		if err := f.Finish(&own); err != nil {
 			return &URLError{Service: s.Name, Problem: err.Error()}
 		}
@@ -416,7 +417,7 @@ func (d *Destination) finish() error {
 	// query may have set what this one has a place for.
 	if !d.hasRequired(d.template) {
 		for _, t := range s.templates {
-			if _, ok := t.scheme(d.scheme.name); ok && d.hasRequired(t) {
+			if _, ok := t.Scheme(d.scheme.Name); ok && d.hasRequired(t) {
 				d.template = t
 				break
 			}

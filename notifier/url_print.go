@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier/internal/urlsyntax"
 )
 
 // print returns the URL in its canonical form. With mask, secrets are masked.
@@ -27,13 +29,13 @@ func (d *Destination) printWith(shown func(p *Param, v string) string) string {
 		}
 		return texts
 	}
-	out := t.print(d.scheme.name, values, server != nil && server.hasPassword)
+	out := t.Print(d.scheme.Name, values, server != nil && server.hasPassword)
 	if slash != nil && *slash && !strings.HasSuffix(out, "/") {
 		out += "/"
 	}
 	var query []string
 	for _, p := range s.params {
-		if t.has(p.name) {
+		if t.Has(p.name) {
 			continue
 		}
 		if p.kind == KindMap {
@@ -43,13 +45,13 @@ func (d *Destination) printWith(shown func(p *Param, v string) string) string {
 				if p.hides(key) {
 					value = shown(p, value)
 				}
-				query = append(query, p.dict.prefix+escapeUser(key)+"="+escapeUser(value))
+				query = append(query, p.dict.prefix+urlsyntax.Escape(key)+"="+urlsyntax.Escape(value))
 			}
 			continue
 		}
 		texts := d.texts(p)
 		if len(texts) > 0 && !(p.kind != KindList && texts[0] == s.defaultOf(p)) {
-			query = append(query, p.name+"="+escapeUser(strings.Join(values(p.name), ",")))
+			query = append(query, p.name+"="+urlsyntax.Escape(strings.Join(values(p.name), ",")))
 		}
 	}
 	if len(query) > 0 {

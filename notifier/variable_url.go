@@ -7,6 +7,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/internal/percent"
+	"github.com/caddy-notify/caddy-notify/notifier/internal/urlsyntax"
 )
 
 // VariableURL is a notification URL with variables such as ${NAME}, which each message
@@ -96,24 +97,24 @@ var variableMark = lazyregexp.New(`\$\{(\w{1,32})\}`)
 
 // marksOf returns the places of a URL where a variable stands for a value.
 func marksOf(url string) (marks []mark) {
-	bounds, ok := boundsOf(url)
+	bounds, ok := urlsyntax.BoundsOf(url)
 	if !ok {
 		return nil
 	}
 	for _, at := range variableMark.FindAllStringSubmatchIndex(url, -1) {
 		m := mark{begin: at[0], end: at[1], name: url[at[2]:at[3]]}
 		switch {
-		case m.begin < bounds.authority:
+		case m.begin < bounds.Authority:
 			continue
-		case m.begin < bounds.host:
+		case m.begin < bounds.Host:
 			m.part = partLogin
-		case m.begin < bounds.path:
+		case m.begin < bounds.Path:
 			m.part = partHost
-		case m.begin < bounds.query:
+		case m.begin < bounds.Query:
 			m.part = partPath
 		default:
 			m.part = partQuery
-			begin := strings.LastIndexAny(url[bounds.query:m.begin], "?&;") + bounds.query + 1
+			begin := strings.LastIndexAny(url[bounds.Query:m.begin], "?&;") + bounds.Query + 1
 			key, _, isValue := strings.Cut(url[begin:m.begin], "=")
 			if !isValue {
 				continue
@@ -192,8 +193,8 @@ func (v *VariableURL) SetDefaults(value func(name string) (string, bool)) {
 // which file it names. A URL of the operator must not let it: a message could send the
 // secrets of the URL, or a file, to a server of its own.
 func (v *VariableURL) CheckFixed() error {
-	b, _ := boundsOf(v.URL)
-	hostOpen := b.path > b.host && strings.Contains(variableMark.ReplaceAllString(v.URL[b.host:b.path], ""), "_") // the user's address names the mail server
+	b, _ := urlsyntax.BoundsOf(v.URL)
+	hostOpen := b.Path > b.Host && strings.Contains(variableMark.ReplaceAllString(v.URL[b.Host:b.Path], ""), "_") // the user's address names the mail server
 	for _, m := range marksOf(v.URL) {
 		if findVariable(v.Variables, m.name) == nil {
 			continue
@@ -220,7 +221,7 @@ func (v *VariableURL) CheckFixed() error {
 // a service gives out, of all services.
 func (v *VariableURL) paramsNamed(name string) (out []*Param) {
 	entries := registry.entries
-	scheme, _, _ := cutScheme(v.URL)
+	scheme, _, _ := urlsyntax.CutScheme(v.URL)
 	if e := registry.byScheme[scheme]; e != nil {
 		entries = []*entry{e}
 	}
@@ -235,7 +236,7 @@ func (v *VariableURL) paramsNamed(name string) (out []*Param) {
 // Schemes returns the schemes of the URL's service; nil for an address that a service gives
 // out. The error is returned if there is no such service.
 func (v *VariableURL) Schemes() ([]string, error) {
-	scheme, _, ok := cutScheme(v.URL)
+	scheme, _, ok := urlsyntax.CutScheme(v.URL)
 	switch all := SchemesOf(scheme); {
 	case all != nil:
 		return all, nil
@@ -284,7 +285,7 @@ func (v *VariableURL) String() string {
 		d.Close()
 		return strings.NewReplacer(names...).Replace(shown)
 	}
-	scheme, _, _ := cutScheme(v.URL)
+	scheme, _, _ := urlsyntax.CutScheme(v.URL)
 	return scheme + "://"
 }
 

@@ -138,7 +138,7 @@ func isWord(value string) bool {
 // isLike reports whether d has the parameters of another destination of its service, but for what
 // is in place of words. texts reports whether all that is there has letters or digits.
 func (d *Destination) isLike(o *Destination, words []string, texts bool) bool {
-	if d.entry != o.entry || d.scheme.name != o.scheme.name || d.recipients > o.recipients || d.read != o.read {
+	if d.entry != o.entry || d.scheme.Name != o.scheme.Name || d.recipients > o.recipients || d.read != o.read {
 		return false
 	}
 	for _, p := range d.schema.params {

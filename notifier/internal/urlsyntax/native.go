@@ -1,4 +1,4 @@
-package notifier
+package urlsyntax
 
 import (
 	"regexp"
@@ -8,33 +8,33 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/percent"
 )
 
-// A native is an address that a service gives out, such as that of a webhook.
-// [Schema.Native] describes the notation.
-type native struct {
-	text    string
+// A Native is an address that a service gives out, such as the address of a webhook, in the
+// notation of Schema.Native of package notifier.
+type Native struct {
+	Text    string
 	prefix  string // the text before the first place or bracket
 	pattern *lazyregexp.Regexp
-	names   []string     // the parameters of the pattern's groups
-	query   []queryParam // parameters that the address sets
-	bare    string       // the parameter that is the first key of a query; may be ""
+	Names   []string     // the parameters of the pattern's groups
+	Query   []QueryParam // parameters that the address sets
+	Bare    string       // the parameter that is the first key of a query; may be ""
 }
 
 var nativePlace = lazyregexp.New(`\\\{(\w+)(\\\.\\\.\\\.)?\\\}`)
 
-// compileNative makes a pattern of an address. A {name} is anything up to a
+// CompileNative makes a pattern of an address. A {name} is anything up to a
 // slash or, in the host, up to a dot; a {name...} is anything; {host...} is an
 // authority; brackets enclose optional parts.
-func compileNative(text string) *native {
-	n := &native{text: text}
+func CompileNative(text string) *Native {
+	n := &Native{Text: text}
 	text, query, _ := strings.Cut(text, "?")
 	for part := range strings.FieldsFuncSeq(query, func(r rune) bool { return r == '&' }) {
 		key, value, _ := strings.Cut(part, "=")
 		if name, ok := strings.CutPrefix(key, "{"); ok {
-			n.bare = strings.TrimSuffix(name, "}")
+			n.Bare = strings.TrimSuffix(name, "}")
 			continue
 		}
 		if !strings.HasPrefix(value, "{") {
-			n.query = append(n.query, queryParam{key, value})
+			n.Query = append(n.Query, QueryParam{key, value})
 		}
 	}
 	n.prefix = text
@@ -51,7 +51,7 @@ func compileNative(text string) *native {
 	last := 0
 	for _, m := range nativePlace.FindAllStringSubmatchIndex(p, -1) {
 		before := p[last:m[0]]
-		n.names = append(n.names, p[m[2]:m[3]])
+		n.Names = append(n.Names, p[m[2]:m[3]])
 		if p[m[2]:m[3]] == "host" {
 			// The text before the place is a part of the host, too.
 			scheme, start, _ := strings.Cut(before, "://")
@@ -80,24 +80,24 @@ var (
 	nativeName     = lazyregexp.New(`\{(\w+)[^}]*\}`)
 )
 
-// needs returns the names of the parameters that each of these addresses has, and the
+// Needs returns the names of the parameters that each of these addresses has, and the
 // address with … for each. It returns nil for an address that is not given out as a whole.
-func (n *native) needs() (names []string, shown string) {
-	_, rest, _ := strings.Cut(n.text, "://")
+func (n *Native) Needs() (names []string, shown string) {
+	_, rest, _ := strings.Cut(n.Text, "://")
 	authority, _, _ := strings.Cut(rest, "/")
-	if len(n.query) > 0 || strings.Contains(authority, "@") {
+	if len(n.Query) > 0 || strings.Contains(authority, "@") {
 		return nil, ""
 	}
-	text := nativeOptional.ReplaceAllString(n.text, "")
+	text := nativeOptional.ReplaceAllString(n.Text, "")
 	for _, m := range nativeName.FindAllStringSubmatch(text, -1) {
 		names = append(names, m[1])
 	}
 	return names, nativeName.ReplaceAllString(text, "…")
 }
 
-// match returns the values in an address without its query, or nil if it does
+// Match returns the values in an address without its query, or nil if it does
 // not match.
-func (n *native) match(s string) map[string][]string {
+func (n *Native) Match(s string) map[string][]string {
 	if len(s) < len(n.prefix) || !strings.EqualFold(s[:len(n.prefix)], n.prefix) {
 		return nil // without compiling the pattern
 	}
@@ -106,9 +106,9 @@ func (n *native) match(s string) map[string][]string {
 		return nil
 	}
 	values := map[string][]string{}
-	for i, name := range n.names {
+	for i, name := range n.Names {
 		if name == "host" {
-			matchNativeHost(m[i+1], values)
+			AddAuthority(m[i+1], values)
 			continue
 		}
 		for v := range strings.SplitSeq(m[i+1], "/") {
@@ -120,8 +120,8 @@ func (n *native) match(s string) map[string][]string {
 	return values
 }
 
-// matchNativeHost adds the parts of an authority to values.
-func matchNativeHost(s string, values map[string][]string) {
+// AddAuthority adds the parts of an authority to values.
+func AddAuthority(s string, values map[string][]string) {
 	set := func(name, v string) {
 		if v != "" {
 			values[name] = []string{percent.DecodeText(v)}

@@ -1,4 +1,4 @@
-package notifier
+package urlsyntax
 
 import (
 	"strings"
@@ -6,27 +6,27 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/percent"
 )
 
-// A rawURL is a URL divided into its parts, before it is known what they mean.
-// All but the authority are percent-decoded.
-type rawURL struct {
-	scheme      string
-	hasUser     bool
-	user        string
-	hasPassword bool
-	password    string
-	authority   string // host and port
-	segments    []string
-	slash       bool // the path ends in a slash
-	query       []queryParam
-	fragment    bool // a fragment was cut off
+// A URL is a notification URL divided into its parts. All but the authority are percent-decoded.
+type URL struct {
+	Scheme      string
+	HasUser     bool
+	User        string
+	HasPassword bool
+	Password    string
+	Authority   string // host and port
+	Segments    []string
+	Slash       bool // the path ends in a slash
+	Query       []QueryParam
+	Fragment    bool // a fragment was cut off
 }
 
-type queryParam struct{ key, value string }
+// A QueryParam is a parameter of the query.
+type QueryParam struct{ Key, Value string }
 
-// cutScheme cuts off the scheme of a URL and ://. The scheme is that of RFC
+// CutScheme cuts off the scheme of a URL and ://. The scheme is that of RFC
 // 3986, section 3.1, with at most 32 characters; some services have one that
 // begins with a digit.
-func cutScheme(s string) (scheme, rest string, ok bool) {
+func CutScheme(s string) (scheme, rest string, ok bool) {
 	scheme, rest, ok = strings.Cut(strings.TrimLeft(s, "\t\n\f\r "), "://")
 	if !ok || scheme == "" || len(scheme) > 32 {
 		return "", "", false
@@ -43,7 +43,7 @@ func cutScheme(s string) (scheme, rest string, ok bool) {
 	return strings.ToLower(scheme), rest, len(scheme) > 1 || !digit
 }
 
-// cutURL divides a notification URL into its parts. It returns false if the URL does not
+// Split divides a notification URL into its parts. It returns false if the URL does not
 // begin with a scheme. It differs from package net/url in what people write in such URLs:
 //
 //   - "+" means itself.
@@ -54,45 +54,46 @@ func cutScheme(s string) (scheme, rest string, ok bool) {
 //   - Several "@" before the host count as one, and a comma before an "@" makes it
 //     the first character of an item in a list of recipients.
 //   - A percent sign that begins no escape means itself.
-func cutURL(s string) (u *rawURL, ok bool) {
+func Split(s string) (u *URL, ok bool) {
 	s = strings.ToValidUTF8(s, "\uFFFD")
-	scheme, rest, ok := cutScheme(s)
+	scheme, rest, ok := CutScheme(s)
 	if !ok {
 		return nil, false
 	}
-	u = &rawURL{scheme: scheme}
+	u = &URL{Scheme: scheme}
 	rest, query, _ := strings.Cut(strings.TrimSpace(rest), "?")
 	rest = strings.TrimLeft(rest, `/\`)
-	rest, u.fragment = cutFragment(rest)
+	rest, u.Fragment = cutFragment(rest)
 	authority, path, _ := strings.Cut(rest, "/")
-	u.authority = authority
+	u.Authority = authority
 	if i := lastAt(authority); i >= 0 {
-		u.hasUser, u.authority = true, authority[i+1:]
-		u.user, u.password, u.hasPassword = strings.Cut(strings.TrimRight(authority[:i], "@"), ":")
-		u.user, u.password = percent.DecodeText(u.user), percent.DecodeText(u.password)
+		u.HasUser, u.Authority = true, authority[i+1:]
+		u.User, u.Password, u.HasPassword = strings.Cut(strings.TrimRight(authority[:i], "@"), ":")
+		u.User, u.Password = percent.DecodeText(u.User), percent.DecodeText(u.Password)
 	}
-	u.slash = strings.HasSuffix(rest, "/")
+	u.Slash = strings.HasSuffix(rest, "/")
 	if n := strings.Count(path, "/") + 1; path != "" && n <= 8 {
-		u.segments = make([]string, 0, n)
+		u.Segments = make([]string, 0, n)
 	}
 	for seg := range strings.SplitSeq(path, "/") {
 		if seg != "" {
-			u.segments = append(u.segments, percent.DecodeText(seg))
+			u.Segments = append(u.Segments, percent.DecodeText(seg))
 		}
 	}
 	for part := range strings.FieldsFuncSeq(query, func(r rune) bool { return r == '&' || r == ';' }) {
 		key, value, _ := strings.Cut(part, "=")
-		u.query = append(u.query, queryParam{percent.DecodeText(key), strings.TrimSpace(percent.DecodeText(value))})
+		u.Query = append(u.Query, QueryParam{percent.DecodeText(key), strings.TrimSpace(percent.DecodeText(value))})
 	}
 	return u, true
 }
 
-// urlBounds are where the parts of a URL begin, as [cutURL] divides it: the authority, its
+// Bounds are where the parts of a URL begin, as [Split] divides it: the authority, its
 // host, the path and the query, which has its question mark.
-type urlBounds struct{ authority, host, path, query int }
+type Bounds struct{ Authority, Host, Path, Query int }
 
-// boundsOf returns the bounds of a URL. It returns false if the URL has no scheme.
-func boundsOf(url string) (b urlBounds, ok bool) {
+// BoundsOf returns the bounds of a URL. It returns false if the URL has no scheme, or a
+// variable in it.
+func BoundsOf(url string) (b Bounds, ok bool) {
 	scheme, rest, ok := strings.Cut(url, "://")
 	if !ok || strings.Contains(scheme, "$") {
 		return b, false
@@ -111,7 +112,7 @@ func boundsOf(url string) (b urlBounds, ok bool) {
 	if path < authority {
 		path = query
 	}
-	return urlBounds{authority, authority + lastAt(url[authority:path]) + 1, path, query}, true
+	return Bounds{authority, authority + lastAt(url[authority:path]) + 1, path, query}, true
 }
 
 // lastAt returns the position of the last @ that does not follow a comma, or of the

@@ -1,4 +1,4 @@
-package notifier
+package urlsyntax
 
 import (
 	"slices"
@@ -7,83 +7,84 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/percent"
 )
 
-// A match holds the values that a template found in a URL.
-type match struct {
-	values placeValues
-	extra  []string // the names of parts without a place
+// A Match holds the values that a template found in a URL.
+type Match struct {
+	Values Values
+	Extra  []string // the names of parts without a place
 
 	// Memory for the values of most URLs.
 	memory struct {
-		values [5]placeValue
+		Values [5]Value
 		texts  [4]string
 		taken  [3]takenSegments
 	}
 }
 
-// placeValues are the values at the places of a URL, each parameter once.
-type placeValues []placeValue
+// Values are the values at the places of a URL, each parameter once.
+type Values []Value
 
-type placeValue struct {
-	name  string // the parameter
-	texts []string
+// A Value has the texts at the places of one parameter.
+type Value struct {
+	Name  string // of the parameter
+	Texts []string
 }
 
-// of returns the values of a parameter.
-func (v placeValues) of(name string) []string {
+// Of returns the values of a parameter.
+func (v Values) Of(name string) []string {
 	for i := range v {
-		if v[i].name == name {
-			return v[i].texts
+		if v[i].Name == name {
+			return v[i].Texts
 		}
 	}
 	return nil
 }
 
-// add adds values of a parameter. Later changes of texts do not count.
-func (v *placeValues) add(name string, texts []string) {
+// Add adds values of a parameter. Later changes of texts do not count.
+func (v *Values) Add(name string, texts []string) {
 	for i := range *v {
-		if p := &(*v)[i]; p.name == name {
-			p.texts = append(p.texts, texts...)
+		if p := &(*v)[i]; p.Name == name {
+			p.Texts = append(p.Texts, texts...)
 			return
 		}
 	}
-	*v = append(*v, placeValue{name, slices.Clip(texts)})
+	*v = append(*v, Value{name, slices.Clip(texts)})
 }
 
-// match finds the values in u at their places in t. given reports whether the
+// Match finds the values in u at their places in t. given reports whether the
 // query sets a parameter, whose place may then be empty. With extra, u may have
 // parts without a place. If u does not fit t because a parameter has no value,
 // missing is its name.
-func (t *template) match(u *rawURL, given func(string) bool, extra bool) (m *match, missing string) {
-	m = &match{}
-	m.values = m.memory.values[:0]
+func (t *Template) Match(u *URL, given func(string) bool, extra bool) (m *Match, missing string) {
+	m = &Match{}
+	m.Values = m.memory.Values[:0]
 	if missing = t.matchAuthority(u, given, m); missing != "" {
 		return nil, missing
 	}
-	if len(m.extra) > 0 && !extra {
+	if len(m.Extra) > 0 && !extra {
 		return nil, ""
 	}
 	// The place of a parameter that the query sets is empty, unless segments
 	// would be left over.
 	for _, inPath := range []func(string) bool{given, none} {
 		p := pathMatch{given: inPath, extra: extra, taken: m.memory.taken[:0]}
-		left := p.match(t.path, u.segments)
+		left := p.match(t.path, u.Segments)
 		if left < 0 {
 			continue
 		}
 		for _, v := range p.taken {
-			m.values.add(v.name, v.segments)
+			m.Values.Add(v.name, v.segments)
 		}
 		if left > 0 {
-			m.extra = append(m.extra, "the end of the path")
+			m.Extra = append(m.Extra, "the end of the path")
 		}
 		return m, ""
 	}
-	t.places(func(name string, optional bool) {
-		if missing == "" && !optional && len(m.values.of(name)) == 0 && !given(name) {
+	t.Places(func(name string, optional bool) {
+		if missing == "" && !optional && len(m.Values.Of(name)) == 0 && !given(name) {
 			missing = name
 		}
 	})
-	if missing != "" && len(u.segments) >= minSegments(t.path) {
+	if missing != "" && len(u.Segments) >= minSegments(t.path) {
 		missing = "" // something else is wrong
 	}
 	return nil, missing
@@ -103,37 +104,37 @@ func minSegments(nodes []pathNode) (n int) {
 
 // matchAuthority finds the values before the path. It returns the name of the
 // first required parameter without a value, or "".
-func (t *template) matchAuthority(u *rawURL, given func(string) bool, m *match) (missing string) {
+func (t *Template) matchAuthority(u *URL, given func(string) bool, m *Match) (missing string) {
 	texts := m.memory.texts[:0]
 	add := func(name, text string) {
 		texts = append(texts, text)
-		m.values.add(name, texts[len(texts)-1:])
+		m.Values.Add(name, texts[len(texts)-1:])
 	}
-	take := func(p place, has bool, text, what string) {
+	take := func(p Place, has bool, text, what string) {
 		switch {
-		case p.name == "" && has && text != "":
-			m.extra = append(m.extra, what)
-		case p.name == "":
+		case p.Name == "" && has && text != "":
+			m.Extra = append(m.Extra, what)
+		case p.Name == "":
 		case text != "":
-			add(p.name, text)
-		case !p.optional && !given(p.name) && missing == "":
-			missing = p.name
+			add(p.Name, text)
+		case !p.optional && !given(p.Name) && missing == "":
+			missing = p.Name
 		}
 	}
-	host, port := u.authority, ""
-	if t.port.name != "" {
+	host, port := u.Authority, ""
+	if t.port.Name != "" {
 		if i := strings.LastIndexByte(host, ':'); i >= 0 && !strings.HasSuffix(host, "]") {
 			host, port = host[:i], host[i+1:]
 		}
 	}
-	take(t.user, u.hasUser, u.user, "the user")
-	take(t.password, u.hasPassword, u.password, "the password")
+	take(t.User, u.HasUser, u.User, "the user")
+	take(t.Password, u.HasPassword, u.Password, "the password")
 	switch {
-	case t.hostList != "" && host != "" && given(t.host.name):
+	case t.hostList != "" && host != "" && given(t.Host.Name):
 		add(t.hostList, percent.DecodeText(host))
-	case t.hostIsList && host == "" && len(u.segments) > 0:
+	case t.hostIsList && host == "" && len(u.Segments) > 0:
 	default:
-		take(t.host, true, percent.DecodeText(host), "the host")
+		take(t.Host, true, percent.DecodeText(host), "the host")
 	}
 	take(t.port, true, port, "the port")
 	return missing

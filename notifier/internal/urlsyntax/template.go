@@ -1,4 +1,4 @@
-package notifier
+package urlsyntax
 
 import (
 	"fmt"
@@ -8,36 +8,36 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 )
 
-// A template is one way to write the URL of a service. [Schema.URL] describes
-// the notation.
-type template struct {
-	text       string
-	address    string // the beginning of the address, without a place in it; "" for a URL with a scheme of ours
-	schemes    []scheme
-	user       place
-	password   place
-	host       place
-	port       place
+// A Template is one way to write the URL of a service, in the notation of Schema.URL of
+// package notifier.
+type Template struct {
+	Text       string
+	Address    string // the beginning of the address, without a place in it; "" for a URL with a scheme of ours
+	Schemes    []Scheme
+	User       Place
+	Password   Place
+	Host       Place
+	port       Place
 	hostIsList bool   // the host is the first item of a list that continues in the path
 	hostList   string // the list that has the host as an item if the query sets the host's parameter
 	path       []pathNode
-	needed     []string // the parameters with a place outside brackets
-	way        string   // what a service calls the template; may be ""
+	Needed     []string // the parameters with a place outside brackets
+	Way        string   // what a service calls the template; may be ""
 }
 
 // addressScheme begins a template that is an address of the service.
 const addressScheme = "https://"
 
-// A scheme is a name before "://". Of a pair such as gotify[s], gotifys is the
+// A Scheme is a name before "://". Of a pair such as gotify[s], gotifys is the
 // secure one.
-type scheme struct {
-	name   string
-	secure bool
+type Scheme struct {
+	Name   string
+	Secure bool
 }
 
-// A place is where the authority of a URL has the value of a parameter.
-type place struct {
-	name     string // the parameter; "" if the template has no such place
+// A Place is where the authority of a URL has the value of a parameter.
+type Place struct {
+	Name     string // the parameter; "" if the template has no such place
 	optional bool
 }
 
@@ -60,10 +60,10 @@ var (
 	authorityPattern = lazyregexp.New(`^(\[)?(?:\{(\w+)\}(\[)?(?::\{(\w+)\})?\]?@)?\]?\{(\w+)(\.\.\.|\|\w+)?\}(?:(\[)?:\{(\w+)\}\]?)?$`)
 )
 
-// compileTemplate reads a template. An error is a mistake in a service's
+// Compile reads a template. An error is a mistake in a service's
 // description.
-func compileTemplate(text string) (*template, error) {
-	t := &template{text: text}
+func Compile(text string) (*Template, error) {
+	t := &Template{Text: text}
 	path, err := t.compileAuthority()
 	if err != nil {
 		return nil, err
@@ -71,20 +71,20 @@ func compileTemplate(text string) (*template, error) {
 	if t.path, path, err = compilePath(path); err != nil || path != "" {
 		return nil, fmt.Errorf("template %q: cannot read the path at %q", text, path)
 	}
-	t.places(func(name string, optional bool) {
-		if !optional && !slices.Contains(t.needed, name) {
-			t.needed = append(t.needed, name)
+	t.Places(func(name string, optional bool) {
+		if !optional && !slices.Contains(t.Needed, name) {
+			t.Needed = append(t.Needed, name)
 		}
 	})
 	return t, nil
 }
 
 // compileAuthority reads the text of t up to the path, and returns the path.
-func (t *template) compileAuthority() (path string, err error) {
-	text := t.text
+func (t *Template) compileAuthority() (path string, err error) {
+	text := t.Text
 	if rest, ok := strings.CutPrefix(text, addressScheme); ok {
 		host, path, _ := strings.Cut(rest, "/")
-		t.address, t.schemes = addressScheme+host, []scheme{{name: host, secure: true}}
+		t.Address, t.Schemes = addressScheme+host, []Scheme{{Name: host, Secure: true}}
 		return "/" + path, nil
 	}
 	schemes, rest, ok := strings.Cut(text, "://")
@@ -93,9 +93,9 @@ func (t *template) compileAuthority() (path string, err error) {
 	}
 	for name := range strings.SplitSeq(schemes, "|") {
 		base, both := strings.CutSuffix(name, "[s]")
-		t.schemes = append(t.schemes, scheme{name: base})
+		t.Schemes = append(t.Schemes, Scheme{Name: base})
 		if both {
-			t.schemes = append(t.schemes, scheme{name: base + "s", secure: true})
+			t.Schemes = append(t.Schemes, Scheme{Name: base + "s", Secure: true})
 		}
 	}
 	authority, path := rest, ""
@@ -114,12 +114,12 @@ func (t *template) compileAuthority() (path string, err error) {
 		return "", fmt.Errorf("template %q: cannot read %q", text, authority)
 	}
 	if m[2] != "" {
-		t.user = place{m[2], m[1] != ""}
+		t.User = Place{m[2], m[1] != ""}
 	}
 	if m[4] != "" {
-		t.password = place{m[4], m[1] != "" || m[3] != ""}
+		t.Password = Place{m[4], m[1] != "" || m[3] != ""}
 	}
-	t.host = place{m[5], hostOptional}
+	t.Host = Place{m[5], hostOptional}
 	if list, ok := strings.CutPrefix(m[6], "|"); ok {
 		t.hostList = list
 	}
@@ -127,7 +127,7 @@ func (t *template) compileAuthority() (path string, err error) {
 		path += "[/{" + m[5] + "...}]"
 	}
 	if m[8] != "" {
-		t.port = place{m[8], m[7] != ""}
+		t.port = Place{m[8], m[7] != ""}
 	}
 	return path, nil
 }
@@ -167,11 +167,11 @@ func compilePath(s string) (nodes []pathNode, rest string, err error) {
 	return nodes, s, nil
 }
 
-// places calls f for each place of a parameter in t.
-func (t *template) places(f func(name string, optional bool)) {
-	for _, p := range []place{t.user, t.password, t.host, t.port} {
-		if p.name != "" {
-			f(p.name, p.optional)
+// Places calls f for each place of a parameter in t.
+func (t *Template) Places(f func(name string, optional bool)) {
+	for _, p := range []Place{t.User, t.Password, t.Host, t.port} {
+		if p.Name != "" {
+			f(p.Name, p.optional)
 		}
 	}
 	var walk func([]pathNode, bool)
@@ -179,7 +179,7 @@ func (t *template) places(f func(name string, optional bool)) {
 		for _, n := range nodes {
 			if n.group != nil {
 				walk(n.group, true)
-			} else if n.name != "" && !(t.hostIsList && n.name == t.host.name) {
+			} else if n.name != "" && !(t.hostIsList && n.name == t.Host.Name) {
 				f(n.name, optional)
 			}
 		}
@@ -187,9 +187,9 @@ func (t *template) places(f func(name string, optional bool)) {
 	walk(t.path, false)
 }
 
-// setPatterns sets the patterns of the nodes that follow a list. pattern returns that of a
+// SetPatterns sets the patterns of the nodes that follow a list. pattern returns that of a
 // parameter, or nil.
-func (t *template) setPatterns(pattern func(name string) *lazyregexp.Regexp) {
+func (t *Template) SetPatterns(pattern func(name string) *lazyregexp.Regexp) {
 	for i := range t.path {
 		if i > 0 && t.path[i-1].rest && t.path[i].name != "" {
 			t.path[i].pattern = pattern(t.path[i].name)
@@ -197,37 +197,37 @@ func (t *template) setPatterns(pattern func(name string) *lazyregexp.Regexp) {
 	}
 }
 
-// has reports whether a parameter has a place in t.
-func (t *template) has(name string) (found bool) {
-	t.places(func(n string, _ bool) { found = found || n == name })
+// Has reports whether a parameter has a place in t.
+func (t *Template) Has(name string) (found bool) {
+	t.Places(func(n string, _ bool) { found = found || n == name })
 	return found
 }
 
-// scheme returns the scheme of t that has the name.
-func (t *template) scheme(name string) (*scheme, bool) {
-	i := slices.IndexFunc(t.schemes, func(s scheme) bool { return s.name == name })
+// Scheme returns the scheme of t that has the name.
+func (t *Template) Scheme(name string) (*Scheme, bool) {
+	i := slices.IndexFunc(t.Schemes, func(s Scheme) bool { return s.Name == name })
 	if i < 0 {
 		return nil, false
 	}
-	return &t.schemes[i], true
+	return &t.Schemes[i], true
 }
 
-// schemeFor returns the scheme for an address that the service gives out: the last
+// SchemeFor returns the scheme for an address that the service gives out: the last
 // scheme whose secure equals the argument, or else the first scheme.
-func (t *template) schemeFor(secure bool) *scheme {
-	for i, s := range slices.Backward(t.schemes) {
-		if s.secure == secure {
-			return &t.schemes[i]
+func (t *Template) SchemeFor(secure bool) *Scheme {
+	for i, s := range slices.Backward(t.Schemes) {
+		if s.Secure == secure {
+			return &t.Schemes[i]
 		}
 	}
-	return &t.schemes[0]
+	return &t.Schemes[0]
 }
 
-// exampleScheme returns the scheme for an example URL: the first one, with TLS
+// ExampleScheme returns the scheme for an example URL: the first one, with TLS
 // if it can have it and the host is not one of a home network.
-func (t *template) exampleScheme(host []string) string {
-	if len(t.schemes) > 1 && t.schemes[1].secure && !(len(host) > 0 && strings.HasSuffix(host[0], ".local")) {
-		return t.schemes[1].name
+func (t *Template) ExampleScheme(host []string) string {
+	if len(t.Schemes) > 1 && t.Schemes[1].Secure && !(len(host) > 0 && strings.HasSuffix(host[0], ".local")) {
+		return t.Schemes[1].Name
 	}
-	return t.schemes[0].name
+	return t.Schemes[0].Name
 }

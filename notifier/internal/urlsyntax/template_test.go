@@ -1,4 +1,4 @@
-package notifier
+package urlsyntax
 
 import (
 	"reflect"
@@ -28,23 +28,23 @@ func TestPlaces(t *testing.T) {
 		{"x://[{key}]", "x://k", "", values{"key": {"k"}}, "x://k"},
 		{"x://[{key}]", "x://", "key", values{}, "x://"},
 	} {
-		tpl, err := compileTemplate(c.template)
+		tpl, err := Compile(c.template)
 		if err != nil {
 			t.Fatal(err)
 		}
-		u, ok := cutURL(c.url)
+		u, ok := Split(c.url)
 		if !ok {
 			t.Fatal(c.url)
 		}
-		b, _ := tpl.match(u, func(name string) bool { return name == c.given }, false)
+		b, _ := tpl.Match(u, func(name string) bool { return name == c.given }, false)
 		if b == nil && c.want == nil {
 			continue
 		}
 		var got values
 		if b != nil {
 			got = values{}
-			for _, v := range b.values {
-				got[v.name] = v.texts
+			for _, v := range b.Values {
+				got[v.Name] = v.Texts
 			}
 		}
 		if !reflect.DeepEqual(got, c.want) {
@@ -54,7 +54,7 @@ func TestPlaces(t *testing.T) {
 		if c.printed == "" {
 			continue
 		}
-		if printed := tpl.print("x", b.values.of, false); printed != c.printed {
+		if printed := tpl.Print("x", b.Values.Of, false); printed != c.printed {
 			t.Errorf("%s, %s: printed %s, want %s", c.template, c.url, printed, c.printed)
 		}
 	}

@@ -1,13 +1,13 @@
-package notifier
+package urlsyntax
 
 import (
 	"net/url"
 	"strings"
 )
 
-// print returns a URL with the values at their places. With colon, an empty
+// Print returns a URL with the values at their places. With colon, an empty
 // password is printed, too.
-func (t *template) print(scheme string, values func(name string) []string, colon bool) string {
+func (t *Template) Print(scheme string, values func(name string) []string, colon bool) string {
 	one := func(name string, escape func(string) string) string {
 		if name == "" {
 			return ""
@@ -18,30 +18,30 @@ func (t *template) print(scheme string, values func(name string) []string, colon
 		return ""
 	}
 	var b strings.Builder
-	if t.address != "" {
-		b.WriteString(t.address)
+	if t.Address != "" {
+		b.WriteString(t.Address)
 	} else {
 		b.WriteString(scheme + "://")
 	}
-	user, password := one(t.user.name, escapeUser), one(t.password.name, escapeUser)
+	user, password := one(t.User.Name, Escape), one(t.Password.Name, Escape)
 	b.WriteString(user)
-	if password != "" || colon && t.password.name != "" && user != "" {
+	if password != "" || colon && t.Password.Name != "" && user != "" {
 		b.WriteString(":" + password)
 	}
 	if user != "" || password != "" {
 		b.WriteByte('@')
 	}
-	if t.port.name != "" {
-		b.WriteString(one(t.host.name, func(s string) string { return s }))
+	if t.port.Name != "" {
+		b.WriteString(one(t.Host.Name, func(s string) string { return s }))
 	} else {
-		b.WriteString(one(t.host.name, escapeHost))
+		b.WriteString(one(t.Host.Name, escapeHost))
 	}
-	if port := one(t.port.name, escapeUser); port != "" {
+	if port := one(t.port.Name, Escape); port != "" {
 		b.WriteString(":" + port)
 	}
 	printPath(&b, t.path, func(name string) []string {
 		v := values(name)
-		if name == t.host.name && len(v) > 0 {
+		if name == t.Host.Name && len(v) > 0 {
 			v = v[1:] // the first item is in place of the host
 		}
 		return v
@@ -80,8 +80,9 @@ func escapeSegment(s string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(url.PathEscape(s), "+", "%2B"), ":", "%3A")
 }
 
-func escapeUser(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
+// Escape escapes a value for every part of a URL.
+func Escape(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
 
 // escapeHost escapes what is in place of the host. It keeps colons, which some
 // tokens have.
-func escapeHost(s string) string { return strings.ReplaceAll(escapeUser(s), "%3A", ":") }
+func escapeHost(s string) string { return strings.ReplaceAll(Escape(s), "%3A", ":") }
