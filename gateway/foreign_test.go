@@ -17,13 +17,10 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// statuses returns the statuses of jobs within a transaction.
-type statuses = func([]queue.JobID) ([]queue.Status, error)
-
 // apply stores a record, and releases jobs.
 func apply(t *testing.T, q *queue.Queue, name queue.Hash, r queue.Record, release ...queue.Job) {
 	t.Helper()
-	u := &queue.Ruled{Names: []queue.Hash{name}, Held: release, Decide: func(_ [][]byte, status statuses) (*queue.RuledChange, error) {
+	u := &queue.Ruled{Names: []queue.Hash{name}, Held: release, Decide: func(_ [][]byte, status queue.StatusFunc) (*queue.RuledChange, error) {
 		for i := range release {
 			if _, err := status([]queue.JobID{release[i].JobID}); err != nil {
 				return nil, err
@@ -79,7 +76,7 @@ func TestOtherVersion(t *testing.T) {
 
 		// A message that an unknown rule holds.
 		held := &queue.Entry{Message: &queue.Message{ID: queue.NewID(), Body: []byte("held")}, Jobs: []queue.Job{{Status: queue.Queued, Destination: "d"}}}
-		held.Rules = &queue.Ruled{Decide: func([][]byte, statuses) (*queue.RuledChange, error) {
+		held.Rules = &queue.Ruled{Decide: func([][]byte, queue.StatusFunc) (*queue.RuledChange, error) {
 			held.Jobs[0].Status, held.Jobs[0].Rule, held.Jobs[0].Due = queue.Held, "of another version", time.Now().Add(time.Hour)
 			return new(queue.RuledChange), nil
 		}}

@@ -72,7 +72,7 @@ func (u *entryRules) name(name queue.Hash) int {
 
 // decide is that of a [queue.Ruled]: it runs in the transaction that stores the message, and
 // may run several times.
-func (u *entryRules) decide(old [][]byte, status statusFunc) (*queue.RuledChange, error) {
+func (u *entryRules) decide(old [][]byte, status queue.StatusFunc) (*queue.RuledChange, error) {
 	u.decided = u.decided[:0]
 	d := &decision{
 		entryRules: u, now: u.clock(), old: old, status: status,
@@ -100,7 +100,7 @@ type decision struct {
 	*entryRules
 	now    time.Time
 	old    [][]byte // the records with the names
-	status statusFunc
+	status queue.StatusFunc
 
 	lanes    []*rules.Lane                // in the records, by the indexes of their names
 	known    []*rules.Subject             // what destinations know

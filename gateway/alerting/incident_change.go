@@ -59,7 +59,7 @@ func (i *Incidents) changeWith(ctx context.Context, name queue.Hash, with *queue
 		for _, j := range c.jobs {
 			held = append(held, *j)
 		}
-		err = i.outbox.Queue.Apply(ctx, queue.JoinRuled(&queue.Ruled{Names: c.names, Held: held, Decide: func(old [][]byte, status statusFunc) (*queue.RuledChange, error) {
+		err = i.outbox.Queue.Apply(ctx, queue.JoinRuled(&queue.Ruled{Names: c.names, Held: held, Decide: func(old [][]byte, status queue.StatusFunc) (*queue.RuledChange, error) {
 			return c.decide(i.outbox.Queue.Now(), old, status, f)
 		}}, with))
 		if !errors.Is(err, errIncidentChanged) {
@@ -163,7 +163,7 @@ func (i *Incidents) silencedJobs(ctx context.Context, x *rules.Incident) (jobs [
 }
 
 // decide is that of [queue.Ruled].
-func (c *incidentChange) decide(now time.Time, old [][]byte, status statusFunc, f func(*incidentChange) (stays bool)) (*queue.RuledChange, error) {
+func (c *incidentChange) decide(now time.Time, old [][]byte, status queue.StatusFunc, f func(*incidentChange) (stays bool)) (*queue.RuledChange, error) {
 	c.now, c.old, c.incident = now, old, decodeIncident(old[0])
 	if err := c.readStatuses(status); err != nil {
 		return nil, err
@@ -181,7 +181,7 @@ func (c *incidentChange) decide(now time.Time, old [][]byte, status statusFunc, 
 
 // readStatuses reads the statuses of the jobs that the records mention. It returns an error
 // if a job waits for a step that did not wait when the change was prepared.
-func (c *incidentChange) readStatuses(status statusFunc) (err error) {
+func (c *incidentChange) readStatuses(status queue.StatusFunc) (err error) {
 	var ids []queue.JobID
 	if c.incident != nil {
 		for _, s := range slices.Concat(c.incident.Escalation.Waiting, c.incident.Escalation.Sent, c.silenced) {

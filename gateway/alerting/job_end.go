@@ -54,7 +54,7 @@ func (ends *jobEnds) ended(j *queue.Job) *queue.Ruled {
 }
 
 // decide is that of a [queue.Ruled].
-func (e *jobEnd) decide(old [][]byte, _ statusFunc) (*queue.RuledChange, error) {
+func (e *jobEnd) decide(old [][]byte, _ queue.StatusFunc) (*queue.RuledChange, error) {
 	now := e.outbox.Queue.Now()
 	records := make([]queue.Record, len(old))
 	e.noteKnown(now, old, records)

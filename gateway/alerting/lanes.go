@@ -203,7 +203,7 @@ func (p *release) names() []queue.Hash {
 }
 
 // check returns an error if the lane or one of the jobs has changed.
-func (p *release) check(old [][]byte, status statusFunc) error {
+func (p *release) check(old [][]byte, status queue.StatusFunc) error {
 	p.changed = !bytes.Equal(old[0], p.record)
 	if p.changed {
 		return errLaneChanged
@@ -250,7 +250,7 @@ func (p *release) releaseJobs(ctx context.Context) error {
 			u.Held = append(u.Held, p.jobs[x.Job].Job)
 		}
 	}
-	u.Decide = func(old [][]byte, status statusFunc) (*queue.RuledChange, error) {
+	u.Decide = func(old [][]byte, status queue.StatusFunc) (*queue.RuledChange, error) {
 		if err := p.check(old, status); err != nil {
 			return nil, err
 		}
@@ -305,7 +305,7 @@ func (l *lanes) recheck(ctx context.Context, held map[queue.Hash][]queue.Job) {
 
 // releaseLost releases jobs that no lane holds.
 func (l *lanes) releaseLost(ctx context.Context, jobs []queue.Job) {
-	err := l.outbox.Queue.Apply(ctx, &queue.Ruled{Held: jobs, Decide: func(_ [][]byte, status statusFunc) (*queue.RuledChange, error) {
+	err := l.outbox.Queue.Apply(ctx, &queue.Ruled{Held: jobs, Decide: func(_ [][]byte, status queue.StatusFunc) (*queue.RuledChange, error) {
 		ids := make([]queue.JobID, len(jobs))
 		for i := range jobs {
 			ids[i] = jobs[i].JobID
@@ -365,7 +365,7 @@ func (p *release) ruleDigest(e *queue.Entry) {
 		ruled.Subjects = append(ruled.Subjects, queued.Subject{Name: p.subjects[i], Mark: m.In(own)})
 	}
 	e.Jobs[0].Ruled = ruled.Encode()
-	e.Rules = &queue.Ruled{Names: names, Decide: func(old [][]byte, status statusFunc) (*queue.RuledChange, error) {
+	e.Rules = &queue.Ruled{Names: names, Decide: func(old [][]byte, status queue.StatusFunc) (*queue.RuledChange, error) {
 		if err := p.check(old, status); err != nil {
 			return nil, err
 		}

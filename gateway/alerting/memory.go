@@ -122,7 +122,7 @@ func (m *memory) forget(ctx context.Context, batch []remembered) (gone []remembe
 		}
 	}
 	names = append(names, ids...)
-	err = m.outbox.Queue.Apply(ctx, &queue.Ruled{Names: names, Decide: func(old [][]byte, status statusFunc) (*queue.RuledChange, error) {
+	err = m.outbox.Queue.Apply(ctx, &queue.Ruled{Names: names, Decide: func(old [][]byte, status queue.StatusFunc) (*queue.RuledChange, error) {
 		gone = gone[:0]
 		c := &queue.RuledChange{Records: make([]queue.Record, len(names))}
 		id := len(batch)
@@ -166,7 +166,7 @@ func (m *memory) keepLane(r remembered, old []byte) queue.Record {
 
 // keepKnown returns the record of what a destination knows, if it cannot be forgotten;
 // otherwise it is empty.
-func keepKnown(r remembered, old []byte, status statusFunc) (record queue.Record, err error) {
+func keepKnown(r remembered, old []byte, status queue.StatusFunc) (record queue.Record, err error) {
 	s := decodeSubject(old)
 	waits, err := anyWaits(status, s.Next.Job, s.Way.Job)
 	if err != nil || !waits && s.Silenced == (uuid.UUID{}) && !s.LastTime().After(r.at) {
@@ -186,7 +186,7 @@ func countIncidents(records []remembered) (n int) {
 }
 
 // anyWaits reports whether one of the jobs is not final. The zero value is none.
-func anyWaits(status statusFunc, jobs ...queue.JobID) (bool, error) {
+func anyWaits(status queue.StatusFunc, jobs ...queue.JobID) (bool, error) {
 	jobs = slices.DeleteFunc(jobs, func(j queue.JobID) bool { return j == queue.JobID{} })
 	if len(jobs) == 0 {
 		return false, nil
@@ -198,7 +198,7 @@ func anyWaits(status statusFunc, jobs ...queue.JobID) (bool, error) {
 // dueSubject forgets a subject that matters no more.
 func (m *memory) dueSubject(ctx context.Context, name queue.Hash, crowded bool) error {
 	var forgotten *rules.Subject
-	err := m.outbox.Queue.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, status statusFunc) (*queue.RuledChange, error) {
+	err := m.outbox.Queue.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, status queue.StatusFunc) (*queue.RuledChange, error) {
 		now := m.outbox.Queue.Now()
 		s := decodeSubject(old[0])
 		forgotten = nil

@@ -87,11 +87,8 @@ func (r records) knowledgeName(x *rules.Incident, k *site.Key, t notifier.Target
 	return r.subjectName(PlaceOfIncident(x)+t.Policy().Key(), incidentSubject(x.Derived), site.DestinationName(t, k.Limits))
 }
 
-// statusFunc returns the statuses of jobs within a transaction, as that of [queue.Ruled] does.
-type statusFunc = func([]queue.JobID) ([]queue.Status, error)
-
 // statusesOf returns the statuses of jobs by their IDs.
-func statusesOf(ids []queue.JobID, status statusFunc) (map[queue.JobID]queue.Status, error) {
+func statusesOf(ids []queue.JobID, status queue.StatusFunc) (map[queue.JobID]queue.Status, error) {
 	out := map[queue.JobID]queue.Status{}
 	if len(ids) == 0 {
 		return out, nil

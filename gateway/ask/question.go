@@ -214,7 +214,7 @@ func (q *Questions) Ahead(record []byte, now time.Time) bool {
 
 // moveBack lets the time of a question that was asked when the clock was ahead begin now.
 func (q *Questions) moveBack(ctx context.Context, name queue.Hash) error {
-	return q.outbox.Queue.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+	return q.outbox.Queue.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, _ queue.StatusFunc) (*queue.RuledChange, error) {
 		now, x := q.outbox.Queue.Now(), decode(old[0])
 		if x == nil || !x.ahead(now) {
 			return nil, errDecided

@@ -97,7 +97,7 @@ func (q *Questions) Ask(ctx context.Context, d dispatch.Delivery, a *api.Ask) (*
 	}
 	now := q.outbox.Queue.Now()
 	x := newQuestion(&d, now)
-	d.With = q.usage.Ruled(x.Place.String(), true, &queue.Ruled{Names: []queue.Hash{q.name(x.ID)}, Decide: func([][]byte, func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+	d.With = q.usage.Ruled(x.Place.String(), true, &queue.Ruled{Names: []queue.Hash{q.name(x.ID)}, Decide: func([][]byte, queue.StatusFunc) (*queue.RuledChange, error) {
 		return &queue.RuledChange{Records: []queue.Record{q.record(x, now)}}, nil
 	}})
 	q.any.Store(true)
@@ -195,7 +195,7 @@ func (q *Questions) change(ctx context.Context, id uuid.UUID, by string, f func(
 	if err != nil {
 		return nil, false, err
 	}
-	u := q.usage.Ruled(before.Place.String(), false, &queue.Ruled{Names: []queue.Hash{q.name(id)}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+	u := q.usage.Ruled(before.Place.String(), false, &queue.Ruled{Names: []queue.Hash{q.name(id)}, Decide: func(old [][]byte, _ queue.StatusFunc) (*queue.RuledChange, error) {
 		now := q.outbox.Queue.Now()
 		switch x = decode(old[0]); {
 		case x == nil:

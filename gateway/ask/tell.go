@@ -51,7 +51,7 @@ func (q *Questions) tell(ctx context.Context, x *Question) error {
 // accept stores a message about a question, and that it is. Without a message, there is nobody
 // to tell any more.
 func (q *Questions) accept(ctx context.Context, x *Question, d *dispatch.Delivery, pending func(*Question) *bool) error {
-	u := q.usage.Ruled(x.Place.String(), false, &queue.Ruled{Names: []queue.Hash{q.name(x.ID)}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+	u := q.usage.Ruled(x.Place.String(), false, &queue.Ruled{Names: []queue.Hash{q.name(x.ID)}, Decide: func(old [][]byte, _ queue.StatusFunc) (*queue.RuledChange, error) {
 		x := decode(old[0])
 		if x == nil || !*pending(x) {
 			return nil, errTold

@@ -139,7 +139,7 @@ func (p *Messages) Accept(ctx context.Context, d *dispatch.Delivery) (*notifier.
 	e, r := p.outbox.Later(d)
 	x := newMessage(e.Message, &queued.Text{Site: d.Site, Key: d.Key, Later: *d.Later})
 	e.Untrusted = d.To.Limits != nil
-	e.Rules = p.usage.Ruled(x.Place.String(), true, &queue.Ruled{Names: []queue.Hash{p.name(x.ID)}, Decide: func([][]byte, func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+	e.Rules = p.usage.Ruled(x.Place.String(), true, &queue.Ruled{Names: []queue.Hash{p.name(x.ID)}, Decide: func([][]byte, queue.StatusFunc) (*queue.RuledChange, error) {
 		j := &e.Jobs[0]
 		j.Status, j.Rule, j.Due = queue.Held, string(notifier.RulePlanned), x.At
 		return &queue.RuledChange{Records: []queue.Record{p.record(x, x.At)}}, nil
@@ -200,7 +200,7 @@ func (p *Messages) forget(ctx context.Context, id uuid.UUID) error {
 		return err
 	}
 	job := queue.JobID{Message: id}
-	return p.change(ctx, x, func(x *Message, status func([]queue.JobID) ([]queue.Status, error)) (queue.Record, error) {
+	return p.change(ctx, x, func(x *Message, status queue.StatusFunc) (queue.Record, error) {
 		statuses, err := status([]queue.JobID{job})
 		if err != nil || !statuses[0].Waits() {
 			return queue.Record{}, err
@@ -216,8 +216,8 @@ func (p *Messages) read(ctx context.Context, id uuid.UUID) (*Message, error) {
 }
 
 // change changes the record of a planned message. f gets the message as it is stored then.
-func (p *Messages) change(ctx context.Context, x *Message, f func(*Message, func([]queue.JobID) ([]queue.Status, error)) (queue.Record, error)) error {
-	return p.outbox.Apply(ctx, p.usage.Ruled(x.Place.String(), false, &queue.Ruled{Names: []queue.Hash{p.name(x.ID)}, Decide: func(old [][]byte, status func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+func (p *Messages) change(ctx context.Context, x *Message, f func(*Message, queue.StatusFunc) (queue.Record, error)) error {
+	return p.outbox.Apply(ctx, p.usage.Ruled(x.Place.String(), false, &queue.Ruled{Names: []queue.Hash{p.name(x.ID)}, Decide: func(old [][]byte, status queue.StatusFunc) (*queue.RuledChange, error) {
 		r := queue.Record{}
 		if x := decode(old[0]); x != nil {
 			var err error
@@ -239,7 +239,7 @@ func (p *Messages) Ahead(record []byte, now time.Time) bool {
 // moveBack makes a message that was planned when the clock was ahead due after its delay.
 func (p *Messages) moveBack(ctx context.Context, x *Message) error {
 	job := queue.JobID{Message: x.ID}
-	return p.outbox.Apply(ctx, p.usage.Ruled(x.Place.String(), false, &queue.Ruled{Names: []queue.Hash{p.name(x.ID)}, Decide: func(old [][]byte, status func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+	return p.outbox.Apply(ctx, p.usage.Ruled(x.Place.String(), false, &queue.Ruled{Names: []queue.Hash{p.name(x.ID)}, Decide: func(old [][]byte, status queue.StatusFunc) (*queue.RuledChange, error) {
 		now, x := p.outbox.Queue.Now(), decode(old[0])
 		if x == nil || !x.ahead(now) {
 			return nil, errChanged

@@ -97,7 +97,7 @@ func (p *Messages) due(ctx context.Context, name queue.Hash) error {
 // sent ends a planned message in the transaction that stores what is sent, whose ID is sent.
 func (p *Messages) sent(name queue.Hash, before []byte, x *Message, sent uuid.UUID) *queue.Ruled {
 	job := queue.JobID{Message: x.ID}
-	return p.usage.Ruled(x.Place.String(), false, &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, status func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+	return p.usage.Ruled(x.Place.String(), false, &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, status queue.StatusFunc) (*queue.RuledChange, error) {
 		statuses, err := status([]queue.JobID{job})
 		if err != nil {
 			return nil, err
@@ -114,7 +114,7 @@ func (p *Messages) sent(name queue.Hash, before []byte, x *Message, sent uuid.UU
 
 // letFail lets the queue attempt the job of a planned message that cannot be sent.
 func (p *Messages) letFail(ctx context.Context, x *Message, j *queue.Job) error {
-	u := &queue.Ruled{Names: []queue.Hash{p.name(x.ID)}, Held: []queue.Job{*j}, Decide: func(old [][]byte, status func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+	u := &queue.Ruled{Names: []queue.Hash{p.name(x.ID)}, Held: []queue.Job{*j}, Decide: func(old [][]byte, status queue.StatusFunc) (*queue.RuledChange, error) {
 		statuses, err := status([]queue.JobID{j.JobID})
 		if err != nil {
 			return nil, err
@@ -300,7 +300,7 @@ func (p *Messages) restore(ctx context.Context, m *queue.Message, due time.Time)
 	}
 	x.At = due
 	return p.some.Adding(func() error {
-		return p.outbox.Apply(ctx, p.usage.Ruled(x.Place.String(), false, &queue.Ruled{Names: []queue.Hash{p.name(m.ID)}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+		return p.outbox.Apply(ctx, p.usage.Ruled(x.Place.String(), false, &queue.Ruled{Names: []queue.Hash{p.name(m.ID)}, Decide: func(old [][]byte, _ queue.StatusFunc) (*queue.RuledChange, error) {
 			return &queue.RuledChange{Records: []queue.Record{p.record(x, due)}}, unknown(old[0])
 		}}))
 	})

@@ -137,7 +137,7 @@ func TestClockOfStore(t *testing.T) {
 				Due: func(ctx context.Context, name queue.Hash, _ []byte, _ bool) error {
 					<-ready
 					release := false
-					err := q.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+					err := q.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, _ queue.StatusFunc) (*queue.RuledChange, error) {
 						c := &queue.RuledChange{Records: make([]queue.Record, 1)}
 						var due time.Time
 						if release = len(old[0]) > 0; !release {
@@ -172,7 +172,7 @@ func TestClockOfStore(t *testing.T) {
 			}
 		}
 		due := begin.Add(time.Minute)
-		err := gateways[0].Apply(t.Context(), &queue.Ruled{Names: []queue.Hash{name}, Decide: func([][]byte, func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+		err := gateways[0].Apply(t.Context(), &queue.Ruled{Names: []queue.Hash{name}, Decide: func([][]byte, queue.StatusFunc) (*queue.RuledChange, error) {
 			data, err := due.MarshalBinary()
 			return &queue.RuledChange{Records: []queue.Record{{Data: data, Due: due}}}, err
 		}})
@@ -219,7 +219,7 @@ func TestDueIsNotCrowded(t *testing.T) {
 				return errors.New("not now")
 			},
 		})
-		err := q.Apply(t.Context(), &queue.Ruled{Names: []queue.Hash{store.Hash("x")}, Decide: func([][]byte, func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+		err := q.Apply(t.Context(), &queue.Ruled{Names: []queue.Hash{store.Hash("x")}, Decide: func([][]byte, queue.StatusFunc) (*queue.RuledChange, error) {
 			return &queue.RuledChange{Records: []queue.Record{{Data: []byte("x"), Due: time.Now().Add(time.Second)}}}, nil
 		}})
 		if err != nil {
@@ -264,7 +264,7 @@ func TestRecordsWrittenAhead(t *testing.T) {
 					u.Names = append(u.Names, store.Hash(text))
 					change.Records = append(change.Records, queue.Record{Data: []byte(text), Due: q.Now().Add(time.Hour)})
 				}
-				u.Decide = func([][]byte, func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+				u.Decide = func([][]byte, queue.StatusFunc) (*queue.RuledChange, error) {
 					return change, nil
 				}
 				if err := q.Apply(t.Context(), u); err != nil {

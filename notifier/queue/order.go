@@ -195,7 +195,7 @@ func (q *Queue) lineName(j *Job) Hash {
 
 // readLines reads lines and the statuses of their jobs, except those in known. A line
 // that is damaged is empty: then [Queue.tidyOrder] releases its jobs.
-func (q *Queue) readLines(old [][]byte, status func([]JobID) ([]Status, error), known ...JobID) ([]*line, error) {
+func (q *Queue) readLines(old [][]byte, status StatusFunc, known ...JobID) ([]*line, error) {
 	lines := make([]*line, len(old))
 	var ids []JobID
 	for i, b := range old {
@@ -291,7 +291,7 @@ type entryOrder struct {
 }
 
 // decide is that of an [Update]. A store may call it more than once.
-func (o *entryOrder) decide(old [][]byte, status func([]JobID) ([]Status, error)) (*Change, error) {
+func (o *entryOrder) decide(old [][]byte, status StatusFunc) (*Change, error) {
 	e := o.entry
 	for i := range e.Jobs {
 		j := &e.Jobs[i]
@@ -385,7 +385,7 @@ func (q *Queue) orderOutcome(s *Settlement, rules *Ruled, now time.Time) {
 	if r.Incident != "" {
 		names = append(names, q.lineName(r))
 	}
-	s.Update = &Update{Names: names, Size: rules.size() + nextRules.size(), Decide: func(old [][]byte, status func([]JobID) ([]Status, error)) (*Change, error) {
+	s.Update = &Update{Names: names, Size: rules.size() + nextRules.size(), Decide: func(old [][]byte, status StatusFunc) (*Change, error) {
 		*r, s.Next = outcome, next
 		c := new(Change)
 		if r.Incident != "" {
@@ -415,7 +415,7 @@ func (q *Queue) orderOutcome(s *Settlement, rules *Ruled, now time.Time) {
 }
 
 // settleLine changes the line of a job that is settled, whose record is old.
-func (q *Queue) settleLine(s *Settlement, old [][]byte, status func([]JobID) ([]Status, error), now time.Time) (*Change, error) {
+func (q *Queue) settleLine(s *Settlement, old [][]byte, status StatusFunc, now time.Time) (*Change, error) {
 	r := s.Job
 	lines, err := q.readLines(old, status, r.JobID)
 	if err != nil {
@@ -469,7 +469,7 @@ func (q *Queue) orderJobs(ctx context.Context, jobs []Job, now time.Time, f func
 	if len(names) == 0 {
 		return nil, nil
 	}
-	err = q.store.Update(ctx, &Update{Names: names, Decide: func(old [][]byte, status func([]JobID) ([]Status, error)) (*Change, error) {
+	err = q.store.Update(ctx, &Update{Names: names, Decide: func(old [][]byte, status StatusFunc) (*Change, error) {
 		lines, err := q.readLines(old, status)
 		if err != nil {
 			return nil, err
@@ -496,7 +496,7 @@ func (q *Queue) orderJobs(ctx context.Context, jobs []Job, now time.Time, f func
 
 // change gives jobs of the line the statuses of f, and returns their earlier ones and how
 // each job changes.
-func (l *line) change(jobs []*Job, status func([]JobID) ([]Status, error), f func(status Status) (Status, func(*Job))) (before []Status, own map[JobID]func(*Job), err error) {
+func (l *line) change(jobs []*Job, status StatusFunc, f func(status Status) (Status, func(*Job))) (before []Status, own map[JobID]func(*Job), err error) {
 	own = map[JobID]func(*Job){}
 	for _, j := range jobs {
 		x := l.find(j.JobID)
@@ -569,7 +569,7 @@ func (q *Queue) tidyOrder(now time.Time) {
 // tidyRecord removes a record of an incident of which nothing waits any more, or one that is
 // damaged.
 func (q *Queue) tidyRecord(name Hash, now time.Time) {
-	q.check(q.store.Update(q.ctx, &Update{Names: []Hash{name}, Decide: func(old [][]byte, status func([]JobID) ([]Status, error)) (*Change, error) {
+	q.check(q.store.Update(q.ctx, &Update{Names: []Hash{name}, Decide: func(old [][]byte, status StatusFunc) (*Change, error) {
 		lines, err := q.readLines(old, status)
 		if err != nil {
 			return nil, err

@@ -456,7 +456,7 @@ func TestOrderOfDamagedRecord(t *testing.T) {
 		if err != nil || len(names) != 1 {
 			t.Fatal(names, err)
 		}
-		if err := s.Update(t.Context(), &queue.Update{Names: names, Decide: func([][]byte, func([]queue.JobID) ([]queue.Status, error)) (*queue.Change, error) {
+		if err := s.Update(t.Context(), &queue.Update{Names: names, Decide: func([][]byte, queue.StatusFunc) (*queue.Change, error) {
 			return &queue.Change{Records: []queue.Record{{Data: l.Bytes(), Due: time.Now().Add(time.Hour)}}}, nil
 		}}); err != nil {
 			t.Fatal(err)

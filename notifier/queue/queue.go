@@ -463,7 +463,7 @@ func (q *Queue) Retry(ctx context.Context, id uuid.UUID, keep ...string) (n Retr
 // hurry makes a job due that is Queued or Dead and has no incident. It returns the status
 // that the job had.
 func (q *Queue) hurry(ctx context.Context, id JobID, now, expires time.Time) (before Status, err error) {
-	err = q.store.Update(ctx, &Update{Decide: func(_ [][]byte, status func([]JobID) ([]Status, error)) (*Change, error) {
+	err = q.store.Update(ctx, &Update{Decide: func(_ [][]byte, status StatusFunc) (*Change, error) {
 		all, err := status([]JobID{id})
 		if err != nil {
 			return nil, err
@@ -629,7 +629,7 @@ func (q *Queue) changeJobs(ctx context.Context, ids []JobID, statuses []Status, 
 	if len(ids) == 0 {
 		return 0, nil
 	}
-	err = q.store.Update(ctx, &Update{Decide: func(_ [][]byte, status func([]JobID) ([]Status, error)) (*Change, error) {
+	err = q.store.Update(ctx, &Update{Decide: func(_ [][]byte, status StatusFunc) (*Change, error) {
 		c := new(Change)
 		all, err := status(ids)
 		for i, s := range all {

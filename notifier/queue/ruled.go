@@ -30,7 +30,7 @@ type Ruled struct {
 
 	// Decide is that of an [Update]. As part of an entry, it may change the jobs of the
 	// entry that are Queued or Sending: they can be Held for a rule, or Superseded.
-	Decide func(old [][]byte, status func([]JobID) ([]Status, error)) (*RuledChange, error)
+	Decide func(old [][]byte, status StatusFunc) (*RuledChange, error)
 
 	// Size is that of an [Update].
 	Size int
@@ -63,7 +63,7 @@ func JoinRuled(a, b *Ruled) *Ruled {
 	n := len(a.Names)
 	return &Ruled{
 		Names: append(slices.Clip(a.Names), b.Names...), Held: append(slices.Clip(a.Held), b.Held...), Size: a.Size + b.Size,
-		Decide: func(old [][]byte, status func([]JobID) ([]Status, error)) (*RuledChange, error) {
+		Decide: func(old [][]byte, status StatusFunc) (*RuledChange, error) {
 			x, err := a.Decide(old[:n], status)
 			if err != nil {
 				return nil, err
@@ -102,7 +102,7 @@ func callersDue(b []byte) time.Time {
 }
 
 // decide calls Decide of u, which may be nil, with its records.
-func (u *Ruled) decide(old [][]byte, status func([]JobID) ([]Status, error)) (*RuledChange, error) {
+func (u *Ruled) decide(old [][]byte, status StatusFunc) (*RuledChange, error) {
 	if u == nil {
 		return new(RuledChange), nil
 	}
@@ -189,7 +189,7 @@ func (q *Queue) Apply(ctx context.Context, u *Ruled) error {
 	if u.Adds {
 		maxSize = q.options.Load().MaxSize
 	}
-	err := q.store.Update(ctx, &Update{Names: names, MaxSize: maxSize, Size: u.Size, Decide: func(old [][]byte, status func([]JobID) ([]Status, error)) (*Change, error) {
+	err := q.store.Update(ctx, &Update{Names: names, MaxSize: maxSize, Size: u.Size, Decide: func(old [][]byte, status StatusFunc) (*Change, error) {
 		d, err := u.decide(old[:n], status)
 		if err != nil {
 			return nil, err
@@ -324,7 +324,7 @@ func (q *Queue) cancelHeld(ctx context.Context, jobs []Job, now time.Time) (n in
 	if len(ids) == 0 {
 		return 0, nil
 	}
-	err = q.store.Update(ctx, &Update{Decide: func(_ [][]byte, status func([]JobID) ([]Status, error)) (*Change, error) {
+	err = q.store.Update(ctx, &Update{Decide: func(_ [][]byte, status StatusFunc) (*Change, error) {
 		statuses, err := status(ids)
 		if err != nil {
 			return nil, err
@@ -345,7 +345,7 @@ func (q *Queue) cancelHeld(ctx context.Context, jobs []Job, now time.Time) (n in
 // releaseHeld makes a job due that a rule holds, and returns how many it was. The record
 // of the rule names a job then that is not held.
 func (q *Queue) releaseHeld(ctx context.Context, j *Job) (n int, err error) {
-	err = q.Apply(ctx, &Ruled{Held: []Job{*j}, Decide: func(_ [][]byte, status func([]JobID) ([]Status, error)) (*RuledChange, error) {
+	err = q.Apply(ctx, &Ruled{Held: []Job{*j}, Decide: func(_ [][]byte, status StatusFunc) (*RuledChange, error) {
 		statuses, err := status([]JobID{j.JobID})
 		if err != nil {
 			return nil, err

@@ -276,11 +276,14 @@ type Update struct {
 	// be claimed by another handle later; it is 0 for an unknown job. Decide may be
 	// called several times, and only the last call counts. Callers find its error with
 	// errors.Is.
-	Decide func(old [][]byte, status func([]JobID) ([]Status, error)) (*Change, error)
+	Decide func(old [][]byte, status StatusFunc) (*Change, error)
 
 	// Size is about how many bytes of large records Decide writes or removes.
 	Size int
 }
+
+// StatusFunc returns the statuses of jobs within a transaction.
+type StatusFunc = func([]JobID) ([]Status, error)
 
 // Change is the result of [Update.Decide].
 type Change struct {

@@ -41,7 +41,7 @@ func TestRecordsMemory(t *testing.T) {
 			for k := range names {
 				names[k], records[k] = s.Hash(kind+strconv.Itoa(i+k)), queue.Record{Data: data, Due: now.Add(time.Hour), Group: group}
 			}
-			err := s.Update(t.Context(), &queue.Update{Names: names, Decide: func([][]byte, func([]queue.JobID) ([]queue.Status, error)) (*queue.Change, error) {
+			err := s.Update(t.Context(), &queue.Update{Names: names, Decide: func([][]byte, queue.StatusFunc) (*queue.Change, error) {
 				return &queue.Change{Records: records}, nil
 			}})
 			if err != nil {

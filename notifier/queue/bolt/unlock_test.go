@@ -22,7 +22,7 @@ func TestKeptFromClaim(t *testing.T) {
 		t.Fatal(err)
 	}
 	claim := queue.Claim{Now: time.Now().Add(time.Minute), Max: 1}
-	u := &queue.Update{Decide: func(_ [][]byte, status func([]queue.JobID) ([]queue.Status, error)) (*queue.Change, error) {
+	u := &queue.Update{Decide: func(_ [][]byte, status queue.StatusFunc) (*queue.Change, error) {
 		if _, err := status([]queue.JobID{{Message: e.Message.ID}}); err != nil {
 			return nil, err
 		}

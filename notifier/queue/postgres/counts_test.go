@@ -36,7 +36,7 @@ func checkCounts(tb testing.TB, dsn string) {
 
 // update returns an update that writes a record and adds or removes an owned one.
 func update(s *Store, name string, n int, owned uuid.UUID) *queue.Update {
-	return &queue.Update{Names: []queue.Hash{s.Hash(name)}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.Change, error) {
+	return &queue.Update{Names: []queue.Hash{s.Hash(name)}, Decide: func(old [][]byte, _ queue.StatusFunc) (*queue.Change, error) {
 		change := &queue.Change{Records: []queue.Record{{Data: bytes.Repeat([]byte("x"), n), Due: time.Now()}}}
 		o := queue.OwnedRecord{Name: s.Hash("owned " + owned.String())}
 		if n > 0 {

@@ -59,7 +59,7 @@ func TestNewerTables(t *testing.T) {
 
 	execute(t, dsn, "UPDATE notify_queue_version SET version = 99")
 	eventually("the older gateway still takes messages", func() bool { return accept(old, "refused") != nil })
-	update := &queue.Update{Names: []queue.Hash{old.Hash("a")}, Decide: func([][]byte, func([]queue.JobID) ([]queue.Status, error)) (*queue.Change, error) {
+	update := &queue.Update{Names: []queue.Hash{old.Hash("a")}, Decide: func([][]byte, queue.StatusFunc) (*queue.Change, error) {
 		return &queue.Change{Records: []queue.Record{{Data: []byte("x"), Due: time.Now()}}}, nil
 	}}
 	_, _, claimErr := old.Claim(t.Context(), claimOf(10))

@@ -36,7 +36,7 @@ func (s *suite) runAlertGroups(handles ...queue.Store) {
 	}
 	// The record has a line with each alert, and after an empty one those that were told.
 	post := func(q *queue.Queue, text string) {
-		s.must(q.Apply(s.Context(), &queue.Ruled{Names: []queue.Hash{name}, Adds: true, Decide: func(old [][]byte, _ statusesOf) (*queue.RuledChange, error) {
+		s.must(q.Apply(s.Context(), &queue.Ruled{Names: []queue.Hash{name}, Adds: true, Decide: func(old [][]byte, _ queue.StatusFunc) (*queue.RuledChange, error) {
 			fires, told, _ := strings.Cut(string(old[0]), "\n\n")
 			return &queue.RuledChange{Records: []queue.Record{record([]byte(strings.TrimSpace(fires+"\n"+text) + "\n\n" + told))}}, nil
 		}}))
@@ -52,7 +52,7 @@ func (s *suite) runAlertGroups(handles ...queue.Store) {
 		}
 		e := s.alert(fires, "", "a")
 		e.Jobs[0].Due = time.Now().Add(time.Hour)
-		e.Rules = &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, _ statusesOf) (*queue.RuledChange, error) {
+		e.Rules = &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, _ queue.StatusFunc) (*queue.RuledChange, error) {
 			if !bytes.Equal(old[0], before) {
 				return nil, errNews
 			}

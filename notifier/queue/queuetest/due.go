@@ -36,7 +36,7 @@ func (w *dueWorker) put(q *queue.Queue, turn string, from, to int, due time.Time
 			u.Names = append(u.Names, w.Hash(fmt.Sprint(turn, " ", i)))
 			c.Records = append(c.Records, queue.Record{Data: fmt.Appendf(nil, "%s %d", turn, i), Due: due.Add(time.Duration(i) * time.Microsecond)})
 		}
-		u.Decide = func([][]byte, statusesOf) (*queue.RuledChange, error) { return c, nil }
+		u.Decide = func([][]byte, queue.StatusFunc) (*queue.RuledChange, error) { return c, nil }
 		w.must(q.Apply(w.Context(), u))
 	}
 }
@@ -68,7 +68,7 @@ func (w *dueWorker) due(q *queue.Queue, n int) func(context.Context, queue.Hash,
 			<-w.blocked
 		}
 		over := errors.New("another gateway has removed it")
-		err := q.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, _ statusesOf) (*queue.RuledChange, error) {
+		err := q.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, _ queue.StatusFunc) (*queue.RuledChange, error) {
 			if old[0] == nil {
 				return nil, over
 			}

@@ -30,7 +30,7 @@ func (s *suite) runOwned(handles ...queue.Store) {
 	const each = 20
 	owner, group := s.Hash("owner"), s.Hash("group")
 	add := func(data []byte) *queue.Update {
-		return &queue.Update{Names: []queue.Hash{owner}, Size: len(data), Decide: func(old [][]byte, _ statusesOf) (*queue.Change, error) {
+		return &queue.Update{Names: []queue.Hash{owner}, Size: len(data), Decide: func(old [][]byte, _ queue.StatusFunc) (*queue.Change, error) {
 			n, _ := strconv.Atoi(string(old[0]))
 			n++
 			return &queue.Change{
@@ -77,7 +77,7 @@ func (s *suite) runOwned(handles ...queue.Store) {
 	s.reopenStore()
 	check(0)
 	names := []queue.Hash{owner}
-	s.must(s.Update(s.Context(), &queue.Update{Names: names, Decide: func(old [][]byte, _ statusesOf) (*queue.Change, error) {
+	s.must(s.Update(s.Context(), &queue.Update{Names: names, Decide: func(old [][]byte, _ queue.StatusFunc) (*queue.Change, error) {
 		c := &queue.Change{Records: []queue.Record{{Data: slices.Clone(old[0]), Due: s.now}}}
 		for n := range each / 2 {
 			c.Owned = append(c.Owned, queue.OwnedRecord{Name: s.ownedName("list", n+1)})
@@ -88,7 +88,7 @@ func (s *suite) runOwned(handles ...queue.Store) {
 	s.reopenStore()
 	check(each / 2)
 	for n := each / 2; n < all; n++ {
-		s.must(s.Update(s.Context(), &queue.Update{Names: names, Decide: func([][]byte, statusesOf) (*queue.Change, error) {
+		s.must(s.Update(s.Context(), &queue.Update{Names: names, Decide: func([][]byte, queue.StatusFunc) (*queue.Change, error) {
 			return &queue.Change{Records: make([]queue.Record, 1), Owned: []queue.OwnedRecord{{Name: s.ownedName("list", n+1)}, {Name: s.ownedName("no list", n)}}}, nil
 		}}))
 	}

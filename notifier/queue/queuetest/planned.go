@@ -25,7 +25,7 @@ func (s *suite) plan(q *queue.Queue, i int, key string) *queue.Entry {
 	s.Helper()
 	e := s.alert(fmt.Sprint("planned", i), "", "planned")
 	e.Message.Key = key
-	e.Rules = &queue.Ruled{Names: []queue.Hash{s.plannedName(i)}, Decide: func([][]byte, statusesOf) (*queue.RuledChange, error) {
+	e.Rules = &queue.Ruled{Names: []queue.Hash{s.plannedName(i)}, Decide: func([][]byte, queue.StatusFunc) (*queue.RuledChange, error) {
 		e.Jobs[0].Status, e.Jobs[0].Rule = queue.Held, plannedRule
 		return &queue.RuledChange{Records: []queue.Record{{Data: e.Message.ID[:], Due: time.Now().Add(time.Hour), Group: s.Hash("all planned")}}}, nil
 	}}
@@ -41,7 +41,7 @@ func (s *suite) sendPlanned(q *queue.Queue, i int, planned uuid.UUID) (uuid.UUID
 	e.Jobs[0].Status = queue.Queued
 	e.Jobs[0].Due = time.Now().Add(time.Hour)
 	job := queue.JobID{Message: planned}
-	e.Rules = &queue.Ruled{Names: []queue.Hash{s.plannedName(i)}, Decide: func(old [][]byte, status statusesOf) (*queue.RuledChange, error) {
+	e.Rules = &queue.Ruled{Names: []queue.Hash{s.plannedName(i)}, Decide: func(old [][]byte, status queue.StatusFunc) (*queue.RuledChange, error) {
 		statuses, err := status([]queue.JobID{job})
 		if err != nil {
 			return nil, err

@@ -85,7 +85,7 @@ func (s *suite) manyRecords() {
 			want[name] = r
 			c.Records = append(c.Records, queue.Record{Data: []byte(strconv.Itoa(rand.Int())), Due: r.due, Group: r.group})
 		}
-		u.Decide = func([][]byte, statusesOf) (*queue.Change, error) { return c, nil }
+		u.Decide = func([][]byte, queue.StatusFunc) (*queue.Change, error) { return c, nil }
 		s.must(s.Update(s.Context(), u))
 	}
 	check()
@@ -103,7 +103,7 @@ func (s *suite) recordSizes() {
 		return st.Bytes, st.Records
 	}
 	update := func(maxSize int64, text string) error {
-		return s.Update(s.Context(), &queue.Update{Names: []queue.Hash{s.Hash("a")}, MaxSize: maxSize, Decide: func([][]byte, statusesOf) (*queue.Change, error) {
+		return s.Update(s.Context(), &queue.Update{Names: []queue.Hash{s.Hash("a")}, MaxSize: maxSize, Decide: func([][]byte, queue.StatusFunc) (*queue.Change, error) {
 			return &queue.Change{Records: []queue.Record{{Data: []byte(text), Due: s.now}}}, nil
 		}})
 	}

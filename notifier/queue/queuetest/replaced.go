@@ -26,7 +26,7 @@ func (s *suite) deadReplaced() {
 				e.Jobs[0].Status = queue.Sending
 				s.must(s.Accept(s.Context(), noLimit, e))
 				j := e.Jobs[0]
-				t := &queue.Settlement{Job: &j, Update: &queue.Update{Names: names, Decide: func(old [][]byte, status statusesOf) (*queue.Change, error) {
+				t := &queue.Settlement{Job: &j, Update: &queue.Update{Names: names, Decide: func(old [][]byte, status queue.StatusFunc) (*queue.Change, error) {
 					j.Status, j.Updated = queue.Dead, s.now
 					c := &queue.Change{Records: []queue.Record{{Data: j.Message[:], Due: s.now}}}
 					if len(old[0]) == 0 {

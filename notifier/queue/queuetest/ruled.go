@@ -39,7 +39,7 @@ func (h *holder) hold(q *queue.Queue, text string, until time.Time) *queue.Entry
 	h.Helper()
 	e := h.alert(text, "", "a")
 	e.Jobs[0].Ruled = []byte(text)
-	e.Rules = &queue.Ruled{Names: []queue.Hash{h.name}, Decide: func(old [][]byte, _ statusesOf) (*queue.RuledChange, error) {
+	e.Rules = &queue.Ruled{Names: []queue.Hash{h.name}, Decide: func(old [][]byte, _ queue.StatusFunc) (*queue.RuledChange, error) {
 		e.Jobs[0].Status, e.Jobs[0].Rule, e.Jobs[0].Due = queue.Held, "held", until
 		return &queue.RuledChange{Records: []queue.Record{{Data: append(old[0], e.Message.ID[:]...), Due: until}}}, nil
 	}}
@@ -69,7 +69,7 @@ func (h *holder) due(q *queue.Queue) func(ctx context.Context, name queue.Hash, 
 		e := h.alert(strings.Join(texts, " "), "", "a")
 		e.Unlimited = true
 		own := queue.JobID{Message: e.Message.ID}
-		e.Rules = &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, status statusesOf) (*queue.RuledChange, error) {
+		e.Rules = &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, status queue.StatusFunc) (*queue.RuledChange, error) {
 			if string(old[0]) != string(data) {
 				return nil, errors.New("it has changed")
 			}
@@ -162,7 +162,7 @@ func (s *suite) ruledJobs() {
 	accept := func(text, incident string, held bool, release ...*queue.Entry) *queue.Entry {
 		e := s.alert(text, incident, "a")
 		e.Jobs[0].Ruled = []byte(text)
-		e.Rules = &queue.Ruled{Names: []queue.Hash{lane}, Decide: func(old [][]byte, status statusesOf) (*queue.RuledChange, error) {
+		e.Rules = &queue.Ruled{Names: []queue.Hash{lane}, Decide: func(old [][]byte, status queue.StatusFunc) (*queue.RuledChange, error) {
 			c := &queue.RuledChange{Records: []queue.Record{{Data: append(old[0], 'x'), Due: s.now.Add(time.Hour)}}}
 			if held {
 				e.Jobs[0].Status, e.Jobs[0].Rule, e.Jobs[0].Due = queue.Held, "held", s.now.Add(time.Hour)
@@ -204,7 +204,7 @@ func (s *suite) ruledJobs() {
 		for _, e := range entries {
 			u.Held = append(u.Held, s.get(e.Message.ID).Jobs[0])
 		}
-		u.Decide = func(_ [][]byte, status statusesOf) (*queue.RuledChange, error) {
+		u.Decide = func(_ [][]byte, status queue.StatusFunc) (*queue.RuledChange, error) {
 			for _, j := range u.Held {
 				if got, err := status([]queue.JobID{j.JobID}); err != nil || got[0] != queue.Held {
 					return nil, fmt.Errorf("%v, %w", got, err)

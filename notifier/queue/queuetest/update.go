@@ -15,9 +15,6 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// statusesOf returns the statuses of jobs in an update, as it is passed to Decide.
-type statusesOf = func([]queue.JobID) ([]queue.Status, error)
-
 // put sets records by their names; "" removes one.
 func (s *suite) put(h queue.Store, records map[string]string) {
 	s.Helper()
@@ -27,13 +24,13 @@ func (s *suite) put(h queue.Store, records map[string]string) {
 		u.Names = append(u.Names, h.Hash(name))
 		change.Records = append(change.Records, queue.Record{Data: []byte(text), Due: s.now.Add(time.Hour)})
 	}
-	u.Decide = func([][]byte, statusesOf) (*queue.Change, error) { return &change, nil }
+	u.Decide = func([][]byte, queue.StatusFunc) (*queue.Change, error) { return &change, nil }
 	s.must(h.Update(s.Context(), u))
 }
 
 // keeping returns an update that changes no record.
-func (s *suite) keeping(decide func(status statusesOf) ([]queue.JobChange, error)) *queue.Update {
-	return &queue.Update{Names: []queue.Hash{s.Hash("incident")}, Decide: func(old [][]byte, status statusesOf) (*queue.Change, error) {
+func (s *suite) keeping(decide func(status queue.StatusFunc) ([]queue.JobChange, error)) *queue.Update {
+	return &queue.Update{Names: []queue.Hash{s.Hash("incident")}, Decide: func(old [][]byte, status queue.StatusFunc) (*queue.Change, error) {
 		jobs, err := decide(status)
 		return &queue.Change{Records: []queue.Record{{Data: old[0], Due: s.now}}, Jobs: jobs}, err
 	}}
@@ -54,7 +51,7 @@ func (s *suite) records() {
 	var seen []string
 	u := &queue.Update{Names: []queue.Hash{s.Hash("b"), s.Hash("none"), s.Hash("a")}}
 	refuse := errors.New("no")
-	u.Decide = func(old [][]byte, _ statusesOf) (*queue.Change, error) {
+	u.Decide = func(old [][]byte, _ queue.StatusFunc) (*queue.Change, error) {
 		seen = nil
 		for _, b := range old {
 			seen = append(seen, string(b))
@@ -86,7 +83,7 @@ func (s *suite) sharedRemoval() {
 	other := s.handle()
 	s.put(s.Store, map[string]string{"a": "first"})
 	began := make(chan bool, 1)
-	removal := &queue.Update{Names: []queue.Hash{s.Hash("a")}, Decide: func([][]byte, statusesOf) (*queue.Change, error) {
+	removal := &queue.Update{Names: []queue.Hash{s.Hash("a")}, Decide: func([][]byte, queue.StatusFunc) (*queue.Change, error) {
 		select {
 		case began <- true:
 		default: // it is repeated
@@ -109,7 +106,7 @@ func (s *suite) sharedRemoval() {
 func (s *suite) groups() {
 	group, other := s.Hash("group"), s.Hash("other group")
 	put := func(name string, data string, group queue.Hash) {
-		s.must(s.Update(s.Context(), &queue.Update{Names: []queue.Hash{s.Hash(name)}, Decide: func([][]byte, statusesOf) (*queue.Change, error) {
+		s.must(s.Update(s.Context(), &queue.Update{Names: []queue.Hash{s.Hash(name)}, Decide: func([][]byte, queue.StatusFunc) (*queue.Change, error) {
 			return &queue.Change{Records: []queue.Record{{Data: []byte(data), Due: s.now, Group: group}}}, nil
 		}}))
 	}
@@ -190,7 +187,7 @@ func (s *suite) dueRecords() {
 		u.Names = append(u.Names, s.Hash("same "+strconv.Itoa(i)))
 		c.Records = append(c.Records, queue.Record{Data: []byte("same"), Due: s.now.Add(time.Hour)})
 	}
-	u.Decide = func([][]byte, statusesOf) (*queue.Change, error) { return c, nil }
+	u.Decide = func([][]byte, queue.StatusFunc) (*queue.Change, error) { return c, nil }
 	s.must(s.Update(s.Context(), &u))
 	for range 2 {
 		for _, tt := range []struct{ minutes, n, want int }{{0, 100, 1}, {4, 100, 5}, {4, 1, 5}, {4, 5, 5}, {4, 3, 5}, {-1, 100, 0}, {60, 2, 10 + same}, {60, 100, 10 + same}} {
@@ -224,7 +221,7 @@ func (s *suite) dueRecords() {
 func (s *suite) largeDueRecords() {
 	const n = 5
 	for i := range n {
-		s.must(s.Update(s.Context(), &queue.Update{Names: []queue.Hash{s.Hash(strconv.Itoa(i))}, Size: queue.MaxDueSize / 2, Decide: func([][]byte, statusesOf) (*queue.Change, error) {
+		s.must(s.Update(s.Context(), &queue.Update{Names: []queue.Hash{s.Hash(strconv.Itoa(i))}, Size: queue.MaxDueSize / 2, Decide: func([][]byte, queue.StatusFunc) (*queue.Change, error) {
 			return &queue.Change{Records: []queue.Record{{Data: data(queue.MaxDueSize * 2 / 5), Due: s.now.Add(time.Duration(i) * time.Second)}}}, nil
 		}}))
 	}
@@ -265,7 +262,7 @@ func (s *suite) heldJobs() {
 		s.Error("a message is forgotten though a job is held")
 	}
 	release := func(j *queue.Job) { j.Status, j.Due, j.Updated = queue.Queued, s.now, s.now }
-	s.must(s.Update(s.Context(), s.keeping(func(status statusesOf) ([]queue.JobChange, error) {
+	s.must(s.Update(s.Context(), s.keeping(func(status queue.StatusFunc) ([]queue.JobChange, error) {
 		_, err := status([]queue.JobID{e.Jobs[0].JobID})
 		return []queue.JobChange{{ID: e.Jobs[0].JobID, Apply: release}}, err
 	})))
@@ -289,7 +286,7 @@ func (s *suite) updateJobs() {
 	ids := []queue.JobID{e.Jobs[3].JobID, {Message: queue.NewID()}, e.Jobs[0].JobID, e.Jobs[1].JobID, e.Jobs[2].JobID}
 	want := []queue.Status{queue.Dead, 0, queue.Held, queue.Queued, queue.Sending}
 	by := queue.JobID{Message: queue.NewID(), Index: 3}
-	s.must(s.Update(s.Context(), s.keeping(func(status statusesOf) ([]queue.JobChange, error) {
+	s.must(s.Update(s.Context(), s.keeping(func(status queue.StatusFunc) ([]queue.JobChange, error) {
 		got, err := status(ids)
 		if !slices.Equal(got, want) {
 			s.Errorf("statuses %v, want %v", got, want)
@@ -312,7 +309,7 @@ func (s *suite) updateJobs() {
 	if jobs := s.claim(s.now); len(jobs) != 0 {
 		s.Errorf("claimed %v", jobs)
 	}
-	s.must(s.Update(s.Context(), s.keeping(func(status statusesOf) ([]queue.JobChange, error) {
+	s.must(s.Update(s.Context(), s.keeping(func(status queue.StatusFunc) ([]queue.JobChange, error) {
 		_, err := status([]queue.JobID{e.Jobs[0].JobID})
 		return []queue.JobChange{{ID: e.Jobs[0].JobID, Apply: func(j *queue.Job) { j.Status, j.Updated = queue.Cancelled, s.now }}}, err
 	})))
@@ -332,7 +329,7 @@ func (s *suite) updateRetries() {
 	e := s.entry("a")
 	e.Jobs[0].Status = queue.Dead
 	s.must(s.Accept(s.Context(), noLimit, e))
-	s.must(s.Update(s.Context(), s.keeping(func(status statusesOf) ([]queue.JobChange, error) {
+	s.must(s.Update(s.Context(), s.keeping(func(status queue.StatusFunc) ([]queue.JobChange, error) {
 		_, err := status([]queue.JobID{e.Jobs[0].JobID})
 		return []queue.JobChange{{ID: e.Jobs[0].JobID, Apply: func(j *queue.Job) { j.Hurry(s.now, s.now.Add(time.Hour)); j.Updated = s.now }}}, err
 	})))
@@ -351,7 +348,7 @@ func (s *suite) updateOfEntry() {
 	first := s.add("a")
 	e := s.entry("a", "b")
 	decide := func(e *queue.Entry, fail error) *queue.Update {
-		return &queue.Update{Names: []queue.Hash{s.Hash("incident")}, Decide: func(_ [][]byte, status statusesOf) (*queue.Change, error) {
+		return &queue.Update{Names: []queue.Hash{s.Hash("incident")}, Decide: func(_ [][]byte, status queue.StatusFunc) (*queue.Change, error) {
 			if _, err := status([]queue.JobID{first.Jobs[0].JobID}); err != nil || fail != nil {
 				return nil, errors.Join(err, fail)
 			}
@@ -387,7 +384,7 @@ func (s *suite) updateOfEntry() {
 	s.wantErr(s.Accept(s.Context(), 0, full), queue.ErrFull)
 	withFile := s.entry("a", "b")
 	withFile.Message.Files = []queue.File{{Size: 3, ReaderAt: bytes.NewReader([]byte("abc"))}}
-	withFile.Update = s.keeping(func(statusesOf) ([]queue.JobChange, error) {
+	withFile.Update = s.keeping(func(queue.StatusFunc) ([]queue.JobChange, error) {
 		withFile.Jobs[0].Status = queue.Held
 		return nil, nil
 	})
@@ -395,7 +392,7 @@ func (s *suite) updateOfEntry() {
 	s.statuses(withFile.Message.ID, queue.Held, queue.Queued)
 	keyed := s.entry("a", "b")
 	keyed.Message.Key = "key"
-	keyed.Update = s.keeping(func(statusesOf) ([]queue.JobChange, error) { return nil, nil })
+	keyed.Update = s.keeping(func(queue.StatusFunc) ([]queue.JobChange, error) { return nil, nil })
 	s.must(s.Accept(s.Context(), noLimit, keyed))
 	again := s.entry("a", "b")
 	again.Message.Key, again.Update = "key", keyed.Update
@@ -418,7 +415,7 @@ func (s *suite) updateOfSettlement() {
 		j := jobs[0]
 		j.Status, j.Updated = status, s.now
 		t := &queue.Settlement{Job: &j, Next: next}
-		t.Update = &queue.Update{Names: []queue.Hash{s.Hash("incident")}, Decide: func(_ [][]byte, statuses statusesOf) (*queue.Change, error) {
+		t.Update = &queue.Update{Names: []queue.Hash{s.Hash("incident")}, Decide: func(_ [][]byte, statuses queue.StatusFunc) (*queue.Change, error) {
 			got, err := statuses([]queue.JobID{e.Jobs[0].JobID, e.Jobs[1].JobID})
 			if err == nil && (got[0] != queue.Sending && j.Index == 0 || got[1] == 0) {
 				s.Errorf("statuses %v", got)
@@ -487,7 +484,7 @@ func (s *suite) concurrentUpdates(handles ...queue.Store) {
 					s.Error(err)
 				}
 				id, was := e.Jobs[0].JobID, queue.Status(0)
-				u := &queue.Update{Names: []queue.Hash{h.Hash("count")}, Decide: func(old [][]byte, status statusesOf) (*queue.Change, error) {
+				u := &queue.Update{Names: []queue.Hash{h.Hash("count")}, Decide: func(old [][]byte, status queue.StatusFunc) (*queue.Change, error) {
 					count, _ := strconv.Atoi(string(old[0]))
 					statuses, err := status([]queue.JobID{id})
 					if err != nil {
@@ -547,7 +544,7 @@ func (s *suite) updatesAfterEntries() {
 					return
 				default:
 				}
-				s.must(s.Update(s.Context(), &queue.Update{Names: names, Decide: func(old [][]byte, status statusesOf) (*queue.Change, error) {
+				s.must(s.Update(s.Context(), &queue.Update{Names: names, Decide: func(old [][]byte, status queue.StatusFunc) (*queue.Change, error) {
 					c := &queue.Change{Records: []queue.Record{{Data: old[0], Due: s.now}}}
 					if len(old[0]) == 0 {
 						return c, nil
@@ -566,11 +563,11 @@ func (s *suite) updatesAfterEntries() {
 		e := s.entry("a")
 		id := e.Jobs[0].JobID
 		e.Jobs[0].Ruled, e.Jobs[0].Status = []byte("digest"), queue.Sending
-		e.Update = &queue.Update{Names: names, Decide: func([][]byte, statusesOf) (*queue.Change, error) { return change(waits, id), nil }}
+		e.Update = &queue.Update{Names: names, Decide: func([][]byte, queue.StatusFunc) (*queue.Change, error) { return change(waits, id), nil }}
 		s.must(s.Accept(s.Context(), noLimit, e))
 		j := e.Jobs[0]
 		j.Status, j.Updated = queue.Delivered, s.now
-		s.must(s.Settle(s.Context(), &queue.Settlement{Job: &j, Update: &queue.Update{Names: names, Decide: func([][]byte, statusesOf) (*queue.Change, error) {
+		s.must(s.Settle(s.Context(), &queue.Settlement{Job: &j, Update: &queue.Update{Names: names, Decide: func([][]byte, queue.StatusFunc) (*queue.Change, error) {
 			return change(ended, id), nil
 		}}}))
 	}
