@@ -83,8 +83,8 @@ func (x *Question) JSON(full bool) *api.AskState {
 	return out
 }
 
-// GuestJSON returns what those see of the question who have a link to it and no other right: not
-// through which destination it was answered.
+// GuestJSON returns the question for a client with a link to it and no other right. It leaves
+// out the destination through which it was answered.
 func (x *Question) GuestJSON() *api.AskState {
 	out := x.JSON(true)
 	out.Through = ""
@@ -169,7 +169,8 @@ const keepDecided = 24 * time.Hour
 // record returns the record of the question. It is due when it expires, when something has
 // to be told, and when it can be forgotten.
 func (q *Questions) record(x *Question, now time.Time) queue.Record {
-	r := queue.Record{Data: outbox.EncodeRecord(outbox.KindQuestion, wire.Append(nil, x, (*Question).fields)), Group: q.decidedGroup(x.Place.String())}
+	data := outbox.EncodeRecord(outbox.KindQuestion, wire.Append(nil, x, (*Question).fields))
+	r := queue.Record{Data: data, Group: q.decidedGroup(x.Place.String())}
 	switch {
 	case x.IsOpen():
 		r.Due, r.Group = x.Until, q.group(x.Place.String())
@@ -191,12 +192,12 @@ func (q *Questions) name(id uuid.UUID) queue.Hash {
 	return q.outbox.Queue.Hash("question\x00" + id.String())
 }
 
-// group is that of the open questions of the key with a place.
+// group returns the group of the open questions of a key.
 func (q *Questions) group(place string) queue.Hash {
 	return q.outbox.Queue.Hash("open questions\x00" + place)
 }
 
-// decidedGroup is that of the others.
+// decidedGroup returns the group of the decided questions of a key.
 func (q *Questions) decidedGroup(place string) queue.Hash {
 	return q.outbox.Queue.Hash("decided questions\x00" + place)
 }
@@ -205,23 +206,37 @@ func (q *Questions) decidedGroup(place string) queue.Hash {
 // ends as long after now.
 func (x *Question) ahead(now time.Time) bool { return x.IsOpen() && queue.WrittenAhead(x.Created, now) }
 
-// Ahead reports whether a record is that of an open question which was asked when the clock
-// was ahead.
+// Ahead reports whether a record has an open question that was asked when the clock was ahead.
 func (q *Questions) Ahead(record []byte, now time.Time) bool {
 	x := decode(record)
 	return x != nil && x.ahead(now)
 }
 
-// moveBack lets the time of a question that was asked when the clock was ahead begin now.
+// decideFunc returns what is stored of a question in a transaction. x is what is stored before, or
+// nil.
+type decideFunc func(x *Question, now time.Time) (*Question, error)
+
+// ruled returns the change of a record to the question that decide returns.
+func (q *Questions) ruled(name queue.Hash, decide decideFunc) *queue.Ruled {
+	return &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, _ queue.StatusFunc) (*queue.RuledChange, error) {
+		now := q.outbox.Queue.Now()
+		x, err := decide(decode(old[0]), now)
+		if err != nil {
+			return nil, err
+		}
+		return &queue.RuledChange{Records: []queue.Record{q.record(x, now)}}, nil
+	}}
+}
+
+// moveBack starts the time of a question again, which was asked when the clock was ahead.
 func (q *Questions) moveBack(ctx context.Context, name queue.Hash) error {
-	return q.outbox.Queue.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, _ queue.StatusFunc) (*queue.RuledChange, error) {
-		now, x := q.outbox.Queue.Now(), decode(old[0])
+	return q.outbox.Queue.Apply(ctx, q.ruled(name, func(x *Question, now time.Time) (*Question, error) {
 		if x == nil || !x.ahead(now) {
 			return nil, errDecided
 		}
 		x.Created, x.Until = now, now.Add(x.Until.Sub(x.Created))
-		return &queue.RuledChange{Records: []queue.Record{q.record(x, now)}}, nil
-	}})
+		return x, nil
+	}))
 }
 
 // KeyOf returns the place of the key of a question, or "" for other records.

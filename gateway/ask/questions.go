@@ -95,11 +95,9 @@ func (q *Questions) Ask(ctx context.Context, d dispatch.Delivery, a *api.Ask) (*
 	if err := q.prepare(&d); err != nil {
 		return nil, "", err
 	}
-	now := q.outbox.Queue.Now()
-	x := newQuestion(&d, now)
-	d.With = q.usage.Ruled(x.Place.String(), true, &queue.Ruled{Names: []queue.Hash{q.name(x.ID)}, Decide: func([][]byte, queue.StatusFunc) (*queue.RuledChange, error) {
-		return &queue.RuledChange{Records: []queue.Record{q.record(x, now)}}, nil
-	}})
+	x := newQuestion(&d, q.outbox.Queue.Now())
+	u := q.ruled(q.name(x.ID), func(*Question, time.Time) (*Question, error) { return x, nil })
+	d.With = q.usage.Ruled(x.Place.String(), true, u)
 	q.any.Store(true)
 	return q.outbox.Submit(ctx, d, outbox.Options{})
 }
@@ -195,9 +193,8 @@ func (q *Questions) change(ctx context.Context, id uuid.UUID, by string, f func(
 	if err != nil {
 		return nil, false, err
 	}
-	u := q.usage.Ruled(before.Place.String(), false, &queue.Ruled{Names: []queue.Hash{q.name(id)}, Decide: func(old [][]byte, _ queue.StatusFunc) (*queue.RuledChange, error) {
-		now := q.outbox.Queue.Now()
-		switch x = decode(old[0]); {
+	u := q.usage.Ruled(before.Place.String(), false, q.ruled(q.name(id), func(old *Question, now time.Time) (*Question, error) {
+		switch x = old; {
 		case x == nil:
 			return nil, ErrNone
 		case !x.IsOpen():
@@ -206,8 +203,8 @@ func (q *Questions) change(ctx context.Context, id uuid.UUID, by string, f func(
 		if changed = !x.expire(now); changed {
 			f(x, now)
 		}
-		return &queue.RuledChange{Records: []queue.Record{q.record(x, now)}}, nil
-	}})
+		return x, nil
+	}))
 	if before.Escalates {
 		err = q.alerts.Incidents.EndOwn(ctx, before.Place.String(), id, by, u)
 	} else {

@@ -22,7 +22,6 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
-	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
 // errTold is returned when another gateway has told an outcome.
@@ -51,14 +50,13 @@ func (q *Questions) tell(ctx context.Context, x *Question) error {
 // accept stores a message about a question, and that it is. Without a message, there is nobody
 // to tell any more.
 func (q *Questions) accept(ctx context.Context, x *Question, d *dispatch.Delivery, pending func(*Question) *bool) error {
-	u := q.usage.Ruled(x.Place.String(), false, &queue.Ruled{Names: []queue.Hash{q.name(x.ID)}, Decide: func(old [][]byte, _ queue.StatusFunc) (*queue.RuledChange, error) {
-		x := decode(old[0])
+	u := q.usage.Ruled(x.Place.String(), false, q.ruled(q.name(x.ID), func(x *Question, _ time.Time) (*Question, error) {
 		if x == nil || !*pending(x) {
 			return nil, errTold
 		}
 		*pending(x) = false
-		return &queue.RuledChange{Records: []queue.Record{q.record(x, q.outbox.Queue.Now())}}, nil
-	}})
+		return x, nil
+	}))
 	var err error
 	if d == nil {
 		err = q.outbox.Queue.Apply(ctx, u)
@@ -134,11 +132,13 @@ func (q *Questions) destination(x *Question, policy *egress.Policy) *notifier.De
 	if u, err := url.Parse(x.Callback); err == nil {
 		host, parts = u.Host, secretParts(u)
 	}
-	return notifier.NewPrivate(&callback{questions: q, id: x.ID, address: x.Callback, secret: x.Secret, host: host, parts: parts}, "callback://"+host, "callback "+x.ID.String(), policy)
+	c := &callback{questions: q, id: x.ID, address: x.Callback, secret: x.Secret, host: host, parts: parts}
+	return notifier.NewPrivate(c, "callback://"+host, "callback "+x.ID.String(), policy)
 }
 
-// secretParts returns what of an address no error may show, also if the other side repeats it: all
-// but the scheme and the host. What is a part of something longer may be repeated alone.
+// secretParts returns the parts of an address that no error may show, even if the other side
+// repeats them: all but the scheme and the host. It returns a text and its parts, because the
+// other side may repeat a part alone.
 func secretParts(u *url.URL) []string {
 	parts := []string{u.RequestURI(), u.EscapedPath(), u.RawQuery, u.EscapedFragment()}
 	parts = append(parts, strings.Split(u.EscapedPath(), "/")...)

@@ -105,6 +105,22 @@ func (p *Messages) record(x *Message, due time.Time) queue.Record {
 	return queue.Record{Data: outbox.EncodeRecord(outbox.KindPlanned, wire.Append(nil, x, (*Message).fields)), Due: due, Group: p.group()}
 }
 
+// decideFunc returns what becomes of the record of a planned message in a transaction.
+type decideFunc func(old []byte, status queue.StatusFunc) (*queue.RuledChange, error)
+
+// ruled returns the change of the record of x that decide returns. Unless adds is false, it fails
+// if the key of x has too much then.
+func (p *Messages) ruled(x *Message, adds bool, decide decideFunc) *queue.Ruled {
+	u := &queue.Ruled{Names: []queue.Hash{p.name(x.ID)}}
+	u.Decide = func(old [][]byte, status queue.StatusFunc) (*queue.RuledChange, error) { return decide(old[0], status) }
+	return p.usage.Ruled(x.Place.String(), adds, u)
+}
+
+// apply applies the change of the record of x that decide returns.
+func (p *Messages) apply(ctx context.Context, x *Message, decide decideFunc) error {
+	return p.outbox.Apply(ctx, p.ruled(x, false, decide))
+}
+
 func (p *Messages) name(id uuid.UUID) queue.Hash {
 	return p.outbox.Queue.Hash("planned message\x00" + id.String())
 }
@@ -116,8 +132,8 @@ func (p *Messages) group() queue.Hash { return p.outbox.Queue.Hash("planned mess
 func newMessage(m *queue.Message, t *queued.Text) *Message {
 	l := &t.Later
 	return &Message{
-		ID: m.ID, Site: t.Site, Place: site.Place{Home: l.Home, Key: l.First}, Key: t.Key, Tags: l.Tags, At: l.At, Delay: l.Delay, Sequence: l.Sequence,
-		Size: (&queue.Entry{Message: m}).Size(),
+		ID: m.ID, Site: t.Site, Place: site.Place{Home: l.Home, Key: l.First}, Key: t.Key, Tags: l.Tags,
+		At: l.At, Delay: l.Delay, Sequence: l.Sequence, Size: (&queue.Entry{Message: m}).Size(),
 	}
 }
 
@@ -139,11 +155,11 @@ func (p *Messages) Accept(ctx context.Context, d *dispatch.Delivery) (*notifier.
 	e, r := p.outbox.Later(d)
 	x := newMessage(e.Message, &queued.Text{Site: d.Site, Key: d.Key, Later: *d.Later})
 	e.Untrusted = d.To.Limits != nil
-	e.Rules = p.usage.Ruled(x.Place.String(), true, &queue.Ruled{Names: []queue.Hash{p.name(x.ID)}, Decide: func([][]byte, queue.StatusFunc) (*queue.RuledChange, error) {
+	e.Rules = p.ruled(x, true, func([]byte, queue.StatusFunc) (*queue.RuledChange, error) {
 		j := &e.Jobs[0]
 		j.Status, j.Rule, j.Due = queue.Held, string(notifier.RulePlanned), x.At
 		return &queue.RuledChange{Records: []queue.Record{p.record(x, x.At)}}, nil
-	}})
+	})
 	err := p.some.Adding(func() error { return p.outbox.Accept(context.WithoutCancel(ctx), e) })
 	if err != nil {
 		return nil, "", err
@@ -217,30 +233,29 @@ func (p *Messages) read(ctx context.Context, id uuid.UUID) (*Message, error) {
 
 // change changes the record of a planned message. f gets the message as it is stored then.
 func (p *Messages) change(ctx context.Context, x *Message, f func(*Message, queue.StatusFunc) (queue.Record, error)) error {
-	return p.outbox.Apply(ctx, p.usage.Ruled(x.Place.String(), false, &queue.Ruled{Names: []queue.Hash{p.name(x.ID)}, Decide: func(old [][]byte, status queue.StatusFunc) (*queue.RuledChange, error) {
+	return p.apply(ctx, x, func(old []byte, status queue.StatusFunc) (*queue.RuledChange, error) {
 		r := queue.Record{}
-		if x := decode(old[0]); x != nil {
+		if x := decode(old); x != nil {
 			var err error
 			if r, err = f(x, status); err != nil {
 				return nil, err
 			}
 		}
 		return &queue.RuledChange{Records: []queue.Record{r}}, nil
-	}}))
+	})
 }
 
-// Ahead reports whether a record is that of a message which was planned when the clock was
-// ahead.
+// Ahead reports whether a record has a message that was planned when the clock was ahead.
 func (p *Messages) Ahead(record []byte, now time.Time) bool {
 	x := decode(record)
 	return x != nil && x.ahead(now)
 }
 
-// moveBack makes a message that was planned when the clock was ahead due after its delay.
+// moveBack makes a message due after its delay, which was planned when the clock was ahead.
 func (p *Messages) moveBack(ctx context.Context, x *Message) error {
 	job := queue.JobID{Message: x.ID}
-	return p.outbox.Apply(ctx, p.usage.Ruled(x.Place.String(), false, &queue.Ruled{Names: []queue.Hash{p.name(x.ID)}, Decide: func(old [][]byte, status queue.StatusFunc) (*queue.RuledChange, error) {
-		now, x := p.outbox.Queue.Now(), decode(old[0])
+	return p.apply(ctx, x, func(old []byte, status queue.StatusFunc) (*queue.RuledChange, error) {
+		now, x := p.outbox.Queue.Now(), decode(old)
 		if x == nil || !x.ahead(now) {
 			return nil, errChanged
 		}
@@ -254,7 +269,7 @@ func (p *Messages) moveBack(ctx context.Context, x *Message) error {
 			c.Jobs = []queue.JobChange{{ID: job, Apply: func(j *queue.Job) { j.Due, j.Updated = x.At, now }}}
 		}
 		return c, nil
-	}}))
+	})
 }
 
 // Refresh looks for planned messages of other gateways. The queue calls it each second.

@@ -84,7 +84,7 @@ func (p *Messages) due(ctx context.Context, name queue.Hash) error {
 		return p.letFail(ctx, x, &e.Jobs[0])
 	}
 	d.ID, d.Released = queue.NewID(), true
-	d.With = p.sent(name, before, x, d.ID)
+	d.With = p.sent(before, x, d.ID)
 	closeTargets := d.Release
 	d.Release = func() { closeTargets(); release() }
 	report, _, err := p.outbox.Submit(ctx, *d, outbox.Options{})
@@ -95,26 +95,26 @@ func (p *Messages) due(ctx context.Context, name queue.Hash) error {
 }
 
 // sent ends a planned message in the transaction that stores what is sent, whose ID is sent.
-func (p *Messages) sent(name queue.Hash, before []byte, x *Message, sent uuid.UUID) *queue.Ruled {
+func (p *Messages) sent(before []byte, x *Message, sent uuid.UUID) *queue.Ruled {
 	job := queue.JobID{Message: x.ID}
-	return p.usage.Ruled(x.Place.String(), false, &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, status queue.StatusFunc) (*queue.RuledChange, error) {
+	return p.ruled(x, false, func(old []byte, status queue.StatusFunc) (*queue.RuledChange, error) {
 		statuses, err := status([]queue.JobID{job})
 		if err != nil {
 			return nil, err
 		}
-		if s := statuses[0]; !bytes.Equal(old[0], before) || s != queue.Held && s != queue.Queued {
+		if s := statuses[0]; !bytes.Equal(old, before) || s != queue.Held && s != queue.Queued {
 			return nil, errChanged
 		}
 		now := p.outbox.Queue.Now()
 		return &queue.RuledChange{Records: make([]queue.Record, 1), Jobs: []queue.JobChange{{ID: job, Apply: func(j *queue.Job) {
 			j.Status, j.Rule, j.By, j.Updated = queue.Superseded, string(notifier.RulePlanned), queue.JobID{Message: sent}, now
 		}}}}, nil
-	}})
+	})
 }
 
 // letFail lets the queue attempt the job of a planned message that cannot be sent.
 func (p *Messages) letFail(ctx context.Context, x *Message, j *queue.Job) error {
-	u := &queue.Ruled{Names: []queue.Hash{p.name(x.ID)}, Held: []queue.Job{*j}, Decide: func(old [][]byte, status queue.StatusFunc) (*queue.RuledChange, error) {
+	u := p.ruled(x, false, func(_ []byte, status queue.StatusFunc) (*queue.RuledChange, error) {
 		statuses, err := status([]queue.JobID{j.JobID})
 		if err != nil {
 			return nil, err
@@ -124,8 +124,9 @@ func (p *Messages) letFail(ctx context.Context, x *Message, j *queue.Job) error 
 			c.Release = []queue.Job{*j}
 		}
 		return c, nil
-	}}
-	return p.outbox.Apply(ctx, p.usage.Ruled(x.Place.String(), false, u))
+	})
+	u.Held = []queue.Job{*j}
+	return p.outbox.Apply(ctx, u)
 }
 
 // goneError is returned when there is nobody to send a planned message to.
@@ -221,8 +222,8 @@ func unknown(record []byte) error {
 	return nil
 }
 
-// Hurry makes a planned message due now, unless it waits no more. It returns how many
-// deliveries that are. See [outbox.Policy].
+// Hurry makes a planned message due now if it still waits. It returns the number of its
+// deliveries. See [outbox.Policy].
 func (p *Messages) Hurry(ctx context.Context, id uuid.UUID) (int, error) {
 	e, err := p.outbox.Queue.Get(ctx, id)
 	if err != nil || !outbox.IsPlanned(e) || !e.Jobs[0].Status.Waits() {
@@ -236,9 +237,9 @@ func (p *Messages) Hurry(ctx context.Context, id uuid.UUID) (int, error) {
 	return 1, p.restore(ctx, m, p.outbox.Queue.Now())
 }
 
-// wait returns the outcome of an attempt before a planned message is due, or of one whose
-// record this version of the program does not know; nil if it is due. Another version has
-// released it then, which does not know its rule. Nobody wants it now.
+// wait returns the outcome of an attempt before a planned message is due, or of one whose record
+// this version of the program does not know; nil if it is due. Another version, which does not
+// know the rule, has then released the message, and it must not be sent yet.
 func (p *Messages) wait(ctx context.Context, m *queue.Message) *queue.Outcome {
 	b, err := p.outbox.Queue.CallersRecord(ctx, p.name(m.ID))
 	if err != nil {
@@ -300,9 +301,9 @@ func (p *Messages) restore(ctx context.Context, m *queue.Message, due time.Time)
 	}
 	x.At = due
 	return p.some.Adding(func() error {
-		return p.outbox.Apply(ctx, p.usage.Ruled(x.Place.String(), false, &queue.Ruled{Names: []queue.Hash{p.name(m.ID)}, Decide: func(old [][]byte, _ queue.StatusFunc) (*queue.RuledChange, error) {
-			return &queue.RuledChange{Records: []queue.Record{p.record(x, due)}}, unknown(old[0])
-		}}))
+		return p.apply(ctx, x, func(old []byte, _ queue.StatusFunc) (*queue.RuledChange, error) {
+			return &queue.RuledChange{Records: []queue.Record{p.record(x, due)}}, unknown(old)
+		})
 	})
 }
 
