@@ -18,9 +18,8 @@ import (
 // on one another, and so several of them are worked on at once.
 const spread = 4
 
-// turn returns what a record that is due takes its turn with: its kind and its key. Of the
-// planned messages of a key, one is sent after the other, because they can be about one
-// incident.
+// turn returns the turn of a record that is due: its kind and its key. The planned messages of a
+// key are sent one after the other, because they can be about one incident.
 func (q *Rooms) turn(name queue.Hash, data []byte) (turn string, known bool) {
 	if outbox.KindOf(data) == nil {
 		q.foreign.noteRecord(name, data)
@@ -97,8 +96,10 @@ func (f *foreign) tell(log *zap.Logger) {
 	for _, rule := range slices.Compact(slices.Sorted(maps.Values(f.held))) {
 		rules = append(rules, fmt.Sprintf("%q", rule))
 	}
-	log.Warn("another version of the program has stored what this one does not know; it stays as it is, for gateways of that version: update this gateway, or start that version again",
-		zap.Int("records", len(f.records)), zap.String("kinds", strings.Join(kinds, ", ")), zap.Int("deliveries", len(f.held)), zap.String("rules", strings.Join(rules, ", ")))
+	log.Warn("another version of the program has stored what this one does not know; it stays as it is, for gateways of that version: "+
+		"update this gateway, or start that version again",
+		zap.Int("records", len(f.records)), zap.String("kinds", strings.Join(kinds, ", ")),
+		zap.Int("deliveries", len(f.held)), zap.String("rules", strings.Join(rules, ", ")))
 }
 
 // recheck looks at what rules hold.

@@ -52,18 +52,19 @@ func (a *Attachment) nameByType() {
 // unnamed matches what AttachmentName makes of nothing.
 var unnamed = lazyregexp.New(`^attachment(-\d+)?$`)
 
-// hasExtension matches names with an extension. What follows the last full stop of a date or of
-// a sentence is none.
+// hasExtension matches names with an extension. The end of a date or of a sentence after a full
+// stop is not an extension.
 var hasExtension = lazyregexp.New(`\.[0-9]*[A-Za-z][A-Za-z0-9_~-]*$`)
 
-// TypeName returns name, which nobody has chosen as that of a file, with the extension of a
-// picture, a sound or a film if it has another one: cameras answer snap.cgi with a picture.
+// TypeName returns the name of a file that was taken from an address. It adds the extension of a
+// picture, a sound or a film if name has another one: cameras answer snap.cgi with a picture.
 func TypeName(name, contentType string) string {
 	media, _, _ := strings.Cut(contentType, ";")
 	kind, _, _ := strings.Cut(media, "/")
 	extension := Extension(strings.ToLower(strings.TrimSpace(media)))
 	switch of, _, _ := strings.Cut(typeOfName(name), "/"); {
-	case kind != "image" && kind != "audio" && kind != "video", of == kind, !hasExtension.MatchString(name), strings.HasSuffix(strings.ToLower(name), extension):
+	case kind != "image" && kind != "audio" && kind != "video", of == kind,
+		!hasExtension.MatchString(name), strings.HasSuffix(strings.ToLower(name), extension):
 		return name
 	}
 	return name + extension
@@ -101,7 +102,8 @@ var shortWord = lazyregexp.New(`^[a-z0-9]{2,5}$`)
 var extensions = map[string]string{
 	"application/gzip": "gz", "application/ics": "ics", "application/json": "json", "application/msword": "doc", "application/pdf": "pdf",
 	"application/pgp-encrypted": "asc", "application/pgp-keys": "asc", "application/rtf": "rtf", "application/vnd.ms-excel": "xls",
-	"application/vnd.ms-powerpoint": "ppt", "application/vnd.oasis.opendocument.spreadsheet": "ods", "application/vnd.oasis.opendocument.text": "odt",
+	"application/vnd.ms-powerpoint":                  "ppt",
+	"application/vnd.oasis.opendocument.spreadsheet": "ods", "application/vnd.oasis.opendocument.text": "odt",
 	"application/vnd.openxmlformats-officedocument.presentationml.presentation": "pptx",
 	"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet":         "xlsx",
 	"application/vnd.openxmlformats-officedocument.wordprocessingml.document":   "docx",
@@ -109,6 +111,7 @@ var extensions = map[string]string{
 	"audio/mpeg": "mp3", "audio/mp4": "m4a", "audio/wave": "wav", "audio/x-wav": "wav",
 	"image/jpeg": "jpg", "image/pjpeg": "jpg", "image/svg+xml": "svg", "image/tiff": "tiff", "image/vnd.microsoft.icon": "ico",
 	"message/rfc822": "eml", "text/calendar": "ics", "text/csv": "csv", "text/html": "html", "text/markdown": "md", "text/rtf": "rtf",
-	"text/vcard": "vcf", "text/x-vcard": "vcf", "text/xml": "xml", "video/3gpp": "3gp", "video/mpeg": "mpg", "video/quicktime": "mov", "video/x-msvideo": "avi",
+	"text/vcard": "vcf", "text/x-vcard": "vcf", "text/xml": "xml",
+	"video/3gpp": "3gp", "video/mpeg": "mpg", "video/quicktime": "mov", "video/x-msvideo": "avi",
 	"video/x-matroska": "mkv",
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
-// A message that has a title, a file or a picture in its text has something to say, also to a
-// service that shows nothing of them. So whether a text is empty is known only after it is
-// converted, and then something of the message takes its place.
+// A message with a title, a file or a picture in its text has something to say, even to a
+// service that shows none of them. Whether a text is empty is known only after it is converted;
+// then the title, the file or the picture is named in its place.
 
 // hasText reports whether there is something to read in s.
 func hasText(s string) bool { return strings.TrimSpace(s) != "" }

@@ -23,8 +23,8 @@ type rendering struct {
 	merged  bool         // the title becomes part of the body
 	foreign *ForeignText // of the service, for a message of another program
 
-	// dialect is that of a body which is converted to the format that the service reads,
-	// with times in zone.
+	// dialect is the dialect of the body, which is converted to the format that the service
+	// reads, with times in zone.
 	dialect markup.Dialect
 	reads   Format
 	zone    *time.Location // nil for a body without times

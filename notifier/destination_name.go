@@ -50,7 +50,10 @@ func NameOf(service, shown string) string {
 
 // tellingParams are the parameters that tell destinations of a service apart, the best first. Of
 // services with a server, the user is only a login.
-var tellingParams = []string{"topic", "targets", "to", "events", "channels", "device", "organization", "routing_key", "host", "user", "device_id", "from_phone", "botname"}
+var tellingParams = []string{
+	"topic", "targets", "to", "events", "channels", "device", "organization", "routing_key", "host", "user",
+	"device_id", "from_phone", "botname",
+}
 
 // telling returns what tells the destination with a masked URL from others of its service, or
 // "" if the URL does not show it.

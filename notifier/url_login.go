@@ -15,16 +15,19 @@ func (d *description) login(u *urlsyntax.URL) {
 		key := strings.ToLower(q.Key)
 		switch {
 		case q.Value == "":
-		case key == "user" && d.hasPlace(u.Scheme, func(t *urlsyntax.Template) urlsyntax.Place { return t.User }):
+		case key == "user" && d.hasPlace(u.Scheme, userPlace):
 			u.User, u.HasUser = q.Value, true
 			return true
-		case (key == "password" || key == "pass") && d.hasPlace(u.Scheme, func(t *urlsyntax.Template) urlsyntax.Place { return t.Password }):
+		case (key == "password" || key == "pass") && d.hasPlace(u.Scheme, passwordPlace):
 			u.Password, u.HasUser, u.HasPassword = q.Value, true, true
 			return true
 		}
 		return false
 	})
 }
+
+func userPlace(t *urlsyntax.Template) urlsyntax.Place     { return t.User }
+func passwordPlace(t *urlsyntax.Template) urlsyntax.Place { return t.Password }
 
 // hasPlace reports whether a template has the place. The scheme is that of a
 // service, or http or https for an address that the service gives out, which

@@ -194,7 +194,8 @@ func (v *VariableURL) SetDefaults(value func(name string) (string, bool)) {
 // secrets of the URL, or a file, to a server of its own.
 func (v *VariableURL) CheckFixed() error {
 	b, _ := urlsyntax.BoundsOf(v.URL)
-	hostOpen := b.Path > b.Host && strings.Contains(variableMark.ReplaceAllString(v.URL[b.Host:b.Path], ""), "_") // the user's address names the mail server
+	// With _ as the host, the user's address names the mail server.
+	hostOpen := b.Path > b.Host && strings.Contains(variableMark.ReplaceAllString(v.URL[b.Host:b.Path], ""), "_")
 	for _, m := range marksOf(v.URL) {
 		if findVariable(v.Variables, m.name) == nil {
 			continue

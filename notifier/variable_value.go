@@ -135,8 +135,8 @@ func isWord(value string) bool {
 	})
 }
 
-// isLike reports whether d has the parameters of another destination of its service, but for what
-// is in place of words. texts reports whether all that is there has letters or digits.
+// isLike reports whether d has the parameters of another destination of its service, except for
+// the texts in place of words. texts reports whether each of these has letters or digits.
 func (d *Destination) isLike(o *Destination, words []string, texts bool) bool {
 	if d.entry != o.entry || d.scheme.Name != o.scheme.Name || d.recipients > o.recipients || d.read != o.read {
 		return false
@@ -221,7 +221,8 @@ func hasDotSegment(text string) bool {
 		text = percent.Decode(norm.NFKC.String(text))
 	}
 	for segment := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(`/\;?#`, r) }) {
-		if segment = strings.TrimFunc(segment, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }); segment == "." || segment == ".." {
+		segment = strings.TrimFunc(segment, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
+		if segment == "." || segment == ".." {
 			return true
 		}
 	}

@@ -132,7 +132,9 @@ func (f *previewFlags) run(cmd *cobra.Command, args []string) error {
 		attach = append(attach, file.URL)
 	}
 	out := previewMessage{
-		Source: f.from, Skipped: m.Skip, Title: markup.OneLine(m.Title), Body: m.Dialect.Convert(m.Body, markup.Markdown, time.UTC), Type: cmp.Or(m.Type, string(notifier.Info)), Format: cmp.Or(m.Format, string(markup.Text)), Incident: m.Incident,
+		Source: f.from, Skipped: m.Skip, Incident: m.Incident,
+		Title: markup.OneLine(m.Title), Body: m.Dialect.Convert(m.Body, markup.Markdown, time.UTC),
+		Type: cmp.Or(m.Type, string(notifier.Info)), Format: cmp.Or(m.Format, string(markup.Text)),
 		Tags: append([]string{}, m.Tags...), Attach: append(attach, m.Images...), Warnings: append([]string{}, m.Warnings...),
 	}
 	if f.key != "" {

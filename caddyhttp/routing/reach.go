@@ -253,17 +253,20 @@ func (s routedSite) warnCatchAll() {
 		if !c.path(path) {
 			continue
 		}
-		text := "respond answers a mistyped address such as " + path + " with success, so that a client takes an alert that went nowhere for delivered; give respond a path matcher, such as respond / OK, or the status 404"
+		text := "respond answers a mistyped address such as " + path + " with success, so that a client takes an alert that went nowhere " +
+			"for delivered; give respond a path matcher, such as respond / OK, or the status 404"
 		if c.nobody {
-			text = "nobody answers a mistyped address such as " + path + ", so that Caddy says 200 and a client takes an alert that went nowhere for delivered; write respond 404 into the site, or beside another handler, such as file_server, respond /notify* 404"
+			text = "nobody answers a mistyped address such as " + path + ", so that Caddy says 200 and a client takes an alert that went " +
+				"nowhere for delivered; write respond 404 into the site, or beside another handler, such as file_server, " +
+				"respond /notify* 404"
 		}
 		s.warnOf(AboutAddresses, text, zap.Strings("listen", s.server.Listen))
 		return
 	}
 }
 
-// mistyped returns addresses that somebody may type in place of that of a key: with another word
-// before the key, with what is no name after it, and with another prefix.
+// mistyped returns addresses that somebody may type for the address of a key: with another word
+// before the key, with something other than a name after it, and with another prefix.
 func (s routedSite) mistyped() []string {
 	paths := []string{s.prefix + "/notfy/KEY", s.prefix + "/notify/KEY/a.b"}
 	if s.prefix != "" {
@@ -336,7 +339,7 @@ func (c *reach) matchOfMatcher(m any, r *http.Request) match {
 	return mayMatch
 }
 
-// matchFor returns whether a matcher accepts exactly this request.
+// matchFor reports whether a matcher accepts exactly this request.
 func matchFor(m any, r *http.Request) match {
 	ok, err := caddyhttp.MatcherSet{m}.MatchWithError(r)
 	switch {

@@ -47,7 +47,7 @@ type Routes struct {
 	Warned WarnFunc
 }
 
-// WarnFunc is called with a warning, and with what it is about.
+// A WarnFunc gets a warning and its subject.
 type WarnFunc func(about About, text string)
 
 // About is what a warning is about.

@@ -109,8 +109,8 @@ func (e *Engine) DueRecord(ctx context.Context, name queue.Hash, data []byte, cr
 	return false, nil
 }
 
-// KeyOf returns the place of the key of an incident, or "" for other records. What is resolved
-// is only to be forgotten, and has a place of its own.
+// KeyOf returns the place of the key of an incident, or "" for other records. A resolved
+// incident, which only has to be forgotten, has a place of its own.
 func (e *Engine) KeyOf(record []byte) string {
 	switch x := decodeIncident(record); {
 	case x == nil:
@@ -122,8 +122,8 @@ func (e *Engine) KeyOf(record []byte) string {
 	}
 }
 
-// Ahead reports whether a record is that of silences which were made when the clock was ahead,
-// or of an open incident that has changed then: its acknowledgement would not end.
+// Ahead reports whether a record has silences that were made when the clock was ahead, or an
+// open incident that changed then. The acknowledgement of such an incident would not end.
 func (e *Engine) Ahead(record []byte, now time.Time) bool {
 	if x := decodeIncident(record); x != nil {
 		return x.IsOpen() && (queue.WrittenAhead(x.Changed, now) || queue.WrittenAhead(x.Acknowledged.At, now))

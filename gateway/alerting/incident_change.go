@@ -59,9 +59,10 @@ func (i *Incidents) changeWith(ctx context.Context, name queue.Hash, with *queue
 		for _, j := range c.jobs {
 			held = append(held, *j)
 		}
-		err = i.outbox.Queue.Apply(ctx, queue.JoinRuled(&queue.Ruled{Names: c.names, Held: held, Decide: func(old [][]byte, status queue.StatusFunc) (*queue.RuledChange, error) {
-			return c.decide(i.outbox.Queue.Now(), old, status, f)
-		}}, with))
+		err = i.outbox.Queue.Apply(ctx, queue.JoinRuled(&queue.Ruled{Names: c.names, Held: held,
+			Decide: func(old [][]byte, status queue.StatusFunc) (*queue.RuledChange, error) {
+				return c.decide(i.outbox.Queue.Now(), old, status, f)
+			}}, with))
 		if !errors.Is(err, errIncidentChanged) {
 			return c.incident, err
 		}
@@ -163,7 +164,9 @@ func (i *Incidents) silencedJobs(ctx context.Context, x *rules.Incident) (jobs [
 }
 
 // decide is that of [queue.Ruled].
-func (c *incidentChange) decide(now time.Time, old [][]byte, status queue.StatusFunc, f func(*incidentChange) (stays bool)) (*queue.RuledChange, error) {
+func (c *incidentChange) decide(
+	now time.Time, old [][]byte, status queue.StatusFunc, f func(*incidentChange) (stays bool),
+) (*queue.RuledChange, error) {
 	c.now, c.old, c.incident = now, old, decodeIncident(old[0])
 	if err := c.readStatuses(status); err != nil {
 		return nil, err

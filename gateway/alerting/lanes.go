@@ -305,23 +305,24 @@ func (l *lanes) recheck(ctx context.Context, held map[queue.Hash][]queue.Job) {
 
 // releaseLost releases jobs that no lane holds.
 func (l *lanes) releaseLost(ctx context.Context, jobs []queue.Job) {
-	err := l.outbox.Queue.Apply(ctx, &queue.Ruled{Held: jobs, Decide: func(_ [][]byte, status queue.StatusFunc) (*queue.RuledChange, error) {
-		ids := make([]queue.JobID, len(jobs))
-		for i := range jobs {
-			ids[i] = jobs[i].JobID
-		}
-		statuses, err := status(ids)
-		if err != nil {
-			return nil, err
-		}
-		c := new(queue.RuledChange)
-		for i, j := range jobs {
-			if statuses[i] == queue.Held {
-				c.Release = append(c.Release, j)
+	err := l.outbox.Queue.Apply(ctx, &queue.Ruled{Held: jobs,
+		Decide: func(_ [][]byte, status queue.StatusFunc) (*queue.RuledChange, error) {
+			ids := make([]queue.JobID, len(jobs))
+			for i := range jobs {
+				ids[i] = jobs[i].JobID
 			}
-		}
-		return c, nil
-	}})
+			statuses, err := status(ids)
+			if err != nil {
+				return nil, err
+			}
+			c := new(queue.RuledChange)
+			for i, j := range jobs {
+				if statuses[i] == queue.Held {
+					c.Release = append(c.Release, j)
+				}
+			}
+			return c, nil
+		}})
 	if err != nil {
 		l.outbox.Log.Error("messages that rules held cannot be released", zap.Error(err))
 	}

@@ -42,7 +42,8 @@ func (p *planner) plan(d *dispatch.Delivery, asked bool) *outbox.Plan {
 		return nil
 	}
 	m := &messagePlan{planner: p, silences: silences}
-	return &outbox.Plan{Decide: m.decide, Stored: m.stored, Tells: m.tells, Silent: func() []bool { return p.silences.matching(d, silences) }}
+	silent := func() []bool { return p.silences.matching(d, silences) }
+	return &outbox.Plan{Decide: m.decide, Stored: m.stored, Tells: m.tells, Silent: silent}
 }
 
 // decide adds jobs to the entry of the message, and what is decided about them when it is

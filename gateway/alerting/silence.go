@@ -451,7 +451,7 @@ func (s *Silences) Concerning(d *dispatch.Delivery) rules.Silences {
 	return nil
 }
 
-// matching returns which targets of a message silences keep it from now.
+// matching reports for each target of a message whether a silence keeps the message from it now.
 func (s *Silences) matching(d *dispatch.Delivery, silences rules.Silences) []bool {
 	silent := make([]bool, len(d.To.Targets))
 	for i, t := range d.To.Targets {

@@ -126,7 +126,7 @@ func (f *multipartReader) names(part *multipart.Part) (name, file string) {
 	return f.request.texts.header(part.FormName()), f.request.texts.header(file)
 }
 
-// isMedia reports whether a type is that of a file, even without a name.
+// isMedia reports whether content of a type is a file, even without a name.
 func isMedia(media string) bool {
 	kind, _, _ := strings.Cut(media, "/")
 	return kind == "image" || kind == "audio" || kind == "video" || media == "application/pdf" || media == "application/octet-stream"

@@ -51,10 +51,11 @@ func ResultRecord(r notifier.Result) notifier.Record {
 	return out
 }
 
-// Untold returns why nobody is told of the message of the response: what a rule decides about
-// it. It returns "" if somebody is, or will be.
+// Untold returns the decision of a rule because of which nobody is told of the message of the
+// response. It returns "" if somebody is told, or will be.
 func (r *Response) Untold() string {
-	if len(r.Results) == 0 || slices.ContainsFunc(r.Results, func(x notifier.Result) bool { return x.Status != notifier.Skipped || x.Rule == "" }) {
+	told := func(x notifier.Result) bool { return x.Status != notifier.Skipped || x.Rule == "" }
+	if len(r.Results) == 0 || slices.ContainsFunc(r.Results, told) {
 		return ""
 	}
 	return ruleText(r.Results[0].Rule, r.Results[0].By, time.Time{})

@@ -14,10 +14,12 @@ const fieldSendAt = "send_at"
 const MaxDelay = 30 * 24 * time.Hour
 
 // SendAt returns when the message is to be sent; the zero time for now. delay is the duration
-// that the client has asked for, or 0. clock returns the present
-// time, if that is needed, and parse parses a duration. A time that has passed is now, and passed reports that: a
+// that the client has asked for, or 0. clock returns the present time, if that is needed, and
+// parse parses a duration. For a time that has passed, SendAt returns now and sets passed: a
 // client that was cut off for a while must not lose its message.
-func (q *Request) SendAt(clock func() time.Time, parse func(string) (time.Duration, error)) (at time.Time, delay time.Duration, passed bool, err error) {
+func (q *Request) SendAt(
+	clock func() time.Time, parse func(string) (time.Duration, error),
+) (at time.Time, delay time.Duration, passed bool, err error) {
 	text, err := q.content.text(fieldSendAt)
 	if text = strings.TrimSpace(text); err != nil || text == "" {
 		return at, 0, false, err
@@ -25,7 +27,8 @@ func (q *Request) SendAt(clock func() time.Time, parse func(string) (time.Durati
 	now := clock()
 	if at, err = time.Parse(time.RFC3339, text); err != nil {
 		if delay, err = parse(text); err != nil {
-			return at, 0, false, badField(fieldSendAt, "the field send_at must be a time with a date and a zone, such as 2026-12-24T18:00:00+01:00, or a duration from now, such as 30m or 2d")
+			return at, 0, false, badField(fieldSendAt, "the field send_at must be a time with a date and a zone, "+
+				"such as 2026-12-24T18:00:00+01:00, or a duration from now, such as 30m or 2d")
 		}
 		at = now.Add(delay)
 	}

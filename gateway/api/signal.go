@@ -20,13 +20,13 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/typeword"
 )
 
-// A signal is a request that says most by arriving: a beat, an answer to a question, what
-// somebody does with an incident, the receipt of a device. Once its sender may send it, it is
-// not refused for what it brings along: what can be read of that is kept, and the answer has a
-// warning about the rest.
+// A signal is a request that says most by arriving: a beat, an answer to a question, an action
+// on an incident, the receipt of a device. If its sender may send it, its content is no reason
+// to refuse it: what can be read of the content is kept, and the answer has a warning about the
+// rest.
 
-// ReadSignal reads the query string and the body of a signal. Of the body, it keeps what can be
-// read within the limits. names are fields that a signal has beside those of a message.
+// ReadSignal reads the query string and the body of a signal. It keeps the part of the body that
+// can be read within the limits. names are the fields that a signal has and a message has not.
 func ReadSignal(w http.ResponseWriter, r *http.Request, l Limits, names ...string) *Request {
 	q := newRequest(l)
 	x := &signalReader{requestReader{q, w, r}, names, nil}
@@ -202,7 +202,7 @@ func (x *signalReader) keep() []byte {
 	return b.Bytes()
 }
 
-// leaveOut notes that n bytes of what are left out.
+// leaveOut notes that n bytes of something are left out.
 func (x *signalReader) leaveOut(n int64, what string) {
 	if n > 0 {
 		x.q.leftOut = fmt.Sprintf("%d bytes of the %s are left out, because it is larger than %s", n, what, formatSize(x.q.limits.MaxBody))
@@ -298,8 +298,8 @@ func (x *signalReader) members(text []byte) map[string]field {
 	return fields
 }
 
-// readForm reads an encoded form, which has been decoded as text. Without a field that is known, it
-// is that text, which curl sends as a form, too.
+// readForm reads an encoded form, which has been decoded as text. A form without a known field
+// is a text: curl --data declares every text as a form.
 func (x *signalReader) readForm(form, text []byte, declared string) {
 	if isPlain(text) {
 		x.keepText(text, markup.Text)
@@ -413,8 +413,8 @@ func (s *startKeeper) Write(p []byte) (int, error) {
 // minPart is how much of a field is kept although those before it are too large.
 const minPart = 1 << 10
 
-// readPart reads a part of a form, or the beginning of a field that is too large. What cuts the
-// part off is an error of the next one.
+// readPart reads a part of a form, or the beginning of a field that is too large. If the body
+// ends within the part, reading the next part fails.
 func (x *signalReader) readPart(f *multipartReader, part *multipart.Part) {
 	name, file := part.FormName(), part.FileName()
 	media, _, _ := mime.ParseMediaType(part.Header.Get("Content-Type"))
@@ -460,8 +460,8 @@ func (q *Request) SignalField(name string) string {
 // SignalText returns the body of a signal if that is a text and not a form, or "".
 func (q *Request) SignalText() string { return strings.TrimSpace(q.SignalField(fieldBody)) }
 
-// Signal returns the message of a signal, without its attachments. What is wrong with it is a
-// warning, except for a type in the query string, which is a part of the signal.
+// Signal returns the message of a signal, without its attachments. Mistakes in it become
+// warnings, except a wrong type in the query string, which is a part of the signal.
 func (q *Request) Signal() (*notifier.Message, error) {
 	m := &notifier.Message{Foreign: q.content.foreign, Dialect: q.content.dialect, Time: q.began}
 	get := func(name string) string { return cmp.Or(q.SignalField(name), last(q.content.query[name])) }

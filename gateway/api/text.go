@@ -44,8 +44,8 @@ func (t *textReader) readText(w http.ResponseWriter, r *http.Request) (*bytes.Bu
 	return t.decode(b, charset.OfType(r.Header.Get("Content-Type")))
 }
 
-// decode returns a text in the charset that its sender has declared as UTF-8. It takes the place
-// of b, which it returns with putBuffer if the text is another one.
+// decode returns a text in the charset that its sender has declared as UTF-8. If the result is
+// not b, decode returns b with putBuffer.
 func (t *textReader) decode(b *bytes.Buffer, declared string) (*bytes.Buffer, error) {
 	text, doubt := charset.Decode(b.Bytes(), declared)
 	if doubt.Guessed && !charset.IsText(b.Bytes(), declared) {
@@ -67,7 +67,7 @@ func (t *textReader) decode(b *bytes.Buffer, declared string) (*bytes.Buffer, er
 	return decoded, nil
 }
 
-// errNoText is returned for a picture, say, where a text belongs.
+// errNoText is returned for content other than text, such as a picture.
 var errNoText = badRequest("the text is a file; send a file as a part of a multipart form, or in base64 as attach")
 
 // header returns the text of a header.

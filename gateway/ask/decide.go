@@ -24,8 +24,8 @@ func (q *Questions) Answer(ctx context.Context, at *At, answer, by string) (x *Q
 	return x, first, err
 }
 
-// Device returns the device whose link was used, or "". Its name is marked as that of a device,
-// because whoever subscribes one chooses the name, which must not pass for that of a user.
+// Device returns the device whose link was used, or "". Its name is marked as the name of a
+// device: whoever subscribes the device chooses it, and it must not pass for the name of a user.
 func (at *At) Device() string {
 	if !site.IsDevice(at.Through.URL) {
 		return ""

@@ -66,7 +66,7 @@ type At struct {
 	Through Target
 }
 
-// IsLink reports whether the last segment of a path has the form of that of a link.
+// IsLink reports whether a link may end in this segment of a path.
 func IsLink(segment string) bool {
 	_, _, ok := parseLink(segment)
 	return ok

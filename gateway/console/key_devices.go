@@ -98,7 +98,8 @@ func (h *keyDevices) postRevoke(w http.ResponseWriter, r *http.Request, name str
 	if err != nil {
 		return err
 	}
-	if _, err := q.Devices.Remove(context.WithoutCancel(r.Context()), h.api.Devices.DevicePlace(k), r.PostForm.Get("device"), environment.User(r)); err != nil {
+	ctx, place := context.WithoutCancel(r.Context()), h.api.Devices.DevicePlace(k)
+	if _, err := q.Devices.Remove(ctx, place, r.PostForm.Get("device"), environment.User(r)); err != nil {
 		return httpapi.Answer(err)
 	}
 	w.Header().Set("Location", httpapi.RelativeAddress(r)+"?"+tabQuery+"="+string(view.TabDevices)+"#devices")

@@ -92,5 +92,6 @@ func (h *sendPages) previewPayload(ctx context.Context, name, payload string) (m
 		parts = append(parts, "tags: "+strings.Join(got.Tags, ", "))
 	}
 	parts = append(parts, got.Warnings...)
-	return &notifier.Message{Title: got.Title, Body: got.Dialect.Convert(got.Body, markup.Markdown, time.UTC), Format: format}, strings.Join(parts, " · "), nil
+	body := got.Dialect.Convert(got.Body, markup.Markdown, time.UTC)
+	return &notifier.Message{Title: got.Title, Body: body, Format: format}, strings.Join(parts, " · "), nil
 }

@@ -44,7 +44,7 @@ func (g *Gateway) MakeUnwritable() *Unwritable {
 	return u
 }
 
-// WrapStore puts a store into the place of that of the gateway, which it gets.
+// WrapStore replaces the gateway's store by the one that wrap returns for it.
 func (g *Gateway) WrapStore(wrap func(queue.Store) queue.Store) {
 	g.t.Helper()
 	q, settings := g.Rooms(), g.Gateway.Engine.QueueSettings

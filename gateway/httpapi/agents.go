@@ -15,8 +15,11 @@ import (
 
 // Errors for agents.
 var (
-	errAgentsNoToken = api.Errorf(http.StatusForbidden, "agents need a token of the key, and the key has none; the operator can add token <secret> to the key")
-	errAgentsBatch   = api.Errorf(http.StatusBadRequest, "several calls in one request are not supported, as the protocol says since its version 2025-06-18; send each in a request of its own")
+	errAgentsNoToken = api.Errorf(http.StatusForbidden,
+		"agents need a token of the key, and the key has none; the operator can add token <secret> to the key")
+	errAgentsBatch = api.Errorf(http.StatusBadRequest,
+		"several calls in one request are not supported, as the protocol says since its version 2025-06-18; "+
+			"send each in a request of its own")
 )
 
 // serveMCP answers a request of an agent: /notify/{KEY}/mcp. What its tools do are requests

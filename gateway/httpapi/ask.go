@@ -23,13 +23,21 @@ import (
 
 // Errors for questions that cannot be asked here.
 var (
-	errAskNoKey    = &api.Error{Status: http.StatusBadRequest, Field: "ask", Err: errors.New("the field ask needs a key: post to /notify/{KEY}, because its destinations are asked")}
-	ErrAskNoQueue  = &api.Error{Status: http.StatusBadRequest, Field: "ask", Err: errors.New("the field ask needs a queue, which keeps the question; the operator can add queue to the global option notify, and the key must not have queue off")}
-	ErrAskNoURL    = &api.Error{Status: http.StatusBadRequest, Field: "ask", Err: errors.New("the field ask needs public_url, because messages get links; the operator can set it in the global option notify or in the site")}
-	errAskNoLogin  = &api.Error{Status: http.StatusBadRequest, Field: "ask", Err: errors.New("the field ask.login needs a console, whose login the page is behind; the operator can add console, or leave out login")}
-	errAskCallback = &api.Error{Status: http.StatusForbidden, Field: "ask", Err: errors.New("the field ask.callback is turned off here, as are other addresses of clients; wait for the answer with ?wait=60, or the operator can write ask_callback on")}
-	errAskSource   = &api.Error{Status: http.StatusBadRequest, Field: "ask", Err: errors.New("the field ask is not read in the format of another program; post to /notify/{KEY}")}
+	errAskNoKey   = askError(http.StatusBadRequest, "the field ask needs a key: post to /notify/{KEY}, because its destinations are asked")
+	ErrAskNoQueue = askError(http.StatusBadRequest, "the field ask needs a queue, which keeps the question; "+
+		"the operator can add queue to the global option notify, and the key must not have queue off")
+	ErrAskNoURL = askError(http.StatusBadRequest, "the field ask needs public_url, because messages get links; "+
+		"the operator can set it in the global option notify or in the site")
+	errAskNoLogin = askError(http.StatusBadRequest, "the field ask.login needs a console, whose login the page is behind; "+
+		"the operator can add console, or leave out login")
+	errAskCallback = askError(http.StatusForbidden, "the field ask.callback is turned off here, as are other addresses of clients; "+
+		"wait for the answer with ?wait=60, or the operator can write ask_callback on")
+	errAskSource = askError(http.StatusBadRequest, "the field ask is not read in the format of another program; post to /notify/{KEY}")
 )
+
+func askError(status int, text string) *api.Error {
+	return &api.Error{Status: status, Field: "ask", Err: errors.New(text)}
+}
 
 // question sets the question of a request in d, if it asks one.
 func (h *Sender) question(q *api.Request, at *Route, d *dispatch.Delivery) (err error) {
@@ -58,8 +66,8 @@ func (h *Sender) canAsk(a *api.Ask) error {
 	return h.canCallBack(a)
 }
 
-// canCallBack returns an error if the address that is to get the outcome of a question is one that
-// the site allows nobody to name. Those of a host name are checked when it is called.
+// canCallBack returns an error if the site allows nobody to name the address that gets the
+// outcome of a question. The addresses of a host name are checked when it is called.
 func (h *Sender) canCallBack(a *api.Ask) error {
 	host := a.CallbackHost()
 	switch {

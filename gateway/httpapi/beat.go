@@ -133,8 +133,8 @@ func (h *Beats) takeBeat(r *http.Request, q *api.Request, at *Route, beat string
 	return resp, err
 }
 
-// attach adds the files of a beat that has failed to its message, or lines about those that
-// cannot be had.
+// attach adds the files of a beat that has failed to its message, or lines about the files that
+// cannot be fetched.
 func (h *Beats) attach(r *http.Request, q *api.Request, m *notifier.Message) {
 	var err error
 	if m.Attachments, err = h.sender.attachments(r, q, true); err != nil {

@@ -77,8 +77,8 @@ func (h *Base) FindIncident(ctx context.Context, q *gateway.Rooms, id string) (*
 	return x, err
 }
 
-// followIncident returns the incident that a link names. own reports whether it is one of the
-// site's keys. If that is not known, because saved keys cannot be read, it is none.
+// followIncident returns the incident that a link names. own reports whether it belongs to one
+// of the site's keys. It is false if saved keys cannot be read.
 func (h *Base) followIncident(ctx context.Context, q *gateway.Rooms, id string) (x *alerting.StoredIncident, own bool, err error) {
 	if x, err = q.Alerts.Incidents.ByID(ctx, id); err != nil {
 		return nil, false, err
@@ -88,8 +88,8 @@ func (h *Base) followIncident(ctx context.Context, q *gateway.Rooms, id string) 
 }
 
 // followQuestion returns the question that a link names. own reports whether it was asked at the
-// site. login means that it is the link for those who are logged in, which leads to nothing else
-// than the questions with a login of its own site.
+// site. login reports whether the link is for users who are logged in. Such a link leads only to
+// questions of its own site with a login.
 func (h *Base) followQuestion(ctx context.Context, q *gateway.Rooms, link string, login bool) (x *ask.At, own bool, err error) {
 	x, err = q.Questions.ByLink(ctx, link)
 	if errors.Is(err, ask.ErrNone) {

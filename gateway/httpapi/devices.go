@@ -277,7 +277,8 @@ func (h *Devices) addDevice(w http.ResponseWriter, r *http.Request, name string)
 		return err
 	}
 	d, secret, err := q.Devices.Subscribe(ctx, &device.Subscription{
-		Key: k, Site: device.SiteSettings{Settings: h.Resolved, Site: h.Site()}, Change: x.Change, Invite: x.Invite, By: environment.User(r),
+		Key: k, Site: device.SiteSettings{Settings: h.Resolved, Site: h.Site()},
+		Change: x.Change, Invite: x.Invite, By: environment.User(r),
 	})
 	if err != nil {
 		return err

@@ -60,7 +60,8 @@ func Answer(err error) error {
 	case errors.Is(err, device.ErrDamaged):
 		return api.Errorf(http.StatusServiceUnavailable, "the devices of this key cannot be read; the log of the gateway tells its operator why")
 	case errors.Is(err, inbox.ErrTooManyListeners):
-		e := api.Errorf(http.StatusTooManyRequests, "%d clients follow the inbox of this key at this gateway already, which is the limit; end one of them", inbox.MaxListeners)
+		e := api.Errorf(http.StatusTooManyRequests,
+			"%d clients follow the inbox of this key at this gateway already, which is the limit; end one of them", inbox.MaxListeners)
 		e.RetryAfter = outbox.QueueRetryAfter
 		return e
 	}

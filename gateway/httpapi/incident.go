@@ -83,7 +83,8 @@ func (h *Incidents) serveIncident(w http.ResponseWriter, r *http.Request, at *Ro
 		return nil
 	}
 	header.Add("Vary", "Accept")
-	if err := WriteJSON(w, http.StatusOK, incidentAnswer{alerting.NewIncidentJSON(found.Incident, h.NameOfIncident(r)(found.Incident)), found.warnings}); err != nil {
+	x := alerting.NewIncidentJSON(found.Incident, h.NameOfIncident(r)(found.Incident))
+	if err := WriteJSON(w, http.StatusOK, incidentAnswer{x, found.warnings}); err != nil {
 		return h.ErrorResponse(err)
 	}
 	return nil
@@ -107,8 +108,8 @@ type incidentAnswer struct {
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// findIncident returns the incident that the address of r names. The console has none but those of
-// the site's keys.
+// findIncident returns the incident that the address of r names. The console has only incidents
+// of the site's keys.
 func (h *Incidents) findIncident(r *http.Request, q *gateway.Rooms, at *Route) (x *alerting.StoredIncident, own bool, err error) {
 	if at.Pattern == RouteConsoleIncident {
 		x, err = h.FindIncident(r.Context(), q, at.ID)
@@ -202,8 +203,8 @@ type incidentForm struct {
 	warnings []string // about what could not be read
 }
 
-// readIncidentForm reads the form, or a body in another format with its fields. If the request
-// does not say what is to be done, it is to acknowledge.
+// readIncidentForm reads the form, or a body in another format with its fields. A request
+// without an action acknowledges.
 func readIncidentForm(w http.ResponseWriter, r *http.Request) (f incidentForm, err error) {
 	q := api.ReadSignal(w, r, api.Limits{MaxBody: MaxIncidentForm}, "do", "by", "for")
 	defer q.Close()
@@ -288,7 +289,8 @@ func userOf(r *http.Request) string {
 func (h *Incidents) incidentPage(r *http.Request, found *foundIncident) view.IncidentPage {
 	x := found.Incident
 	p := view.IncidentPage{
-		Root: api.RootOf(r.URL.Path), Incident: h.ListedIncident(r, x), Done: found.done, Problem: found.problem, Action: RelativeAddress(r), User: found.user,
+		Root: api.RootOf(r.URL.Path), Incident: h.ListedIncident(r, x), Done: found.done, Problem: found.problem,
+		Action: RelativeAddress(r), User: found.user,
 		Acknowledge: x.IsOpen() && !x.IsAcknowledged(), Resolve: x.IsOpen() && !x.Own,
 	}
 	p.Console = h.Has.Console && found.manage

@@ -42,7 +42,9 @@ func New(f *site.InFlight, memory *memory.Budget, queue func(context.Context) *Q
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: ns, Subsystem: sub, Name: name, Help: help}, value)
 	}
 	m := &Metrics{
-		messages:   counter("messages_total", "Messages by outcome: delivered, failed (a required destination does not have the message), queued (it is delivered later), repeated (an alert of an incident tool that is open already; nobody is told), refused, overloaded, error.", "outcome"),
+		messages: counter("messages_total", "Messages by outcome: delivered, failed (a required destination does not have the message), "+
+			"queued (it is delivered later), repeated (an alert of an incident tool that is open already; nobody is told), "+
+			"refused, overloaded, error.", "outcome"),
 		byKey:      counter("key_messages_total", "Messages to keys of the configuration, by key and outcome as in caddy_notify_messages_total. Saved keys have no series.", "key", "outcome"),
 		refusals:   counter("refused_total", "Requests to send a message that were answered with an error and sent nothing, by reason.", "reason"),
 		deliveries: counter("deliveries_total", "Deliveries of one message to one destination, by service and outcome: delivered, failed, skipped (nothing to send), queued (failed, and is tried again).", "service", "outcome"),
@@ -62,7 +64,10 @@ func New(f *site.InFlight, memory *memory.Budget, queue func(context.Context) *Q
 		memory:    gauge("memory_bytes", "Bytes that the requests under way hold in memory, which client_limits memory bounds.", func() float64 { return float64(memory.Held()) }),
 	}
 	m.Queue = newQueueMetrics(queue)
-	for _, outcome := range []string{site.OutcomeDelivered, site.OutcomeFailed, site.OutcomeQueued, site.OutcomeRepeated, site.OutcomeRefused, site.OutcomeOverloaded, site.OutcomeError} {
+	for _, outcome := range []string{
+		site.OutcomeDelivered, site.OutcomeFailed, site.OutcomeQueued, site.OutcomeRepeated,
+		site.OutcomeRefused, site.OutcomeOverloaded, site.OutcomeError,
+	} {
 		m.messages.WithLabelValues(outcome) // rate() needs the 0 before the first
 	}
 	for rule, outcomes := range ruleOutcomes() {
@@ -179,8 +184,8 @@ func (m *Metrics) NotSent(key string, status int) {
 	m.count(key, outcome)
 }
 
-// Repeated counts a message that opens an alert again, and that nobody is told of. key is a
-// key of the configuration, or "".
+// Repeated counts a message about an alert that is open already. Nobody is told of such a
+// message. key is a key of the configuration, or "".
 func (m *Metrics) Repeated(key string) { m.count(key, site.OutcomeRepeated) }
 
 // count counts a message. key is a key of the configuration, or "" for any other:

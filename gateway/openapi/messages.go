@@ -10,10 +10,12 @@ func Message() About {
 		Description: "With `Accept: text/event-stream`, the state of a question is streamed until it is decided.",
 		Parameters:  common("Accept", "Wait", "Prefer"),
 		Answers: map[int]Answer{
-			http.StatusOK:                 says("The state of the message, which never includes its text.", withEvents(recordsOr(bodyOf("QueuedMessage"), "")), "Vary", "Cache-Control"),
-			http.StatusBadRequest:         result("`wait` is not a number of seconds."),
-			http.StatusNotFound:           result(noSuchMessage),
-			http.StatusTooManyRequests:    result("250 requests and streams from the address of the client wait, or 500 for the key; try again after `Retry-After`, or without `wait`."),
+			http.StatusOK: says("The state of the message, which never includes its text.",
+				withEvents(recordsOr(bodyOf("QueuedMessage"), "")), "Vary", "Cache-Control"),
+			http.StatusBadRequest: result("`wait` is not a number of seconds."),
+			http.StatusNotFound:   result(noSuchMessage),
+			http.StatusTooManyRequests: result("250 requests and streams from the address of the client wait, or 500 for the key; " +
+				"try again after `Retry-After`, or without `wait`."),
 			http.StatusServiceUnavailable: result("The queue cannot be read at the moment, or 2000 clients wait at the gateway."),
 		},
 	}, {
@@ -89,9 +91,11 @@ func Incident() About {
 				mediaJSON: bodyOf("IncidentRecord"),
 				mediaHTML: described(text(), "The page of the incident."),
 			}, "Vary", "Cache-Control"),
-			http.StatusNoContent:          says("A page of another site, such as the web app of ntfy, has acknowledged the incident. It learns nothing else.", nil, "Cache-Control"),
-			http.StatusBadRequest:         result("The form is wrong."),
-			http.StatusForbidden:          result("A page of another site wants more than to acknowledge, or shows who its reader is; or a silence is wanted by somebody who may not manage."),
+			http.StatusNoContent: says("A page of another site, such as the web app of ntfy, has acknowledged the incident. "+
+				"It learns nothing else.", nil, "Cache-Control"),
+			http.StatusBadRequest: result("The form is wrong."),
+			http.StatusForbidden: result("A page of another site wants more than to acknowledge, or shows who its reader is; " +
+				"or a silence is wanted by somebody who may not manage."),
 			http.StatusNotFound:           result(noSuchIncident),
 			http.StatusServiceUnavailable: result(queueUnusable),
 		},

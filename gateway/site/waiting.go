@@ -20,7 +20,7 @@ const (
 const waitAgain = 10 * time.Second
 
 // Waiting counts the clients that wait for what happens next, with a request or in a stream: for
-// an answer, for messages, for results. It is that of all sites of the process. The zero value is
+// an answer, for messages, for results. All sites of the process share it. The zero value is
 // ready for use.
 type Waiting struct {
 	mu       sync.Mutex

@@ -26,7 +26,7 @@ func Host() string {
 		return "127.0.0.1"
 	}
 	for {
-		// The lower ones are those that tests and configurations name.
+		// Tests and configurations name lower ones.
 		host := fmt.Sprintf("127.%d.%d.%d", 64+rand.N(128), rand.N(256), 1+rand.N(254)) //nolint:gosec // no secret
 		if reserve(host) {
 			return host

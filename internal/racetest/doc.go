@@ -41,8 +41,8 @@ func SkipIfSlow(t testing.TB) {
 	}
 }
 
-// LeaveToCI skips a test that floods, kills or waits for real time, unless CI is set: it
-// needs more of a machine than somebody has who tries the whole. .ci/run runs it.
+// LeaveToCI skips a test that floods, kills or waits for real time, unless CI is set: it needs a
+// machine for itself. .ci/run runs it.
 func LeaveToCI(t testing.TB) {
 	if os.Getenv("CI") == "" {
 		t.Helper()

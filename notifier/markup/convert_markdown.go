@@ -188,8 +188,8 @@ func isSimpleMarkdown(text string) bool {
 	return cells <= maxGrowth*len(text) && found <= maxFound*len(text)
 }
 
-// openCode returns the fence of the code that is open after a line, if code is that before
-// it. Only a fence without indentation counts, so that it cannot be within a list.
+// openCode returns the fence of the code that is open after a line; code is the fence that is
+// open before it. Only a fence without indentation counts, so that it cannot be within a list.
 func openCode(code, line string) string {
 	rest := line
 	if code != "" {

@@ -8,8 +8,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 )
 
-// A Dialect is the markup of a chat. The zero Dialect is that of Markdown and HTML as
-// everybody knows them.
+// A Dialect is the markup of a chat. The zero Dialect means ordinary Markdown and HTML.
 type Dialect string
 
 // The dialects that are read. Their texts have references in angle brackets: to people
@@ -23,7 +22,8 @@ const (
 
 var (
 	slackReference   = lazyregexp.New(`<([@#!])(\w[^<>\n|]{0,999})(?:\|([^<>\n]*))?>`)
-	discordReference = lazyregexp.New(`<(?:(@[!&]?|#)(\d{1,20})|t:(-?\d{1,17})(?::([tTdDfFsSR]))?|a?(:\w{1,64}:)\d{1,20}|(/[^<>\n:]{1,200}):\d{1,20}|id:(\w{1,64})(?::\d{1,20})?)>`)
+	discordReference = lazyregexp.New(`<(?:(@[!&]?|#)(\d{1,20})|t:(-?\d{1,17})(?::([tTdDfFsSR]))?|` +
+		`a?(:\w{1,64}:)\d{1,20}|(/[^<>\n:]{1,200}):\d{1,20}|id:(\w{1,64})(?::\d{1,20})?)>`)
 )
 
 // HasTimes reports whether a text may have references to times.

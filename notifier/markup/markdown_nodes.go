@@ -107,7 +107,9 @@ func (markdownNodes) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 // written as these chats do.
 var referenceRenderers = map[Dialect]goldmark.Markdown{
 	// See https://docs.slack.dev/messaging/formatting-message-text.
-	DialectSlack: newMarkdownRenderer(plainAddress{}, references{lazyregexp.New(`^<[ \t]*((?:https?://|mailto:|[@#!]\w)[^|<>\n]*)(?:\|([^<>\n]*))?>`)}),
+	DialectSlack: newMarkdownRenderer(plainAddress{}, references{
+		lazyregexp.New(`^<[ \t]*((?:https?://|mailto:|[@#!]\w)[^|<>\n]*)(?:\|([^<>\n]*))?>`),
+	}),
 	// See https://developers.google.com/workspace/chat/format-messages#messages-@mention.
 	DialectGoogleChat: newMarkdownRenderer(plainAddress{}, references{lazyregexp.New(`^<(users/\w+|https?://[^|<>\n]*\|)([^<>\n]*)>`)}),
 }

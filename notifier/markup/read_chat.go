@@ -28,14 +28,26 @@ type chat struct {
 	tables    bool
 }
 
-// chats are the grammars of the dialects that are read. Slack's, which programs for
-// Mattermost use as well, has also what means nothing in Slack: **bold**, [text](address)
-// and tables.
+// chats are the grammars of the dialects that are read. Programs that write for Mattermost use
+// Slack's dialect, too. So it also has **bold**, [text](address) and tables, which mean nothing
+// in Slack.
 var chats = map[Dialect]*chat{
-	DialectSlack:      {refers: slackReference, words: slackWords, slack: true, entities: true, names: true, headings: [2]int{2, 6}, rest: true, tables: true},
-	DialectRocketChat: {refers: slackReference, words: slackWords, slack: true, escapes: true, names: true, languages: true, headings: [2]int{1, 4}},
-	DialectMattermost: {refers: slackReference, words: slackWords, entities: true, escapes: true, names: true, languages: true, headings: [2]int{1, 6}, openCode: true, tables: true},
-	DialectDiscord:    {refers: discordReference, words: discordWords, escapes: true, languages: true, headings: [2]int{1, 3}, rest: true, spoilers: true, underline: true},
+	DialectSlack: {
+		refers: slackReference, words: slackWords, headings: [2]int{2, 6},
+		slack: true, entities: true, names: true, rest: true, tables: true,
+	},
+	DialectRocketChat: {
+		refers: slackReference, words: slackWords, headings: [2]int{1, 4},
+		slack: true, escapes: true, names: true, languages: true,
+	},
+	DialectMattermost: {
+		refers: slackReference, words: slackWords, headings: [2]int{1, 6},
+		entities: true, escapes: true, names: true, languages: true, openCode: true, tables: true,
+	},
+	DialectDiscord: {
+		refers: discordReference, words: discordWords, headings: [2]int{1, 3},
+		escapes: true, languages: true, rest: true, spoilers: true, underline: true,
+	},
 }
 
 // maxBlockDepth bounds the lists and quotations within each other. What is deeper is a
@@ -223,8 +235,8 @@ func pre(parent *html.Node, content, language string) {
 	addText(code, content)
 }
 
-// quoteMark returns the length of the mark that makes a line a quotation, and reports
-// whether the quotation ends with the text. The length is 0 if the line is none.
+// quoteMark returns the length of the mark that makes a line a quotation, and reports whether
+// the quotation ends with the text. The length is 0 if the line is no quotation.
 func (r *chatReader) quoteMark(line string) (length int, toEnd bool) {
 	sign := ">"
 	if !r.escapes && strings.HasPrefix(line, "&gt;") {
@@ -352,7 +364,8 @@ const maxTableColumns = 50
 func (r *chatReader) table(parent *html.Node, line, text string) (string, bool) {
 	second, rest, _ := strings.Cut(text, "\n")
 	columns := len(tableCells(line))
-	if !strings.Contains(second, "-") || !strings.Contains(second, "|") || !chatRow.MatchString(second) || len(tableCells(second)) != columns || columns > maxTableColumns {
+	if !strings.Contains(second, "-") || !strings.Contains(second, "|") || !chatRow.MatchString(second) ||
+		len(tableCells(second)) != columns || columns > maxTableColumns {
 		return "", false
 	}
 	table := element(parent, atom.Table)

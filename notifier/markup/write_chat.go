@@ -48,8 +48,8 @@ var syntaxes = map[Dialect]*syntax{
 	},
 	DialectRocketChat: {
 		bold: "*", italic: "_", strike: "~", code: "`", lineBreak: "\n", brackets: true,
-		escape: func(out []byte, last rune, rest string) []byte { return escapeSigns(out, last, rest, "`*_~[\\") }, start: escapeMarkdownStart,
-		verbatim: asIs, open: bracket, close: markdownSyntax.close,
+		escape: func(out []byte, last rune, rest string) []byte { return escapeSigns(out, last, rest, "`*_~[\\") },
+		start:  escapeMarkdownStart, verbatim: asIs, open: bracket, close: markdownSyntax.close,
 	},
 	DialectGoogleChat: {
 		bold: "*", italic: "_", strike: "~", code: "`", lineBreak: "\n", edges: true, nesting: 2, escape: escapeGoogleChat,
@@ -68,11 +68,13 @@ var syntaxes = map[Dialect]*syntax{
 	DialectTelegram2: {
 		bold: "*", italic: "_", strike: "~", code: "`", lineBreak: "\n", escapesAddresses: true,
 		escape:   func(out []byte, _ rune, rest string) []byte { return escapeAll(out, rest, telegramSigns) },
-		verbatim: codeEscaper.Replace, open: bracket, close: func(address string) string { return "](" + parenthesized.Replace(address) + ")" },
+		verbatim: codeEscaper.Replace, open: bracket,
+		close: func(address string) string { return "](" + parenthesized.Replace(address) + ")" },
 	},
 }
 
-// discordSyntax is that of Markdown without tables and with line breaks that are just that.
+// discordSyntax returns the syntax of Markdown without tables, in which a line break is a line
+// break.
 func discordSyntax() *syntax {
 	s := *markdownSyntax
 	s.tables, s.relative, s.lineBreak = false, false, "\n"

@@ -27,9 +27,9 @@ const (
 // not know. It stays as it is.
 var ErrUnknown = errors.New("another version of the program has stored this record")
 
-// dueWork is the work that is due in records. They are read in the order in which they are
-// due, and take turns: of each turn, one record at a time is worked on, in that order, and a
-// turn with very many of them delays no other. What is read is remembered until it is done.
+// dueWork is the work that is due in records. Records are read in the order in which they are
+// due, and take turns: one record of each turn at a time is worked on, in that order, and a turn
+// with very many records delays no other. What is read is remembered until it is done.
 type dueWork struct {
 	q *Queue
 
@@ -148,8 +148,10 @@ func (w *dueWork) read(now time.Time, after DuePlace) (last DuePlace, more bool,
 	return w.readAll(now, after, now, func(*Options, *DueRecord) bool { return true })
 }
 
-// readAll is read for those records that are due until a time and that match.
-func (w *dueWork) readAll(now time.Time, after DuePlace, until time.Time, match func(*Options, *DueRecord) bool) (last DuePlace, more bool, err error) {
+// readAll is like read for the records that are due until a time and that match.
+func (w *dueWork) readAll(
+	now time.Time, after DuePlace, until time.Time, match func(*Options, *DueRecord) bool,
+) (last DuePlace, more bool, err error) {
 	records, more, err := w.q.store.DueRecords(w.q.ctx, until, after, dueAtOnce)
 	if err != nil || len(records) == 0 {
 		return after, false, err

@@ -496,7 +496,9 @@ func (q *Queue) orderJobs(ctx context.Context, jobs []Job, now time.Time, f func
 
 // change gives jobs of the line the statuses of f, and returns their earlier ones and how
 // each job changes.
-func (l *line) change(jobs []*Job, status StatusFunc, f func(status Status) (Status, func(*Job))) (before []Status, own map[JobID]func(*Job), err error) {
+func (l *line) change(
+	jobs []*Job, status StatusFunc, f func(status Status) (Status, func(*Job)),
+) (before []Status, own map[JobID]func(*Job), err error) {
 	own = map[JobID]func(*Job){}
 	for _, j := range jobs {
 		x := l.find(j.JobID)
@@ -545,8 +547,8 @@ const (
 )
 
 // tidyOrder releases jobs that are held although nothing is before them. That happens if a
-// record was damaged. If there are too many records, those are removed that can be: records of
-// incidents of which nothing waits any more, and those that the caller removes.
+// record was damaged. If there are too many records, it removes the records of incidents of
+// which nothing waits any more, and lets the caller remove some of its own.
 func (q *Queue) tidyOrder(now time.Time) {
 	surplus, err := q.store.SurplusRecords(q.ctx, maxLines, tidyJobs)
 	q.check(err)

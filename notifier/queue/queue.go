@@ -44,15 +44,15 @@ type Options struct {
 	// too many records, and that this one is due before others. Several goroutines call it.
 	Due func(ctx context.Context, name Hash, data []byte, crowded bool) error
 
-	// Turn, if set, returns what a record that is due takes its turn with. Due is called for
-	// one record of a turn after the other, in the order in which they are due, and very many
-	// of one turn do not delay others. known reports whether this version of the program knows
-	// the record. Otherwise it stays as it is. Without Turn, all records have the same.
+	// Turn, if set, returns the turn of a record that is due. Due is called for one record of a
+	// turn after the other, in the order in which they are due, and very many of one turn do not
+	// delay others. known reports whether this version of the program knows the record. An
+	// unknown record stays as it is. Without Turn, all records have one turn.
 	Turn func(name Hash, data []byte) (turn string, known bool)
 
-	// Ahead, if set, reports whether a record was written when the clock was ahead. It is due
-	// now then, as such a job is, because the time at which it is due is worth nothing. All
-	// records are looked at after the start and after the clock was changed.
+	// Ahead, if set, reports whether a record was written when the clock was ahead. It is then
+	// due now, as such a job is, because its time is worth nothing. All records are looked at
+	// after the start and after the clock was changed.
 	Ahead func(data []byte, now time.Time) bool
 
 	// Punctual, if set, reports whether Due is called within about a second of the time at

@@ -189,40 +189,41 @@ func (q *Queue) Apply(ctx context.Context, u *Ruled) error {
 	if u.Adds {
 		maxSize = q.options.Load().MaxSize
 	}
-	err := q.store.Update(ctx, &Update{Names: names, MaxSize: maxSize, Size: u.Size, Decide: func(old [][]byte, status StatusFunc) (*Change, error) {
-		d, err := u.decide(old[:n], status)
-		if err != nil {
-			return nil, err
-		}
-		lines, err := q.readLines(old[n:], status)
-		if err != nil {
-			return nil, err
-		}
-		c := &Change{Jobs: d.Jobs, Owned: d.Owned}
-		released := map[JobID]bool{}
-		for i := range d.Release {
-			j := &d.Release[i]
-			released[j.JobID] = true
-			if at, ok := lineOf[j.JobID]; ok {
-				lines[at-n].joinLine(j)
-			} else {
-				c.Jobs = append(c.Jobs, q.unhold(j.JobID, nil, arranged{}, now))
+	err := q.store.Update(ctx, &Update{Names: names, MaxSize: maxSize, Size: u.Size,
+		Decide: func(old [][]byte, status StatusFunc) (*Change, error) {
+			d, err := u.decide(old[:n], status)
+			if err != nil {
+				return nil, err
 			}
-		}
-		arrangedLines := make([]arranged, len(lines))
-		for i, l := range lines {
-			arrangedLines[i] = l.arrange()
-			c.Jobs = append(c.Jobs, arrangedLines[i].changes(now, func(id JobID) bool { return released[id] })...)
-		}
-		for i := range d.Release {
-			id := d.Release[i].JobID
-			if at, ok := lineOf[id]; ok {
-				c.Jobs = append(c.Jobs, q.unhold(id, lines[at-n], arrangedLines[at-n], now))
+			lines, err := q.readLines(old[n:], status)
+			if err != nil {
+				return nil, err
 			}
-		}
-		c.Records = append(d.Records, q.records(lines, now)...)
-		return c, nil
-	}})
+			c := &Change{Jobs: d.Jobs, Owned: d.Owned}
+			released := map[JobID]bool{}
+			for i := range d.Release {
+				j := &d.Release[i]
+				released[j.JobID] = true
+				if at, ok := lineOf[j.JobID]; ok {
+					lines[at-n].joinLine(j)
+				} else {
+					c.Jobs = append(c.Jobs, q.unhold(j.JobID, nil, arranged{}, now))
+				}
+			}
+			arrangedLines := make([]arranged, len(lines))
+			for i, l := range lines {
+				arrangedLines[i] = l.arrange()
+				c.Jobs = append(c.Jobs, arrangedLines[i].changes(now, func(id JobID) bool { return released[id] })...)
+			}
+			for i := range d.Release {
+				id := d.Release[i].JobID
+				if at, ok := lineOf[id]; ok {
+					c.Jobs = append(c.Jobs, q.unhold(id, lines[at-n], arrangedLines[at-n], now))
+				}
+			}
+			c.Records = append(d.Records, q.records(lines, now)...)
+			return c, nil
+		}})
 	q.signal()
 	return err
 }

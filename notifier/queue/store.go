@@ -116,8 +116,8 @@ type Store interface {
 	// together they have about [MaxDueSize] bytes at most. One that is damaged has no Data.
 	DueRecords(ctx context.Context, now time.Time, after DuePlace, n int) (due []DueRecord, more bool, err error)
 
-	// SurplusRecords returns the names of at most n records: those that are due first, as far
-	// as there are more than keep records.
+	// SurplusRecords returns the names of at most n of the records beyond keep, the ones that
+	// are due first.
 	SurplusRecords(ctx context.Context, keep, n int) ([]Hash, error)
 
 	// Load returns a message with Body and Files, for a delivery. The caller calls
@@ -360,8 +360,8 @@ var (
 	ErrNotClaimed = errors.New("the delivery is not claimed any more")
 	// ErrClosed is returned after Close.
 	ErrClosed = errors.New("the queue is closed")
-	// ErrChanged is returned by a Decide whose records are not any more as they were read.
-	// What is due is then looked at again, and nothing has failed.
+	// ErrChanged is returned by a Decide whose records have changed since they were read. What
+	// is due is then looked at again, and nothing has failed.
 	ErrChanged = errors.New("it has changed meanwhile")
 )
 

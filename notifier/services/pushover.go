@@ -82,7 +82,8 @@ func (p *pushover) Send(ctx context.Context, c *notifier.Client, m *notifier.Mes
 	if m.Title == "" && m.Body == "" {
 		pictures = slices.DeleteFunc(pictures, func(f *notifier.Attachment) bool { return f == nil })
 		if len(pictures) == 0 {
-			return notifier.Refused(errors.New("Pushover accepts only text and pictures of up to 5 MiB")) // so that the message says what the file is
+			// The refusal makes the message say what the file is.
+			return notifier.Refused(errors.New("Pushover accepts only text and pictures of up to 5 MiB"))
 		}
 	}
 	var targets []string

@@ -188,7 +188,7 @@ func tryFolder(path string) error {
 	return errors.Join(err, file.Sync(), file.Close(), os.Remove(file.Name()))
 }
 
-// checkAddresses says what becomes of requests to wrong addresses.
+// checkAddresses finds requests to wrong addresses that are answered with success.
 func (d *doctor) checkAddresses() {
 	if !d.addWarnings(routing.AboutAddresses) {
 		d.add(stateOK, "addresses", "no site is known to answer a mistyped address with success", "")

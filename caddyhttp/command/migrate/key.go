@@ -149,11 +149,14 @@ func (c *converter) setDefaultTag(k *migratedKey, withTag, without bool) {
 	k.defaultTag = "untagged"
 	if without {
 		k.comment = "As with Apprise API, a message without a tag goes to the URLs without\ntags. Take the line away, and it goes to every URL."
-		c.report.note("key %s: default_tag untagged sends a message without a tag to the URLs without tags, as Apprise API does; take the line away, and it goes to every URL", k.name)
+		c.report.note("key %s: default_tag untagged sends a message without a tag to the URLs without tags, as Apprise API does; "+
+			"take the line away, and it goes to every URL", k.name)
 		return
 	}
-	k.comment = "Every URL has a tag, so that a message without a tag is refused, as by\nApprise API. Take the line away, and it goes to every URL."
-	c.report.note("key %s: every URL has a tag, so that default_tag untagged refuses a message without a tag, as Apprise API does; take the line away, and it goes to every URL", k.name)
+	k.comment = "Every URL has a tag, so that a message without a tag is refused, as by\n" +
+		"Apprise API. Take the line away, and it goes to every URL."
+	c.report.note("key %s: every URL has a tag, so that default_tag untagged refuses a message without a tag, as Apprise API does; "+
+		"take the line away, and it goes to every URL", k.name)
 }
 
 // maxListed bounds the mistakes of one key in the report.

@@ -143,7 +143,8 @@ func (f *flags) run(cmd *cobra.Command, args []string) error {
 	if err := folder.Check(filepath.Join(out, folder.Caddyfile)); err != nil {
 		return fmt.Errorf("the files are written, but the Caddyfile does not load: %w", err)
 	}
-	r.note("the routes /add, /get, /del, /cfg, /json/urls, /status and /details of Apprise API are off without configs in the site: clients use /notify/{KEY}, and monitors /notify/status")
+	r.note("the routes /add, /get, /del, /cfg, /json/urls, /status and /details of Apprise API are off without configs in the site: " +
+		"clients use /notify/{KEY}, and monitors /notify/status")
 	return r.write(cmd.OutOrStdout(), fmt.Sprintf("Written: %s, and %s with secrets in %s", filepath.Join(out, folder.Caddyfile),
 		words.Count(len(files)-1, "file"), filepath.Join(out, folder.Secrets)))
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// Catalogue is the answer to /details. The names are those of the Apprise API.
+// Catalogue is the answer to /details. The Apprise API has the same names.
 type Catalogue struct {
 	Version string    `json:"version"`
 	Schemas []service `json:"schemas"`

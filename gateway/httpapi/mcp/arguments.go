@@ -12,7 +12,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// arguments are those of a tool.
+// arguments are the arguments of a tool.
 type arguments struct {
 	names    []string // in the order of its schema
 	required []string
@@ -41,8 +41,8 @@ func argumentsIn[T any](text string) arguments {
 	return a
 }
 
-// checkArguments corrects the names of the arguments of calls, and answers a call with others
-// than those of the tool.
+// checkArguments corrects the names of the arguments of calls, and refuses a call with an
+// argument that the tool does not have.
 func checkArguments(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
 		if call, ok := r.(*sdk.CallToolRequest); ok {

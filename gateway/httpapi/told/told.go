@@ -27,10 +27,12 @@ const (
 	together  = time.Minute // deliveries of a message within that time are one event
 )
 
-// Of returns what destinations were told of an incident of the key with a name, and the text of the
-// last message that tells its state, which keptText returns if an inbox keeps it. It leaves out what
-// the queue has forgotten, or cannot be read.
-func Of(ctx context.Context, q *gateway.Rooms, x *rules.Incident, key string, keptText func(*queue.Message) string) (events []view.IncidentEvent, text string) {
+// Of returns what destinations were told of an incident of the key with a name, and the text of
+// the last message that tells its state, which keptText returns if an inbox keeps it. It leaves
+// out messages that the queue has forgotten or cannot read.
+func Of(
+	ctx context.Context, q *gateway.Rooms, x *rules.Incident, key string, keptText func(*queue.Message) string,
+) (events []view.IncidentEvent, text string) {
 	ctx, cancel := context.WithTimeout(ctx, outbox.AdminTimeout)
 	defer cancel()
 	var before uuid.UUID

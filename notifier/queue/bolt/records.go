@@ -118,8 +118,8 @@ func (r *records) dueAfter(now int64, after dueRecord, n int) (due []dueRecord) 
 	return due
 }
 
-// surplus returns at most n names: those of the records that are due first, as far as there are
-// more than keep records.
+// surplus returns the names of at most n of the records beyond keep, the ones that are due
+// first.
 func (r *records) surplus(keep, n int) (names []queue.Hash) {
 	n = min(n, len(r.places)-keep)
 	r.due.Ascend(func(d dueRecord) bool {

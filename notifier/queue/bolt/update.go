@@ -322,7 +322,9 @@ func (s *Store) openRecords(names []queue.Hash) (records []queue.NamedRecord, er
 }
 
 // DueRecords implements [queue.Store].
-func (s *Store) DueRecords(_ context.Context, now time.Time, after queue.DuePlace, n int) (records []queue.DueRecord, more bool, err error) {
+func (s *Store) DueRecords(
+	_ context.Context, now time.Time, after queue.DuePlace, n int,
+) (records []queue.DueRecord, more bool, err error) {
 	places := s.duePlaces(now, after, n)
 	more = len(places) == n
 	err = s.view(func(tx *bbolt.Tx) error {
@@ -337,7 +339,8 @@ func (s *Store) DueRecords(_ context.Context, now time.Time, after queue.DuePlac
 			if err == nil && r.data == nil {
 				continue // it is gone
 			}
-			records = append(records, queue.DueRecord{DuePlace: queue.DuePlace{Due: time.UnixMicro(p.due), Name: p.name}, Data: bytes.Clone(r.data)})
+			at := queue.DuePlace{Due: time.UnixMicro(p.due), Name: p.name}
+			records = append(records, queue.DueRecord{DuePlace: at, Data: bytes.Clone(r.data)})
 		}
 		return nil
 	})

@@ -383,15 +383,18 @@ func (s *Store) GroupSizes(ctx context.Context) (sizes map[queue.Hash]int, err e
 	return sizes, err
 }
 
-// dueRecords returns the records that are due after a place, up to a number, without those that
-// are too large together with what precedes them. total is how many there are with those.
+// dueRecords returns at most a number of records that are due after a place, and ends with the one
+// that makes their sizes exceed a bound. total is their number without that bound.
 const dueRecords = `SELECT name, due, data, total FROM (
 		SELECT name, due, data, sum(length(data)) OVER (ORDER BY due, name) - length(data) AS preceding, count(*) OVER () AS total FROM (
-			SELECT name, due, data FROM notify_queue_records WHERE due <= $1 AND due >= $2 AND (due > $2 OR name > $3) ORDER BY due, name LIMIT $4) d) r
+			SELECT name, due, data FROM notify_queue_records
+			WHERE due <= $1 AND due >= $2 AND (due > $2 OR name > $3) ORDER BY due, name LIMIT $4) d) r
 	WHERE preceding <= $5 ORDER BY due, name`
 
 // DueRecords implements [queue.Store].
-func (s *Store) DueRecords(ctx context.Context, now time.Time, after queue.DuePlace, n int) (records []queue.DueRecord, more bool, err error) {
+func (s *Store) DueRecords(
+	ctx context.Context, now time.Time, after queue.DuePlace, n int,
+) (records []queue.DueRecord, more bool, err error) {
 	err = s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
 		rows, err := c.query(ctx, dueRecords, now.UnixMicro(), after.Due.UnixMicro(), after.Name[:], n, queue.MaxDueSize)
 		records, more = make([]queue.DueRecord, len(rows)), len(rows) == n

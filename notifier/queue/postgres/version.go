@@ -45,7 +45,8 @@ func (s *Store) watchVersion(ctx context.Context) {
 		if since.IsZero() {
 			since = time.Now()
 			s.newer.Store(int64(version))
-			s.log.Error("another gateway has brought the tables of the queue up to date, and this program is too old for them: it stores nothing more, and leaves to the others what waits; update it",
+			s.log.Error("another gateway has brought the tables of the queue up to date, and this program is too old for them: "+
+				"it stores nothing more, and leaves to the others what waits; update it",
 				zap.Int("version", version), zap.Int("known", s.knows))
 		}
 		if !handedOver && time.Since(since) >= handOverTime {
@@ -69,7 +70,8 @@ func (s *Store) version(ctx context.Context) (version int, err error) {
 // isTooOld returns an error if this program does not know the version of the tables.
 func (s *Store) isTooOld() error {
 	if version := s.newer.Load(); version != 0 {
-		return &queue.UnavailableError{Err: fmt.Errorf("its tables have version %d, and this program knows up to %d: update it", version, s.knows)}
+		err := fmt.Errorf("its tables have version %d, and this program knows up to %d: update it", version, s.knows)
+		return &queue.UnavailableError{Err: err}
 	}
 	return nil
 }
@@ -82,11 +84,12 @@ func (s *Store) store(ctx context.Context, f func(ctx context.Context, c *conn, 
 	return s.do(ctx, f)
 }
 
-// giveUpClaims gives up all jobs that this handle has claimed, and the work for all that it
-// does. If it fails, the leases run out.
+// giveUpClaims gives up all jobs that this handle has claimed, and the leases of the work that
+// it does for all gateways. If it fails, the leases run out.
 func (s *Store) giveUpClaims(ctx context.Context) error {
 	return s.pool.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
-		rows, err := c.query(ctx, "UPDATE notify_queue_jobs SET status = 1, owner = NULL, lease = NULL WHERE owner = $1 AND status = 2 RETURNING idx", s.owner)
+		const release = "UPDATE notify_queue_jobs SET status = 1, owner = NULL, lease = NULL WHERE owner = $1 AND status = 2 RETURNING idx"
+		rows, err := c.query(ctx, release, s.owner)
 		if err == nil && len(rows) > 0 {
 			_, _ = c.query(ctx, sendNotification, channel, "") // the others look for themselves if this fails
 		}

@@ -34,7 +34,8 @@ func (w *dueWorker) put(q *queue.Queue, turn string, from, to int, due time.Time
 		u, c := new(queue.Ruled), new(queue.RuledChange)
 		for i := first; i < min(first+500, to); i++ {
 			u.Names = append(u.Names, w.Hash(fmt.Sprint(turn, " ", i)))
-			c.Records = append(c.Records, queue.Record{Data: fmt.Appendf(nil, "%s %d", turn, i), Due: due.Add(time.Duration(i) * time.Microsecond)})
+			at := due.Add(time.Duration(i) * time.Microsecond)
+			c.Records = append(c.Records, queue.Record{Data: fmt.Appendf(nil, "%s %d", turn, i), Due: at})
 		}
 		u.Decide = func([][]byte, queue.StatusFunc) (*queue.RuledChange, error) { return c, nil }
 		w.must(q.Apply(w.Context(), u))
@@ -68,12 +69,13 @@ func (w *dueWorker) due(q *queue.Queue, n int) func(context.Context, queue.Hash,
 			<-w.blocked
 		}
 		over := errors.New("another gateway has removed it")
-		err := q.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, _ queue.StatusFunc) (*queue.RuledChange, error) {
-			if old[0] == nil {
-				return nil, over
-			}
-			return &queue.RuledChange{Records: make([]queue.Record, 1)}, nil
-		}})
+		err := q.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name},
+			Decide: func(old [][]byte, _ queue.StatusFunc) (*queue.RuledChange, error) {
+				if old[0] == nil {
+					return nil, over
+				}
+				return &queue.RuledChange{Records: make([]queue.Record, 1)}, nil
+			}})
 		if errors.Is(err, over) {
 			return nil
 		}
@@ -98,11 +100,14 @@ func (s *suite) sharedDueInTurns() { s.runDueInTurns(s.Store, s.handle()) }
 
 func (s *suite) runDueInTurns(handles ...queue.Store) {
 	const turns, each = 12, 4
-	w := &dueWorker{suite: s, blocked: make(chan struct{}), done: map[string][]string{}, at: map[string]int{}, others: make(chan string, 2*turns*each)}
+	w := &dueWorker{suite: s, blocked: make(chan struct{}), done: map[string][]string{}, at: map[string]int{}}
+	w.others = make(chan string, 2*turns*each)
 	var queues []*queue.Queue
 	for i, store := range handles {
 		q := queue.New(store, queue.Options{})
-		q.Configure(queue.Options{Due: w.due(q, i), Turn: w.turn, Punctual: func() bool { return true }, Recheck: func(context.Context, []queue.Job) {}})
+		q.Configure(queue.Options{
+			Due: w.due(q, i), Turn: w.turn, Punctual: func() bool { return true }, Recheck: func(context.Context, []queue.Job) {},
+		})
 		queues = append(queues, q)
 	}
 	ago := time.Now().Add(-time.Minute)

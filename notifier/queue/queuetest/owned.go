@@ -30,14 +30,17 @@ func (s *suite) runOwned(handles ...queue.Store) {
 	const each = 20
 	owner, group := s.Hash("owner"), s.Hash("group")
 	add := func(data []byte) *queue.Update {
-		return &queue.Update{Names: []queue.Hash{owner}, Size: len(data), Decide: func(old [][]byte, _ queue.StatusFunc) (*queue.Change, error) {
-			n, _ := strconv.Atoi(string(old[0]))
-			n++
-			return &queue.Change{
-				Records: []queue.Record{{Data: []byte(strconv.Itoa(n)), Due: s.now}},
-				Owned:   []queue.OwnedRecord{{Name: s.ownedName("list", n), Record: queue.Record{Data: append([]byte(strconv.Itoa(n)+" "), data...), Due: s.now, Group: group}}},
-			}, nil
-		}}
+		return &queue.Update{Names: []queue.Hash{owner}, Size: len(data),
+			Decide: func(old [][]byte, _ queue.StatusFunc) (*queue.Change, error) {
+				n, _ := strconv.Atoi(string(old[0]))
+				n++
+				return &queue.Change{
+					Records: []queue.Record{{Data: []byte(strconv.Itoa(n)), Due: s.now}},
+					Owned: []queue.OwnedRecord{{Name: s.ownedName("list", n), Record: queue.Record{
+						Data: append([]byte(strconv.Itoa(n)+" "), data...), Due: s.now, Group: group,
+					}}},
+				}, nil
+			}}
 	}
 	var wg sync.WaitGroup
 	for _, store := range handles {

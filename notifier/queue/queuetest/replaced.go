@@ -26,21 +26,22 @@ func (s *suite) deadReplaced() {
 				e.Jobs[0].Status = queue.Sending
 				s.must(s.Accept(s.Context(), noLimit, e))
 				j := e.Jobs[0]
-				t := &queue.Settlement{Job: &j, Update: &queue.Update{Names: names, Decide: func(old [][]byte, status queue.StatusFunc) (*queue.Change, error) {
-					j.Status, j.Updated = queue.Dead, s.now
-					c := &queue.Change{Records: []queue.Record{{Data: j.Message[:], Due: s.now}}}
-					if len(old[0]) == 0 {
-						return c, nil
-					}
-					before := queue.JobID{Message: uuid.UUID(old[0])}
-					statuses, err := status([]queue.JobID{before})
-					if err == nil && statuses[0] == queue.Dead {
-						c.Jobs = []queue.JobChange{{ID: before, Apply: func(x *queue.Job) {
-							x.Status, x.By, x.Updated = queue.Failed, j.JobID, s.now
-						}}}
-					}
-					return c, err
-				}}}
+				t := &queue.Settlement{Job: &j, Update: &queue.Update{Names: names,
+					Decide: func(old [][]byte, status queue.StatusFunc) (*queue.Change, error) {
+						j.Status, j.Updated = queue.Dead, s.now
+						c := &queue.Change{Records: []queue.Record{{Data: j.Message[:], Due: s.now}}}
+						if len(old[0]) == 0 {
+							return c, nil
+						}
+						before := queue.JobID{Message: uuid.UUID(old[0])}
+						statuses, err := status([]queue.JobID{before})
+						if err == nil && statuses[0] == queue.Dead {
+							c.Jobs = []queue.JobChange{{ID: before, Apply: func(x *queue.Job) {
+								x.Status, x.By, x.Updated = queue.Failed, j.JobID, s.now
+							}}}
+						}
+						return c, err
+					}}}
 				s.must(s.Settle(s.Context(), t))
 				mu.Lock()
 				ids = append(ids, e.Message.ID)

@@ -28,12 +28,16 @@ func (s *suite) put(h queue.Store, records map[string]string) {
 	s.must(h.Update(s.Context(), u))
 }
 
+// supersede is a change of a job.
+func (s *suite) supersede(j *queue.Job) { j.Status, j.Updated = queue.Superseded, s.now }
+
 // keeping returns an update that changes no record.
 func (s *suite) keeping(decide func(status queue.StatusFunc) ([]queue.JobChange, error)) *queue.Update {
-	return &queue.Update{Names: []queue.Hash{s.Hash("incident")}, Decide: func(old [][]byte, status queue.StatusFunc) (*queue.Change, error) {
-		jobs, err := decide(status)
-		return &queue.Change{Records: []queue.Record{{Data: old[0], Due: s.now}}, Jobs: jobs}, err
-	}}
+	return &queue.Update{Names: []queue.Hash{s.Hash("incident")},
+		Decide: func(old [][]byte, status queue.StatusFunc) (*queue.Change, error) {
+			jobs, err := decide(status)
+			return &queue.Change{Records: []queue.Record{{Data: old[0], Due: s.now}}, Jobs: jobs}, err
+		}}
 }
 
 func (s *suite) wantRecord(name, want string) {
@@ -106,9 +110,10 @@ func (s *suite) sharedRemoval() {
 func (s *suite) groups() {
 	group, other := s.Hash("group"), s.Hash("other group")
 	put := func(name string, data string, group queue.Hash) {
-		s.must(s.Update(s.Context(), &queue.Update{Names: []queue.Hash{s.Hash(name)}, Decide: func([][]byte, queue.StatusFunc) (*queue.Change, error) {
-			return &queue.Change{Records: []queue.Record{{Data: []byte(data), Due: s.now, Group: group}}}, nil
-		}}))
+		s.must(s.Update(s.Context(), &queue.Update{Names: []queue.Hash{s.Hash(name)},
+			Decide: func([][]byte, queue.StatusFunc) (*queue.Change, error) {
+				return &queue.Change{Records: []queue.Record{{Data: []byte(data), Due: s.now, Group: group}}}, nil
+			}}))
 	}
 	want := map[string]bool{}
 	for i := range 10 {
@@ -190,7 +195,9 @@ func (s *suite) dueRecords() {
 	u.Decide = func([][]byte, queue.StatusFunc) (*queue.Change, error) { return c, nil }
 	s.must(s.Update(s.Context(), &u))
 	for range 2 {
-		for _, tt := range []struct{ minutes, n, want int }{{0, 100, 1}, {4, 100, 5}, {4, 1, 5}, {4, 5, 5}, {4, 3, 5}, {-1, 100, 0}, {60, 2, 10 + same}, {60, 100, 10 + same}} {
+		for _, tt := range []struct{ minutes, n, want int }{
+			{0, 100, 1}, {4, 100, 5}, {4, 1, 5}, {4, 5, 5}, {4, 3, 5}, {-1, 100, 0}, {60, 2, 10 + same}, {60, 100, 10 + same},
+		} {
 			names := s.dueNames(s.now.Add(time.Duration(tt.minutes)*time.Minute), tt.n)
 			seen := map[queue.Hash]bool{}
 			for i, name := range names {
@@ -202,7 +209,9 @@ func (s *suite) dueRecords() {
 				s.Errorf("%+v: %d records, %d different ones", tt, len(names), len(seen))
 			}
 		}
-		for _, tt := range []struct{ keep, n, want int }{{100, 100, 0}, {10 + same, 100, 0}, {8 + same, 100, 2}, {8, 3, 3}, {0, 100, 10 + same}} {
+		for _, tt := range []struct{ keep, n, want int }{
+			{100, 100, 0}, {10 + same, 100, 0}, {8 + same, 100, 2}, {8, 3, 3}, {0, 100, 10 + same},
+		} {
 			names, err := s.SurplusRecords(s.Context(), tt.keep, tt.n)
 			s.must(err)
 			if len(names) != tt.want || tt.want > 0 && names[0] != s.Hash("0") {
@@ -221,9 +230,12 @@ func (s *suite) dueRecords() {
 func (s *suite) largeDueRecords() {
 	const n = 5
 	for i := range n {
-		s.must(s.Update(s.Context(), &queue.Update{Names: []queue.Hash{s.Hash(strconv.Itoa(i))}, Size: queue.MaxDueSize / 2, Decide: func([][]byte, queue.StatusFunc) (*queue.Change, error) {
-			return &queue.Change{Records: []queue.Record{{Data: data(queue.MaxDueSize * 2 / 5), Due: s.now.Add(time.Duration(i) * time.Second)}}}, nil
-		}}))
+		r := queue.Record{Data: data(queue.MaxDueSize * 2 / 5), Due: s.now.Add(time.Duration(i) * time.Second)}
+		u := &queue.Update{Names: []queue.Hash{s.Hash(strconv.Itoa(i))}, Size: queue.MaxDueSize / 2}
+		u.Decide = func([][]byte, queue.StatusFunc) (*queue.Change, error) {
+			return &queue.Change{Records: []queue.Record{r}}, nil
+		}
+		s.must(s.Update(s.Context(), u))
 	}
 	page, more, err := s.DueRecords(s.Context(), s.now.Add(time.Hour), queue.DuePlace{}, 10)
 	if err != nil || !more || len(page) == 0 || len(page) > 3 {
@@ -348,16 +360,17 @@ func (s *suite) updateOfEntry() {
 	first := s.add("a")
 	e := s.entry("a", "b")
 	decide := func(e *queue.Entry, fail error) *queue.Update {
-		return &queue.Update{Names: []queue.Hash{s.Hash("incident")}, Decide: func(_ [][]byte, status queue.StatusFunc) (*queue.Change, error) {
-			if _, err := status([]queue.JobID{first.Jobs[0].JobID}); err != nil || fail != nil {
-				return nil, errors.Join(err, fail)
-			}
-			e.Jobs[0].Status, e.Jobs[1].Status = queue.Sending, queue.Held
-			return &queue.Change{
-				Records: []queue.Record{{Data: []byte("accepted"), Due: s.now}},
-				Jobs:    []queue.JobChange{{ID: first.Jobs[0].JobID, Apply: func(j *queue.Job) { j.Status, j.Updated = queue.Superseded, s.now }}},
-			}, nil
-		}}
+		return &queue.Update{Names: []queue.Hash{s.Hash("incident")},
+			Decide: func(_ [][]byte, status queue.StatusFunc) (*queue.Change, error) {
+				if _, err := status([]queue.JobID{first.Jobs[0].JobID}); err != nil || fail != nil {
+					return nil, errors.Join(err, fail)
+				}
+				e.Jobs[0].Status, e.Jobs[1].Status = queue.Sending, queue.Held
+				return &queue.Change{
+					Records: []queue.Record{{Data: []byte("accepted"), Due: s.now}},
+					Jobs:    []queue.JobChange{{ID: first.Jobs[0].JobID, Apply: s.supersede}},
+				}, nil
+			}}
 	}
 	refuse := errors.New("no")
 	e.Update = decide(e, refuse)
@@ -415,13 +428,14 @@ func (s *suite) updateOfSettlement() {
 		j := jobs[0]
 		j.Status, j.Updated = status, s.now
 		t := &queue.Settlement{Job: &j, Next: next}
-		t.Update = &queue.Update{Names: []queue.Hash{s.Hash("incident")}, Decide: func(_ [][]byte, statuses queue.StatusFunc) (*queue.Change, error) {
-			got, err := statuses([]queue.JobID{e.Jobs[0].JobID, e.Jobs[1].JobID})
-			if err == nil && (got[0] != queue.Sending && j.Index == 0 || got[1] == 0) {
-				s.Errorf("statuses %v", got)
-			}
-			return decide(&j, t), err
-		}}
+		t.Update = &queue.Update{Names: []queue.Hash{s.Hash("incident")},
+			Decide: func(_ [][]byte, statuses queue.StatusFunc) (*queue.Change, error) {
+				got, err := statuses([]queue.JobID{e.Jobs[0].JobID, e.Jobs[1].JobID})
+				if err == nil && (got[0] != queue.Sending && j.Index == 0 || got[1] == 0) {
+					s.Errorf("statuses %v", got)
+				}
+				return decide(&j, t), err
+			}}
 		return t
 	}
 	// Dead in the eyes of the caller, but the update knows better.
@@ -484,18 +498,19 @@ func (s *suite) concurrentUpdates(handles ...queue.Store) {
 					s.Error(err)
 				}
 				id, was := e.Jobs[0].JobID, queue.Status(0)
-				u := &queue.Update{Names: []queue.Hash{h.Hash("count")}, Decide: func(old [][]byte, status queue.StatusFunc) (*queue.Change, error) {
-					count, _ := strconv.Atoi(string(old[0]))
-					statuses, err := status([]queue.JobID{id})
-					if err != nil {
-						return nil, err
-					}
-					c := &queue.Change{Records: []queue.Record{{Data: []byte(strconv.Itoa(count + 1)), Due: s.now}}}
-					if was = statuses[0]; was == queue.Queued {
-						c.Jobs = []queue.JobChange{{ID: id, Apply: func(j *queue.Job) { j.Status, j.Updated = queue.Superseded, s.now }}}
-					}
-					return c, nil
-				}}
+				u := &queue.Update{Names: []queue.Hash{h.Hash("count")},
+					Decide: func(old [][]byte, status queue.StatusFunc) (*queue.Change, error) {
+						count, _ := strconv.Atoi(string(old[0]))
+						statuses, err := status([]queue.JobID{id})
+						if err != nil {
+							return nil, err
+						}
+						c := &queue.Change{Records: []queue.Record{{Data: []byte(strconv.Itoa(count + 1)), Due: s.now}}}
+						if was = statuses[0]; was == queue.Queued {
+							c.Jobs = []queue.JobChange{{ID: id, Apply: s.supersede}}
+						}
+						return c, nil
+					}}
 				if err := h.Update(s.Context(), u); err != nil {
 					s.Error(err)
 				}
@@ -544,18 +559,19 @@ func (s *suite) updatesAfterEntries() {
 					return
 				default:
 				}
-				s.must(s.Update(s.Context(), &queue.Update{Names: names, Decide: func(old [][]byte, status queue.StatusFunc) (*queue.Change, error) {
-					c := &queue.Change{Records: []queue.Record{{Data: old[0], Due: s.now}}}
-					if len(old[0]) == 0 {
-						return c, nil
-					}
-					content, id := string(old[0][:len(waits)]), queue.JobID{Message: uuid.UUID(old[0][len(waits):])}
-					statuses, err := status([]queue.JobID{id})
-					if err == nil && statuses[0].Waits() != (content == waits) {
-						s.Errorf("the record has %q, and the status of the job is %q", content, statuses[0])
-					}
-					return c, err
-				}}))
+				s.must(s.Update(s.Context(), &queue.Update{Names: names,
+					Decide: func(old [][]byte, status queue.StatusFunc) (*queue.Change, error) {
+						c := &queue.Change{Records: []queue.Record{{Data: old[0], Due: s.now}}}
+						if len(old[0]) == 0 {
+							return c, nil
+						}
+						content, id := string(old[0][:len(waits)]), queue.JobID{Message: uuid.UUID(old[0][len(waits):])}
+						statuses, err := status([]queue.JobID{id})
+						if err == nil && statuses[0].Waits() != (content == waits) {
+							s.Errorf("the record has %q, and the status of the job is %q", content, statuses[0])
+						}
+						return c, err
+					}}))
 			}
 		})
 	}
@@ -563,13 +579,15 @@ func (s *suite) updatesAfterEntries() {
 		e := s.entry("a")
 		id := e.Jobs[0].JobID
 		e.Jobs[0].Ruled, e.Jobs[0].Status = []byte("digest"), queue.Sending
-		e.Update = &queue.Update{Names: names, Decide: func([][]byte, queue.StatusFunc) (*queue.Change, error) { return change(waits, id), nil }}
+		e.Update = &queue.Update{Names: names,
+			Decide: func([][]byte, queue.StatusFunc) (*queue.Change, error) { return change(waits, id), nil }}
 		s.must(s.Accept(s.Context(), noLimit, e))
 		j := e.Jobs[0]
 		j.Status, j.Updated = queue.Delivered, s.now
-		s.must(s.Settle(s.Context(), &queue.Settlement{Job: &j, Update: &queue.Update{Names: names, Decide: func([][]byte, queue.StatusFunc) (*queue.Change, error) {
-			return change(ended, id), nil
-		}}}))
+		s.must(s.Settle(s.Context(), &queue.Settlement{Job: &j, Update: &queue.Update{Names: names,
+			Decide: func([][]byte, queue.StatusFunc) (*queue.Change, error) {
+				return change(ended, id), nil
+			}}}))
 	}
 	close(stop)
 	reading.Wait()

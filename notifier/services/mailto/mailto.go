@@ -137,7 +137,8 @@ func (m *service) Warning() string {
 	if !m.assumed || err != nil || of == domain || !strings.EqualFold(domain, m.Host) {
 		return ""
 	}
-	return "the sender is " + m.sender.Address + ", from the user and the server in the URL; if it has another address, give it as from=me@example.com"
+	return "the sender is " + m.sender.Address + ", from the user and the server in the URL; " +
+		"if it has another address, give it as from=me@example.com"
 }
 
 // isPlaceholder reports whether the URL has no real host, as in
