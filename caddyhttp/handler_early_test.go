@@ -197,7 +197,8 @@ func TestAnswersEarly(t *testing.T) {
 // TestAnswersEarlyToSender checks that a client that sends a large body before it reads gets
 // its answer, with a handler in front that changes answers.
 func TestAnswersEarlyToSender(t *testing.T) {
-	caddyhttptest.StartCaddy(t, "", caddyhttptest.Server+" {\nencode\nnotify {\nkey ops {\nurl json://127.0.0.1:1\ntoken "+opsToken+"\n}\n}\n}")
+	caddyhttptest.StartCaddy(t, "",
+		caddyhttptest.Server+" {\nencode\nnotify {\nkey ops {\nurl json://127.0.0.1:1\ntoken "+opsToken+"\n}\n}\n}")
 	part := strings.Repeat("x", 64<<10)
 	const parts = 100
 	for name, tt := range map[string]struct{ header, part, end string }{

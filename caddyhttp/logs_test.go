@@ -134,7 +134,8 @@ func TestExit(t *testing.T) {
 	s := gatewaytest.NewStation(t)
 	file := filepath.Join(t.TempDir(), "Caddyfile")
 	address := porttest.Address()
-	config := "{\nadmin off\npersist_config off\n" + logging(s.NotifyURL("/ops"), anInterval()) + "\nevents {\non started notify ops\non stopping notify ops\n}\n}\n" +
+	config := "{\nadmin off\npersist_config off\n" + logging(s.NotifyURL("/ops"),
+		anInterval()) + "\nevents {\non started notify ops\non stopping notify ops\n}\n}\n" +
 		"http://" + address + " {\nreverse_proxy 127.0.0.1:1\n}\n"
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)

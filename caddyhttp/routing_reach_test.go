@@ -105,7 +105,8 @@ func TestReachable(t *testing.T) {
 		"php_fastcgi localhost:1\n" + k,
 	} {
 		warnings, err := reachOf(t, "http://h {\n"+siteID+"\n}")
-		warnings = slices.DeleteFunc(warnings, func(w string) bool { return strings.Contains(w, "nobody answers a mistyped address") }) // see TestNobody
+		warnings = slices.DeleteFunc(warnings,
+			func(w string) bool { return strings.Contains(w, "nobody answers a mistyped address") }) // see TestNobody
 		if err != nil || len(warnings) > 0 {
 			t.Errorf("%s\n%v %q", siteID, err, warnings)
 		}
@@ -153,7 +154,8 @@ func TestNobody(t *testing.T) {
 		switch {
 		case want == "-" && err != nil:
 		case want == "" && err == nil && len(warnings) == 0:
-		case want != "" && err == nil && len(warnings) == 1 && strings.Contains(warnings[0], "nobody answers a mistyped address such as "+want):
+		case want != "" && err == nil && len(warnings) == 1 &&
+			strings.Contains(warnings[0], "nobody answers a mistyped address such as "+want):
 		default:
 			t.Errorf("%s\n%v %q, want %s", siteID, err, warnings, want)
 		}

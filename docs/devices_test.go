@@ -30,7 +30,8 @@ import (
 // has a sample in testdata/devices: a mail, whose sender is in Return-Path, or a request.
 var devices = []struct{ kind, name, file, odd string }{
 	{"camera", "Hikvision", "hikvision.eml", "the sender `<Front Door@cam>`, which is no address; a picture"},
-	{"camera", "Reolink", "reolink.eml", "the sender `<camera@>`; `\"base64\"` in quotes and without padding; a picture without a name and a type"},
+	{"camera", "Reolink", "reolink.eml",
+		"the sender `<camera@>`; `\"base64\"` in quotes and without padding; a picture without a name and a type"},
 	{"camera", "Axis", "axis.http", "a picture alone, by HTTP to `/notify/KEY/ntfy/TOPIC?title=…`"},
 	{"NAS", "Synology DSM", "synology.eml", "subject and text in base64"},
 	{"NAS", "QNAP", "qnap.eml", "HTML alone"},
@@ -89,7 +90,8 @@ const maxCell = 90
 
 // cell returns a text as a cell of a table.
 func cell(text string) string {
-	text = strings.NewReplacer("\n", " ", "\t", " ", "|", `\|`, "<", "&lt;", "[", `\[`, "*", `\*`, "_", `\_`).Replace(strings.Join(strings.Fields(text), " "))
+	text = strings.NewReplacer("\n", " ", "\t", " ", "|", `\|`, "<", "&lt;", "[", `\[`, "*", `\*`, "_",
+		`\_`).Replace(strings.Join(strings.Fields(text), " "))
 	if cut := markup.TruncateBytes(text, maxCell); cut != text {
 		return strings.TrimSuffix(cut, "…") + "…"
 	}
@@ -120,7 +122,8 @@ type mailbox struct {
 func newMailbox(t *testing.T) *mailbox {
 	t.Helper()
 	m := new(mailbox)
-	s := smtpd.New(smtpd.Config{Hostname: "gateway", MaxSize: 1 << 20, MaxRecipients: 1, MaxConnections: 10, Timeout: time.Minute, Local: true, Log: zap.NewNop()}, smtpd.Gateway{
+	s := smtpd.New(smtpd.Config{Hostname: "gateway", MaxSize: 1 << 20, MaxRecipients: 1, MaxConnections: 10, Timeout: time.Minute,
+		Local: true, Log: zap.NewNop()}, smtpd.Gateway{
 		Check:   func(smtpd.Recipient) error { return nil },
 		Refused: func(r smtpd.Refusal) { t.Errorf("refused: %+v", r) },
 		Deliver: m.deliver,

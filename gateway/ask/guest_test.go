@@ -20,7 +20,8 @@ func TestGuests(t *testing.T) {
 	s := gatewaytest.NewPager(t, http.StatusOK)
 	gatewaytest.InBubble(t, func(t *testing.T) {
 		const token = "token-token-token-token"
-		k := gatewaytest.Key("k", strings.Replace(s.NotifyURL(), "json://", "json://login:password@", 1)+"/path", "json://127.0.0.1:1/other")
+		k := gatewaytest.Key("k", strings.Replace(s.NotifyURL(), "json://", "json://login:password@", 1)+"/path",
+			"json://127.0.0.1:1/other")
 		k.Tokens = []string{token}
 		o := gatewaytest.Options{
 			Global: site.Options{Keys: []site.KeyOptions{k}, PublicURL: gatewaytest.PublicURL, Egress: gatewaytest.Loopback()},
@@ -38,7 +39,8 @@ func TestGuests(t *testing.T) {
 		if !strings.Contains(shown, "JSON 127.0.0.1:1<") && !strings.Contains(shown, "JSON 127.0.0.1:1,") {
 			t.Errorf("the page does not name a destination: %s", shown)
 		}
-		texts := []string{shown, answer(g, link, "answer=deploy&by=Ann").Body, page(g, link), g.Do(gatewaytest.NewRequest(http.MethodGet, link, "")).Body}
+		texts := []string{shown, answer(g, link, "answer=deploy&by=Ann").Body, page(g, link),
+			g.Do(gatewaytest.NewRequest(http.MethodGet, link, "")).Body}
 		texts = append(texts, answer(g, link, "answer=wait").Body)
 		for _, text := range texts {
 			for _, secret := range []string{"json://", "login", "/path", "through"} {

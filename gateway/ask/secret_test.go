@@ -151,10 +151,12 @@ func TestCallbackAddressIsSecret(t *testing.T) { //nolint:tparallel // they shar
 				var seen strings.Builder
 				o := options(dir+"/"+name, gatewaytest.Key("k", p.NotifyURL()))
 				o.Site.Managers = gatewaytest.Everybody()
-				o.Log = zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()), zapcore.Lock(zapcore.AddSync(&seen)), zapcore.DebugLevel))
+				o.Log = zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()),
+					zapcore.Lock(zapcore.AddSync(&seen)), zapcore.DebugLevel))
 				g := gatewaytest.New(t, o)
 				before := p.Count()
-				id := ask(t, g, `{"options":["a","b"],"callback":"`+rude.URL+`/hooks/s3cr3tpath/p%C3%A4ss+w?token=s3cr3t%2Bquery&b=with%20blank"}`)
+				id := ask(t, g,
+					`{"options":["a","b"],"callback":"`+rude.URL+`/hooks/s3cr3tpath/p%C3%A4ss+w?token=s3cr3t%2Bquery&b=with%20blank"}`)
 				settle(time.Second)
 				wantAnswered(t, g, linkOf(t, p, before), "answer=a", http.StatusOK, "answered a")
 				settle(time.Hour)

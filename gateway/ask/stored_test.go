@@ -187,7 +187,8 @@ func TestAskShare(t *testing.T) {
 				answer(g, linkOf(t, p, n-1), "answer=a")
 			}
 		}
-		if status != http.StatusTooManyRequests || n < 5 || n > 8 || p.Count() != n || !strings.Contains(last.Body, "64 KiB of max_size") || last.Header.Get("Retry-After") == "" {
+		if status != http.StatusTooManyRequests || n < 5 || n > 8 || p.Count() != n || !strings.Contains(last.Body, "64 KiB of max_size") ||
+			last.Header.Get("Retry-After") == "" {
 			t.Errorf("after %d questions: status %d %s; %d messages", n, status, last.Body, p.Count())
 		}
 		if got := g.PostForm("/notify/other", "type=failure&body=x"); got.Status != http.StatusOK {

@@ -48,7 +48,8 @@ func TestFoundByID(t *testing.T) {
 		g.PostForm("/notify/k", "title=Disk+full&body=b&type=failure&incident=db1")
 		time.Sleep(time.Minute)
 		var list alerting.IncidentsJSON
-		if err := json.Unmarshal([]byte(g.Do(gatewaytest.NewRequest(http.MethodGet, site.RouteIncidents, "")).Body), &list); err != nil || len(list.Incidents) != 1 {
+		if err := json.Unmarshal([]byte(g.Do(gatewaytest.NewRequest(http.MethodGet, site.RouteIncidents, "")).Body), &list); err != nil ||
+			len(list.Incidents) != 1 {
 			t.Fatalf("%+v %v", list, err)
 		}
 		incident := list.Incidents[0].ID
@@ -61,23 +62,27 @@ func TestFoundByID(t *testing.T) {
 			header []string
 			want   int
 		}{
-			httpapi.RouteMessage:         {id: message, want: http.StatusNotFound},
-			httpapi.RouteConsoleMessage:  {id: message, forms: []string{"retry", "drop"}, want: http.StatusNotFound},
-			httpapi.RouteIncident:        {id: incident, want: http.StatusOK},
-			httpapi.RouteConsoleIncident: {id: incident, forms: []string{"do=acknowledge", "do=resolve", "do=silence&for=1h"}, want: http.StatusNotFound},
-			httpapi.RouteAsk:             {id: id(open), want: http.StatusOK},
-			httpapi.RouteConsoleAsk:      {id: id(login), forms: []string{"answer=a"}, want: http.StatusNotFound},
-			httpapi.RouteSilence:         {id: id(silence), want: http.StatusNotFound},
-			httpapi.RouteDevice:          {id: phone.ID, header: []string{"Authorization", "Bearer " + phone.Secret}, want: http.StatusNotFound},
-			httpapi.RouteDeviceTest:      {id: phone.ID, header: []string{"Authorization", "Bearer " + phone.Secret}, want: http.StatusNotFound},
-			httpapi.RouteReceipts:        {id: phone.ID, want: http.StatusNotFound},
+			httpapi.RouteMessage:        {id: message, want: http.StatusNotFound},
+			httpapi.RouteConsoleMessage: {id: message, forms: []string{"retry", "drop"}, want: http.StatusNotFound},
+			httpapi.RouteIncident:       {id: incident, want: http.StatusOK},
+			httpapi.RouteConsoleIncident: {id: incident, forms: []string{"do=acknowledge", "do=resolve", "do=silence&for=1h"},
+				want: http.StatusNotFound},
+			httpapi.RouteAsk:        {id: id(open), want: http.StatusOK},
+			httpapi.RouteConsoleAsk: {id: id(login), forms: []string{"answer=a"}, want: http.StatusNotFound},
+			httpapi.RouteSilence:    {id: id(silence), want: http.StatusNotFound},
+			httpapi.RouteDevice: {id: phone.ID, header: []string{"Authorization", "Bearer " + phone.Secret},
+				want: http.StatusNotFound},
+			httpapi.RouteDeviceTest: {id: phone.ID, header: []string{"Authorization", "Bearer " + phone.Secret},
+				want: http.StatusNotFound},
+			httpapi.RouteReceipts: {id: phone.ID, want: http.StatusNotFound},
 		}
 		at := func(path, method, form string, header ...string) gatewaytest.Reply {
 			kind := gatewaytest.TypeForm
 			if strings.HasPrefix(form, "{") {
 				kind = gatewaytest.TypeJSON
 			}
-			return g.Do(gatewaytest.As(gatewaytest.NewRequest(method, path, form, append([]string{"Content-Type", kind}, header...)...), "mallory"))
+			return g.Do(gatewaytest.As(gatewaytest.NewRequest(method, path, form,
+				append([]string{"Content-Type", kind}, header...)...), "mallory"))
 		}
 		for _, spec := range httpapi.RouteSpecs() {
 			if !strings.Contains(spec.Pattern, "{ID}") {
@@ -105,7 +110,8 @@ func TestFoundByID(t *testing.T) {
 					g.SetSiteID("other.test")
 					got := at(target, method, form, row.header...)
 					g.SetSiteID(gatewaytest.SiteID)
-					if got.Status != row.want && !(row.want == http.StatusNotFound && got.Status == http.StatusUnauthorized) { // of a device
+					if got.Status != row.want &&
+						!(row.want == http.StatusNotFound && got.Status == http.StatusUnauthorized) { // of a device
 						t.Errorf("another site: %s %s %s: %d %s, want %d", method, target, form, got.Status, got.Body, row.want)
 					}
 				}
@@ -144,12 +150,14 @@ func TestFoundByID(t *testing.T) {
 			{site.RouteIncidents + "/" + incident, "do=resolve&by=Eve", http.StatusOK, `"resolved_by":"Eve (typed)"`},
 			{open, "answer=a&by=Eve", http.StatusOK, `"by":"Eve (typed)"`},
 		} {
-			if got := at(tt.path, http.MethodPost, tt.form); got.Status != tt.status || !strings.Contains(got.Body, tt.want) || strings.Contains(got.Body, "mallory") {
+			if got := at(tt.path, http.MethodPost, tt.form); got.Status != tt.status || !strings.Contains(got.Body, tt.want) ||
+				strings.Contains(got.Body, "mallory") {
 				t.Errorf("another site: %s %s: %d %s, want %d %s", tt.path, tt.form, got.Status, got.Body, tt.status, tt.want)
 			}
 		}
 		g.SetSiteID(gatewaytest.SiteID)
-		if got := at(site.RouteConsoleAsks+"/"+id(login), http.MethodPost, "answer=a"); got.Status != http.StatusOK || !strings.Contains(got.Body, `"by":"mallory"`) {
+		if got := at(site.RouteConsoleAsks+"/"+id(login), http.MethodPost, "answer=a"); got.Status != http.StatusOK ||
+			!strings.Contains(got.Body, `"by":"mallory"`) {
 			t.Errorf("its own site: %d %s", got.Status, got.Body)
 		}
 	})

@@ -247,7 +247,8 @@ func TestIdempotencyKeyOfEarlierVersion(t *testing.T) {
 	o := gatewaytest.Options{Global: site.Options{Keys: []site.KeyOptions{k}}, Queue: &outbox.Settings{Path: t.TempDir()}}
 	for _, body := range []string{"body=now", "body=later&send_at=1h"} {
 		post := func(g *gatewaytest.Gateway) (int, string) {
-			got := g.PostForm("/notify/k", body, "Accept", gatewaytest.TypeJSON, "Idempotency-Key", body, "Authorization", "Bearer "+aliceToken)
+			got := g.PostForm("/notify/k", body, "Accept", gatewaytest.TypeJSON, "Idempotency-Key", body, "Authorization",
+				"Bearer "+aliceToken)
 			return got.Status, got.JSON(t).ID
 		}
 		o.Global.Keys[0].Tokens = nil

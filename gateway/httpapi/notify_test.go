@@ -409,7 +409,8 @@ func TestUntagged(t *testing.T) {
 		{"/notify/some", http.StatusOK, "plain"},
 	} {
 		got := g.PostForm(tt.target, "body=x")
-		if got.Status != tt.status || s.Paths() != tt.want || tt.status != http.StatusOK && !strings.Contains(got.Body, "the message has no tag") {
+		if got.Status != tt.status || s.Paths() != tt.want || tt.status != http.StatusOK &&
+			!strings.Contains(got.Body, "the message has no tag") {
 			t.Errorf("%s: %d %s", tt.target, got.Status, got.Body)
 		}
 	}

@@ -71,19 +71,20 @@ func askCalls(t *testing.T, calls map[string][]describedCall, notOpen *gatewayte
 	calls["POST /notify/{KEY}"] = append(calls["POST /notify/{KEY}"], form(g, "/notify/ops", question), form(g, "/notify/silent", question), form(g, "/notify/full", question), form(g, "/notify/full", "body=x&send_at=1h"))
 	calls["GET /notify/messages/{ID}"] = append(calls["GET /notify/messages/{ID}"], describedCall{g: g, target: "/notify/messages/" + id}, describedCall{g: g, target: "/notify/messages/" + id + "?wait=x"})
 	_, waited := ask()
-	calls["GET /notify/messages/{ID}"] = append(calls["GET /notify/messages/{ID}"], describedCall{g: g, target: "/notify/messages/" + waited + "?wait=9", before: func() (after func()) {
-		var leave []func()
-		for {
-			l, err := g.Process.Dispatcher.Waiting.Enter("a key of many", netip.MustParseAddr("192.0.2.1"))
-			if err != nil {
-				break
+	calls["GET /notify/messages/{ID}"] = append(calls["GET /notify/messages/{ID}"],
+		describedCall{g: g, target: "/notify/messages/" + waited + "?wait=9", before: func() (after func()) {
+			var leave []func()
+			for {
+				l, err := g.Process.Dispatcher.Waiting.Enter("a key of many", netip.MustParseAddr("192.0.2.1"))
+				if err != nil {
+					break
+				}
+				leave = append(leave, l)
 			}
-			leave = append(leave, l)
-		}
-		return func() {
-			for _, l := range leave {
-				l()
+			return func() {
+				for _, l := range leave {
+					l()
+				}
 			}
-		}
-	}})
+		}})
 }

@@ -29,6 +29,7 @@ func mcpCalls(t *testing.T) map[string][]describedCall {
 		t.Fatal(err)
 	}
 	return map[string][]describedCall{"POST " + httpapi.RouteMCP: {
-		call("Authorization", "Bearer token-of-the-agent"), call(), call("Origin", "https://evil.example", "Sec-Fetch-Site", "cross-site"), batch, full,
+		call("Authorization", "Bearer token-of-the-agent"), call(), call("Origin", "https://evil.example", "Sec-Fetch-Site",
+			"cross-site"), batch, full,
 	}}
 }

@@ -36,7 +36,8 @@ func TestWaitersAreLimited(t *testing.T) {
 			t.Fatal(i, err)
 		}
 	}
-	reader, socket := []string{"Authorization", "Bearer reader-of-the-inbox"}, []string{"Authorization", "Bearer reader-of-the-inbox", "Connection", "Upgrade", "Upgrade", "websocket", "Sec-WebSocket-Version", "13", "Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="}
+	reader, socket := []string{"Authorization", "Bearer reader-of-the-inbox"}, []string{"Authorization", "Bearer reader-of-the-inbox",
+		"Connection", "Upgrade", "Upgrade", "websocket", "Sec-WebSocket-Version", "13", "Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="}
 	for name, got := range map[string]gatewaytest.Reply{
 		"wait":                      do(http.MethodGet, message+"?wait=60", ""),
 		"a wait beyond all numbers": do(http.MethodGet, message+"?wait=99999999999999999999", ""),
@@ -55,7 +56,8 @@ func TestWaitersAreLimited(t *testing.T) {
 		}
 	}
 	call := func(tool, arguments string) gatewaytest.Reply {
-		return do(http.MethodPost, "/notify/k/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"`+tool+`","arguments":`+arguments+`}}`)
+		return do(http.MethodPost, "/notify/k/mcp",
+			`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"`+tool+`","arguments":`+arguments+`}}`)
 	}
 	if got := call("answer", `{"id":"`+id+`","wait":1000000000000000000}`); !strings.Contains(got.Body, "status 429") {
 		t.Errorf("a tool that waits: %d %s", got.Status, got.Body)
@@ -74,7 +76,8 @@ func TestWaitersAreLimited(t *testing.T) {
 	release := p.Hold()
 	defer release()
 	began := time.Now()
-	if got := do(http.MethodPost, "/notify/k", `{"body":"b"}`, "Prefer", "wait=60"); got.Status != http.StatusAccepted || time.Since(began) > 30*time.Second {
+	if got := do(http.MethodPost, "/notify/k", `{"body":"b"}`, "Prefer", "wait=60"); got.Status != http.StatusAccepted ||
+		time.Since(began) > 30*time.Second {
 		t.Errorf("a message: %d %s", got.Status, got.Body)
 	}
 }
@@ -94,7 +97,8 @@ func TestAgentsAreUnderWay(t *testing.T) {
 	defer s.Close()
 	call := func(name, arguments string) gatewaytest.Reply {
 		body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + name + `","arguments":` + arguments + `}}`
-		return g.Do(gatewaytest.NewRequest(http.MethodPost, "/notify/k/mcp", body, "Content-Type", gatewaytest.TypeJSON, "Authorization", "Bearer token-of-the-agent"))
+		return g.Do(gatewaytest.NewRequest(http.MethodPost, "/notify/k/mcp", body, "Content-Type", gatewaytest.TypeJSON, "Authorization",
+			"Bearer token-of-the-agent"))
 	}
 	if got := call("notify", `{"body":"b"}`); got.Status != http.StatusOK || !strings.Contains(got.Body, "delivered") {
 		t.Errorf("one call: %d %s", got.Status, got.Body)

@@ -199,7 +199,8 @@ func TestCancelledMeanwhile(t *testing.T) {
 // for all keys together, so that there is room for the failures of others.
 func TestPlannedShare(t *testing.T) {
 	inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
-		keys := []site.KeyOptions{gatewaytest.Key("k", p.NotifyURL()), gatewaytest.Key("two", p.NotifyURL()), gatewaytest.Key("three", p.NotifyURL())}
+		keys := []site.KeyOptions{gatewaytest.Key("k", p.NotifyURL()), gatewaytest.Key("two", p.NotifyURL()),
+			gatewaytest.Key("three", p.NotifyURL())}
 		o := options(dir, keys...)
 		o.Queue.MaxSize = 4 << 20
 		g := gatewaytest.New(t, o)
@@ -211,7 +212,8 @@ func TestPlannedShare(t *testing.T) {
 			return n - 1, last
 		}
 		n, got := fill("k")
-		if n != 6 || got.Status != http.StatusTooManyRequests || !strings.Contains(got.Body, "512 KiB of max_size") || !strings.Contains(got.Body, "DELETE") || got.Header.Get("Retry-After") == "" {
+		if n != 6 || got.Status != http.StatusTooManyRequests || !strings.Contains(got.Body, "512 KiB of max_size") ||
+			!strings.Contains(got.Body, "DELETE") || got.Header.Get("Retry-After") == "" {
 			t.Errorf("of one key, %d: status %d %s", n, got.Status, got.Body)
 		}
 		fill("two")

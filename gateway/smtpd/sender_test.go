@@ -102,7 +102,8 @@ func TestProtocolRefusals(t *testing.T) {
 		"EHLO x\r\nMAIL FROM:<UPS>\r\nRCPT TO:<k@x>\r\nBDAT x\r\n": 501,
 	} {
 		answers, mails, refused := converse(t, commands+"QUIT\r\n")
-		if len(refused) != 1 || refused[0].Code != code || refused[0].Client.String() != "127.0.0.1" || refused[0].Status != http.StatusBadRequest && code != 552 ||
+		if len(refused) != 1 || refused[0].Code != code || refused[0].Client.String() != "127.0.0.1" ||
+			refused[0].Status != http.StatusBadRequest && code != 552 ||
 			refused[0].Text == "" || refused[0].Mail || len(mails) > 0 || !strings.Contains(answers, fmt.Sprintf("\r\n%d ", code)) {
 			t.Errorf("%q: refused %+v, answers %q", commands, refused, answers)
 		}

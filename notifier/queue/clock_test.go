@@ -137,20 +137,21 @@ func TestClockOfStore(t *testing.T) {
 				Due: func(ctx context.Context, name queue.Hash, _ []byte, _ bool) error {
 					<-ready
 					release := false
-					err := q.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, _ queue.StatusFunc) (*queue.RuledChange, error) {
-						c := &queue.RuledChange{Records: make([]queue.Record, 1)}
-						var due time.Time
-						if release = len(old[0]) > 0; !release {
+					err := q.Apply(ctx,
+						&queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, _ queue.StatusFunc) (*queue.RuledChange, error) {
+							c := &queue.RuledChange{Records: make([]queue.Record, 1)}
+							var due time.Time
+							if release = len(old[0]) > 0; !release {
+								return c, nil
+							}
+							if err := due.UnmarshalBinary(old[0]); err != nil {
+								return nil, err
+							}
+							if release = !q.Now().Before(due); !release {
+								c.Records[0] = queue.Record{Data: old[0], Due: due}
+							}
 							return c, nil
-						}
-						if err := due.UnmarshalBinary(old[0]); err != nil {
-							return nil, err
-						}
-						if release = !q.Now().Before(due); !release {
-							c.Records[0] = queue.Record{Data: old[0], Due: due}
-						}
-						return c, nil
-					}})
+						}})
 					if release && err == nil {
 						note(&told)
 					}
@@ -172,10 +173,11 @@ func TestClockOfStore(t *testing.T) {
 			}
 		}
 		due := begin.Add(time.Minute)
-		err := gateways[0].Apply(t.Context(), &queue.Ruled{Names: []queue.Hash{name}, Decide: func([][]byte, queue.StatusFunc) (*queue.RuledChange, error) {
-			data, err := due.MarshalBinary()
-			return &queue.RuledChange{Records: []queue.Record{{Data: data, Due: due}}}, err
-		}})
+		err := gateways[0].Apply(t.Context(),
+			&queue.Ruled{Names: []queue.Hash{name}, Decide: func([][]byte, queue.StatusFunc) (*queue.RuledChange, error) {
+				data, err := due.MarshalBinary()
+				return &queue.RuledChange{Records: []queue.Record{{Data: data, Due: due}}}, err
+			}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -219,9 +221,10 @@ func TestDueIsNotCrowded(t *testing.T) {
 				return errors.New("not now")
 			},
 		})
-		err := q.Apply(t.Context(), &queue.Ruled{Names: []queue.Hash{store.Hash("x")}, Decide: func([][]byte, queue.StatusFunc) (*queue.RuledChange, error) {
-			return &queue.RuledChange{Records: []queue.Record{{Data: []byte("x"), Due: time.Now().Add(time.Second)}}}, nil
-		}})
+		err := q.Apply(t.Context(),
+			&queue.Ruled{Names: []queue.Hash{store.Hash("x")}, Decide: func([][]byte, queue.StatusFunc) (*queue.RuledChange, error) {
+				return &queue.RuledChange{Records: []queue.Record{{Data: []byte("x"), Due: time.Now().Add(time.Second)}}}, nil
+			}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -52,7 +52,8 @@ func TestMailSenders(t *testing.T) {
 				return http.StatusOK, "{}"
 			}).Destination(t, address+"?from="+escaped(person+" <valid@acme.example>"))
 			_ = send(servicetest.Message(t, "plain")) // some expect another answer
-			if text := strings.ReplaceAll(sent, "%40", "@"); !strings.Contains(text, "valid@acme.example") || strings.Contains(text, "account.example") {
+			if text := strings.ReplaceAll(sent, "%40", "@"); !strings.Contains(text, "valid@acme.example") ||
+				strings.Contains(text, "account.example") {
 				t.Errorf("%s from %s: sent %s", name, person, sent)
 			}
 			var message struct{ From struct{ Name string } }
@@ -61,7 +62,8 @@ func TestMailSenders(t *testing.T) {
 			}
 		}
 		for _, wrong := range []string{"Ops <valid@>", "<>", "valid@acme@example", "Ops <valid", "a@b.example, c@d.example", "valid@"} {
-			if _, err := notifier.Parse(address+"?from="+escaped(wrong), nil); err == nil || !strings.Contains(err.Error(), "from") || strings.Contains(err.Error(), "valid") {
+			if _, err := notifier.Parse(address+"?from="+escaped(wrong), nil); err == nil || !strings.Contains(err.Error(), "from") ||
+				strings.Contains(err.Error(), "valid") {
 				t.Errorf("%s from %s: %v", name, wrong, err)
 			}
 		}

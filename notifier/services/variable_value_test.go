@@ -25,7 +25,8 @@ func TestValuesOfTemplates(t *testing.T) {
 	} {
 		v := notifier.VariableURL{URL: url, Variables: []notifier.Variable{{Name: "V"}}}
 		make := func(value string) (*notifier.Destination, error) {
-			return v.Destination(map[string]string{"v": value}, func(url string) (*notifier.Destination, error) { return notifier.Parse(url, nil) })
+			return v.Destination(map[string]string{"v": value},
+				func(url string) (*notifier.Destination, error) { return notifier.Parse(url, nil) })
 		}
 		for _, value := range values.good {
 			if d, err := make(value); err != nil {

@@ -234,7 +234,8 @@ func TestAlertmanagerAsSlackClient(t *testing.T) {
 `+authorization)
 		postAlerts(t, address, diskAlert("db1", 0))
 		p := next()
-		if !strings.HasPrefix(p.Title, "[FIRING:1] DiskFull") || p.Type != "failure" || !strings.HasPrefix(p.Message, "@channel The disk is nearly full. ⚠️  \nhttp://am.example.net/") {
+		if !strings.HasPrefix(p.Title, "[FIRING:1] DiskFull") || p.Type != "failure" ||
+			!strings.HasPrefix(p.Message, "@channel The disk is nearly full. ⚠️  \nhttp://am.example.net/") {
 			t.Errorf("%s: %+v", path, p)
 		}
 		postAlerts(t, address, diskAlert("db1", -time.Second))

@@ -202,7 +202,8 @@ func TestForwardedRequestsDoNotMultiply(t *testing.T) {
 	c := newRequestCount(t, http.StatusOK, "")
 	g := start(t, "", "egress {\nallow 127.0.0.0/8\n}")
 	nested := func(urls ...string) string {
-		return "json://" + g.address() + "/notify?:body=x&:urls=" + strings.NewReplacer(":", "%3A", "/", "%2F", ",", "%2C", "?", "%3F", "=", "%3D", "&", "%26").Replace(strings.Join(urls, ","))
+		return "json://" + g.address() + "/notify?:body=x&:urls=" + strings.NewReplacer(":", "%3A", "/", "%2F", ",", "%2C", "?", "%3F", "=",
+			"%3D", "&", "%26").Replace(strings.Join(urls, ","))
 	}
 	target := func(i int) string { return fmt.Sprintf("json://%s/%d?retry=2", c.authority, i) }
 	for _, tt := range []struct {

@@ -46,7 +46,8 @@ func (g *gateway) stall(n int, request string) (hangUp func()) {
 // stops within its last field.
 func unfinishedForm(path string, files int) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "POST %s HTTP/1.1\r\nHost: SELF\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Length: %d\r\n\r\n", path, (files+1)<<20)
+	fmt.Fprintf(&b, "POST %s HTTP/1.1\r\nHost: SELF\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Length: %d\r\n\r\n", path,
+		(files+1)<<20)
 	for i := range files {
 		fmt.Fprintf(&b, "--b\r\nContent-Disposition: form-data; name=\"attach\"; filename=\"%d.bin\"\r\n\r\n%s\r\n", i, strings.Repeat("x", 1<<20))
 	}
@@ -96,7 +97,8 @@ func TestStalledTextsTakeBoundedMemory(t *testing.T) {
 	peak := g.peak()
 	text := strings.Repeat("x", 1<<20)
 	request := func(path string) string {
-		return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: SELF\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n{\"body\":\"%s", path, 2<<20, text)
+		return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: SELF\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n{\"body\":\"%s",
+			path, 2<<20, text)
 	}
 	refused := func(path string, m message) {
 		t.Helper()

@@ -123,7 +123,8 @@ func TestSlowClientsTimeOut(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer c.Close()
-		_, _ = io.WriteString(c, "POST /notify/k HTTP/1.1\r\nHost: "+g.address()+"\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{\"body\":")
+		_, _ = io.WriteString(c,
+			"POST /notify/k HTTP/1.1\r\nHost: "+g.address()+"\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{\"body\":")
 		slow[i] = c
 	}
 	eventually(t, "all places are taken", func() bool {

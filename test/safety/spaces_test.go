@@ -74,7 +74,8 @@ func TestSpaces(t *testing.T) {
 		var text strings.Builder
 		fmt.Fprintf(&text, "{\n\tadmin %s\n\tpersist_config off\n\tstorage file_system \"%s\"\n}\nhttp://%s {\n\tbind %s\n\trespond /up up\n}\n", g.admin, filepath.Dir(g.config)+"/storage", g.address(), g.host)
 		for _, site := range sites {
-			fmt.Fprintf(&text, "http://%s {\n\tbind %s\n\t%s\n\tnotify {\n\t\tstateless off\n\t\t%s\n\t}\n}\n", addresses[site.name], g.host, site.before, site.block)
+			fmt.Fprintf(&text, "http://%s {\n\tbind %s\n\t%s\n\tnotify {\n\t\tstateless off\n\t\t%s\n\t}\n}\n", addresses[site.name],
+				g.host, site.before, site.block)
 		}
 		if err := os.WriteFile(g.config, []byte(strings.ReplaceAll(text.String(), "EGRESS", egress)), 0o600); err != nil {
 			t.Fatal(err)

@@ -146,7 +146,8 @@ func TestDoctorAddresses(t *testing.T) {
 		"respond OK":             {notify + "respond OK\n", stateWarn, "respond answers a mistyped address", map[string]int{"/notfy/ops": 200}},
 	} {
 		text := caddyhttptest.Server + " {\n" + tt.site + "}\n"
-		if found, _ := run(t, http.DefaultClient, "{\nadmin 127.0.0.1:1\n}\n"+text); !has(found, "addresses", tt.state, tt.text) || len(found["addresses"]) != 1 {
+		if found, _ := run(t, http.DefaultClient, "{\nadmin 127.0.0.1:1\n}\n"+text); !has(found, "addresses", tt.state, tt.text) ||
+			len(found["addresses"]) != 1 {
 			t.Errorf("%s: %+v", name, found["addresses"])
 		}
 		caddyhttptest.StartCaddy(t, "", text)
@@ -197,7 +198,8 @@ func TestDoctorServer(t *testing.T) {
 		}
 	}
 	found, _ := doctor(caddyhttptest.Server)
-	if !has(found, "server", stateOK, "runs") || !has(found, "queue", stateOK, "can be written") || has(found, "queue", stateWarn, "") || !has(found, "clock", stateOK, "agrees with that of "+caddyhttptest.Site) {
+	if !has(found, "server", stateOK, "runs") || !has(found, "queue", stateOK, "can be written") || has(found, "queue", stateWarn, "") ||
+		!has(found, "clock", stateOK, "agrees with that of "+caddyhttptest.Site) {
 		t.Errorf("%+v", found)
 	}
 	resp, err := caddyhttptest.Client.Post(caddyhttptest.Server+"/notify/ops", "text/plain", strings.NewReader("x"))

@@ -278,7 +278,8 @@ func TestOtherNames(t *testing.T) {
 		g.PostForm(link, "answer=yes")
 	}()
 	var a asked
-	if problem := call(t, c, "ask", map[string]any{"body": "Deploy?", "options": []string{"yes", "no"}}, &a); problem != "" || a.State != "answered" {
+	if problem := call(t, c, "ask", map[string]any{"body": "Deploy?", "options": []string{"yes", "no"}}, &a); problem != "" ||
+		a.State != "answered" {
 		t.Errorf("%s %+v", problem, a)
 	}
 	for _, wait := range []any{1e18, 1e30, -1e30, 0.5} {
@@ -286,7 +287,8 @@ func TestOtherNames(t *testing.T) {
 			t.Errorf("%v: %s %+v", wait, problem, a)
 		}
 	}
-	if told := p.Told(); !slices.Equal(told[:2], []string{"info: Anybody there?", "success: is fine"}) || !strings.Contains(told[2], "Deploy?") {
+	if told := p.Told(); !slices.Equal(told[:2], []string{"info: Anybody there?", "success: is fine"}) ||
+		!strings.Contains(told[2], "Deploy?") {
 		t.Errorf("told %q", told)
 	}
 }

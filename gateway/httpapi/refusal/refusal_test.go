@@ -21,7 +21,8 @@ func TestLog(t *testing.T) {
 		core, logs := observer.New(zap.WarnLevel)
 		var l Log
 		add := func(key, client string) {
-			l.add(history.Refusal{RefusalID: metrics.RefusalID{Key: key, Reason: metrics.RefusalTooLarge}, Status: 413, Client: client}, zap.New(core))
+			l.add(history.Refusal{RefusalID: metrics.RefusalID{Key: key, Reason: metrics.RefusalTooLarge}, Status: 413, Client: client},
+				zap.New(core))
 		}
 		add("k", "192.0.2.1")
 		add("k", "192.0.2.2")

@@ -546,9 +546,10 @@ func TestOlderTables(t *testing.T) {
 	s := open(t, dsn)
 	put := func(data []byte) {
 		t.Helper()
-		err := s.Update(t.Context(), &queue.Update{Names: []queue.Hash{s.Hash("a"), s.Hash("b")}, Decide: func([][]byte, queue.StatusFunc) (*queue.Change, error) {
-			return &queue.Change{Records: []queue.Record{{Data: data, Due: time.Now()}, {Data: data, Due: time.Now()}}}, nil
-		}})
+		err := s.Update(t.Context(),
+			&queue.Update{Names: []queue.Hash{s.Hash("a"), s.Hash("b")}, Decide: func([][]byte, queue.StatusFunc) (*queue.Change, error) {
+				return &queue.Change{Records: []queue.Record{{Data: data, Due: time.Now()}, {Data: data, Due: time.Now()}}}, nil
+			}})
 		if err != nil {
 			t.Fatal(err)
 		}

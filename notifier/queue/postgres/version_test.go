@@ -68,7 +68,8 @@ func TestNewerTables(t *testing.T) {
 		_, _, claimErr = old.Claim(t.Context(), claimOf(10))
 	}
 	for what, err := range map[string]error{
-		"a message": accept(old, "refused"), "a look whether it can store": old.Accept(t.Context(), 1<<30), "a record": old.Update(t.Context(), update),
+		"a message": accept(old, "refused"), "a look whether it can store": old.Accept(t.Context(),
+			1<<30), "a record": old.Update(t.Context(), update),
 		"a state": old.SaveHealth(t.Context(), queue.Health{Destination: old.Hash("ends"), Known: true}), "a claim": claimErr,
 	} {
 		if err == nil || !strings.Contains(err.Error(), "update it") {
@@ -90,7 +91,8 @@ func TestNewerTables(t *testing.T) {
 	if err := accept(newer, "new"); err != nil {
 		t.Errorf("the newer gateway takes no messages: %v", err)
 	}
-	eventually("what the older gateway holds is not handed over", func() bool { claim(newer); return claimed["hangs"] != nil && claimed["new"] != nil })
+	eventually("what the older gateway holds is not handed over",
+		func() bool { claim(newer); return claimed["hangs"] != nil && claimed["new"] != nil })
 
 	execute(t, dsn, fmt.Sprint("UPDATE notify_queue_version SET version = ", len(migrations)))
 	eventually("the gateway does not go on", func() bool { return accept(old, "again") == nil })
