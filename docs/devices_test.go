@@ -30,8 +30,10 @@ import (
 // has a sample in testdata/devices: a mail, whose sender is in Return-Path, or a request.
 var devices = []struct{ kind, name, file, odd string }{
 	{"camera", "Hikvision", "hikvision.eml", "the sender `<Front Door@cam>`, which is no address; a picture"},
-	{"camera", "Reolink", "reolink.eml",
-		"the sender `<camera@>`; `\"base64\"` in quotes and without padding; a picture without a name and a type"},
+	{
+		"camera", "Reolink", "reolink.eml",
+		"the sender `<camera@>`; `\"base64\"` in quotes and without padding; a picture without a name and a type",
+	},
 	{"camera", "Axis", "axis.http", "a picture alone, by HTTP to `/notify/KEY/ntfy/TOPIC?title=…`"},
 	{"NAS", "Synology DSM", "synology.eml", "subject and text in base64"},
 	{"NAS", "QNAP", "qnap.eml", "HTML alone"},
@@ -122,8 +124,10 @@ type mailbox struct {
 func newMailbox(t *testing.T) *mailbox {
 	t.Helper()
 	m := new(mailbox)
-	s := smtpd.New(smtpd.Config{Hostname: "gateway", MaxSize: 1 << 20, MaxRecipients: 1, MaxConnections: 10, Timeout: time.Minute,
-		Local: true, Log: zap.NewNop()}, smtpd.Gateway{
+	s := smtpd.New(smtpd.Config{
+		Hostname: "gateway", MaxSize: 1 << 20, MaxRecipients: 1, MaxConnections: 10, Timeout: time.Minute,
+		Local: true, Log: zap.NewNop(),
+	}, smtpd.Gateway{
 		Check:   func(smtpd.Recipient) error { return nil },
 		Refused: func(r smtpd.Refusal) { t.Errorf("refused: %+v", r) },
 		Deliver: m.deliver,

@@ -20,7 +20,8 @@ import (
 // apply stores a record, and releases jobs.
 func apply(t *testing.T, q *queue.Queue, name queue.Hash, r queue.Record, release ...queue.Job) {
 	t.Helper()
-	u := &queue.Ruled{Names: []queue.Hash{name}, Held: release,
+	u := &queue.Ruled{
+		Names: []queue.Hash{name}, Held: release,
 		Decide: func(_ [][]byte, status queue.StatusFunc) (*queue.RuledChange, error) {
 			for i := range release {
 				if _, err := status([]queue.JobID{release[i].JobID}); err != nil {
@@ -28,7 +29,8 @@ func apply(t *testing.T, q *queue.Queue, name queue.Hash, r queue.Record, releas
 				}
 			}
 			return &queue.RuledChange{Records: []queue.Record{r}, Release: release}, nil
-		}}
+		},
+	}
 	if err := q.Apply(t.Context(), u); err != nil {
 		t.Fatal(err)
 	}
@@ -76,8 +78,10 @@ func TestOtherVersion(t *testing.T) {
 		apply(t, q, name, record)
 
 		// A message that an unknown rule holds.
-		held := &queue.Entry{Message: &queue.Message{ID: queue.NewID(), Body: []byte("held")},
-			Jobs: []queue.Job{{Status: queue.Queued, Destination: "d"}}}
+		held := &queue.Entry{
+			Message: &queue.Message{ID: queue.NewID(), Body: []byte("held")},
+			Jobs:    []queue.Job{{Status: queue.Queued, Destination: "d"}},
+		}
 		held.Rules = &queue.Ruled{Decide: func([][]byte, queue.StatusFunc) (*queue.RuledChange, error) {
 			held.Jobs[0].Status, held.Jobs[0].Rule, held.Jobs[0].Due = queue.Held, "of another version", time.Now().Add(time.Hour)
 			return new(queue.RuledChange), nil

@@ -32,8 +32,10 @@ var layers = [][]string{
 	{"gateway/alerting"},
 	{"gateway/device", "gateway/ask"},
 	{"gateway"},
-	{"gateway/httpapi/mcp", "gateway/httpapi/early", "gateway/httpapi/socket", "gateway/httpapi/silence", "gateway/httpapi/told",
-		"gateway/httpapi/refusal", "gateway/httpapi/catalogue", "gateway/httpapi/environment"},
+	{
+		"gateway/httpapi/mcp", "gateway/httpapi/early", "gateway/httpapi/socket", "gateway/httpapi/silence", "gateway/httpapi/told",
+		"gateway/httpapi/refusal", "gateway/httpapi/catalogue", "gateway/httpapi/environment",
+	},
 	{"gateway/httpapi"},
 	{"gateway/console"},
 	{"gateway/gatewaytest"},

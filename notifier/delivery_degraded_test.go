@@ -69,8 +69,10 @@ func TestDegraded(t *testing.T) {
 		{"a step is done that may have sent the text", &limitedServer{max: taken, code: 400}, 5, file, "?mode=once", "upload", Failed, "answered 400", 1},
 		{"another refusal", &limitedServer{max: taken, code: 403}, long, file, "", "", Failed, "answered 403", 1},
 		{"a destination that refuses everything", &limitedServer{max: -1, code: 400}, long, file, "", "", Failed, "answered 400", 3},
-		{"a line about a file without a text", &limitedServer{max: taken, code: 400}, 0, file, "", "11", Failed,
-			"the text has arrived, but not the files", 2},
+		{
+			"a line about a file without a text", &limitedServer{max: taken, code: 400}, 0, file, "", "11", Failed,
+			"the text has arrived, but not the files", 2,
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			base := target(t, tt.dest.ServeHTTP)

@@ -19,8 +19,11 @@ func TestValuesStay(t *testing.T) {
 		good    []string
 		refused [][]string
 	}{
-		{"probe://h/${V}/tok", []string{"ops", "a b", "a,b", "...", "a..b", "v1.2", "#1", "ü", "a@b", "a:b", "a+b", "?x", "&x=y"},
-			[][]string{dots, {"", " "}}},
+		{
+			"probe://h/${V}/tok",
+			[]string{"ops", "a b", "a,b", "...", "a..b", "v1.2", "#1", "ü", "a@b", "a:b", "a+b", "?x", "&x=y"},
+			[][]string{dots, {"", " "}},
+		},
 		{"probe://h/a/x-${V}-y/tok", []string{"ops", "a b", "..", "a,b"}, [][]string{{"/../z", "%2f..%2f"}}},
 		{"probe://h/tok?path=${V}", []string{"ops", "a b"}, [][]string{dots}},
 		{"probe://h/a/${V}", []string{"abc", "a-b", "1"}, [][]string{dots, lists, {"a b", "A@b", ""}}},
@@ -31,8 +34,11 @@ func TestValuesStay(t *testing.T) {
 		{"many://tok/a-${V}-b", []string{"ops", "@x"}, [][]string{{"x,y", "x y", "x;y"}}},
 		{"many://tok/a?to=${V}", []string{"ops"}, [][]string{dots, lists, {"@boss"}}},
 		{"many://tok/a?to=b,${V},c", []string{"ops", "b"}, [][]string{dots, lists, {"@boss"}}},
-		{"many://tok/a?phones=${V}", []string{"15551234567", "+1 555 123 4567"},
-			[][]string{{"15551234567,15557654321", "15551234567;15557654321"}}},
+		{
+			"many://tok/a?phones=${V}",
+			[]string{"15551234567", "+1 555 123 4567"},
+			[][]string{{"15551234567,15557654321", "15551234567;15557654321"}},
+		},
 		{"many://tok/a?mode=${V}", []string{"each", "post"}, [][]string{{"none", "each,post", ".."}}},
 		{"many://tok/a?count=${V}", []string{"7"}, [][]string{{"99", "7,8"}}},
 		{"many://tok/a?level=${V}&mode=${V}", nil, [][]string{{"x"}}},

@@ -59,10 +59,12 @@ func (i *Incidents) changeWith(ctx context.Context, name queue.Hash, with *queue
 		for _, j := range c.jobs {
 			held = append(held, *j)
 		}
-		err = i.outbox.Queue.Apply(ctx, queue.JoinRuled(&queue.Ruled{Names: c.names, Held: held,
+		err = i.outbox.Queue.Apply(ctx, queue.JoinRuled(&queue.Ruled{
+			Names: c.names, Held: held,
 			Decide: func(old [][]byte, status queue.StatusFunc) (*queue.RuledChange, error) {
 				return c.decide(i.outbox.Queue.Now(), old, status, f)
-			}}, with))
+			},
+		}, with))
 		if !errors.Is(err, errIncidentChanged) {
 			return c.incident, err
 		}

@@ -305,7 +305,8 @@ func (l *lanes) recheck(ctx context.Context, held map[queue.Hash][]queue.Job) {
 
 // releaseLost releases jobs that no lane holds.
 func (l *lanes) releaseLost(ctx context.Context, jobs []queue.Job) {
-	err := l.outbox.Queue.Apply(ctx, &queue.Ruled{Held: jobs,
+	err := l.outbox.Queue.Apply(ctx, &queue.Ruled{
+		Held: jobs,
 		Decide: func(_ [][]byte, status queue.StatusFunc) (*queue.RuledChange, error) {
 			ids := make([]queue.JobID, len(jobs))
 			for i := range jobs {
@@ -322,7 +323,8 @@ func (l *lanes) releaseLost(ctx context.Context, jobs []queue.Job) {
 				}
 			}
 			return c, nil
-		}})
+		},
+	})
 	if err != nil {
 		l.outbox.Log.Error("messages that rules held cannot be released", zap.Error(err))
 	}

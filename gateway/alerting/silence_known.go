@@ -38,7 +38,8 @@ func (s *Silences) storeKnown(ctx context.Context, place string) {
 		opened[s.records.subjectName(place+t.Target.Policy().Key(), incidentSubject(id), site.DestinationName(t.Target, t.Limits))] = at.Truncate(time.Microsecond) // as in records
 	}
 	for names := range slices.Chunk(slices.Collect(maps.Keys(opened)), knownBatch) {
-		err := s.outbox.Queue.Apply(ctx, &queue.Ruled{Names: names,
+		err := s.outbox.Queue.Apply(ctx, &queue.Ruled{
+			Names: names,
 			Decide: func(old [][]byte, _ queue.StatusFunc) (*queue.RuledChange, error) {
 				c := new(queue.RuledChange)
 				for i, name := range names {
@@ -49,7 +50,8 @@ func (s *Silences) storeKnown(ctx context.Context, place string) {
 					c.Records = append(c.Records, subjectRecord(x))
 				}
 				return c, nil
-			}})
+			},
+		})
 		if err != nil {
 			s.outbox.Log.Warn("what destinations know of incidents cannot be stored for a silence; they may not be told that some of them are over", zap.String("key", key), zap.Error(err))
 			return

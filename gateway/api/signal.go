@@ -124,7 +124,8 @@ func (x *signalReader) readBody() {
 	}
 	media, params := x.media()
 	isForm, isXML := media == "multipart/form-data", media == "application/xml" || media == "text/xml"
-	kept, declared := []byte(nil), x.declared()
+	declared := x.declared()
+	var kept []byte
 	if isForm {
 		kept = x.readParts(params["boundary"])
 	} else {

@@ -39,8 +39,10 @@ func TestGuests(t *testing.T) {
 		if !strings.Contains(shown, "JSON 127.0.0.1:1<") && !strings.Contains(shown, "JSON 127.0.0.1:1,") {
 			t.Errorf("the page does not name a destination: %s", shown)
 		}
-		texts := []string{shown, answer(g, link, "answer=deploy&by=Ann").Body, page(g, link),
-			g.Do(gatewaytest.NewRequest(http.MethodGet, link, "")).Body}
+		texts := []string{
+			shown, answer(g, link, "answer=deploy&by=Ann").Body, page(g, link),
+			g.Do(gatewaytest.NewRequest(http.MethodGet, link, "")).Body,
+		}
 		texts = append(texts, answer(g, link, "answer=wait").Body)
 		for _, text := range texts {
 			for _, secret := range []string{"json://", "login", "/path", "through"} {

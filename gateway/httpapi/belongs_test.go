@@ -65,15 +65,21 @@ func TestFoundByID(t *testing.T) {
 			httpapi.RouteMessage:        {id: message, want: http.StatusNotFound},
 			httpapi.RouteConsoleMessage: {id: message, forms: []string{"retry", "drop"}, want: http.StatusNotFound},
 			httpapi.RouteIncident:       {id: incident, want: http.StatusOK},
-			httpapi.RouteConsoleIncident: {id: incident, forms: []string{"do=acknowledge", "do=resolve", "do=silence&for=1h"},
-				want: http.StatusNotFound},
+			httpapi.RouteConsoleIncident: {
+				id: incident, forms: []string{"do=acknowledge", "do=resolve", "do=silence&for=1h"},
+				want: http.StatusNotFound,
+			},
 			httpapi.RouteAsk:        {id: id(open), want: http.StatusOK},
 			httpapi.RouteConsoleAsk: {id: id(login), forms: []string{"answer=a"}, want: http.StatusNotFound},
 			httpapi.RouteSilence:    {id: id(silence), want: http.StatusNotFound},
-			httpapi.RouteDevice: {id: phone.ID, header: []string{"Authorization", "Bearer " + phone.Secret},
-				want: http.StatusNotFound},
-			httpapi.RouteDeviceTest: {id: phone.ID, header: []string{"Authorization", "Bearer " + phone.Secret},
-				want: http.StatusNotFound},
+			httpapi.RouteDevice: {
+				id: phone.ID, header: []string{"Authorization", "Bearer " + phone.Secret},
+				want: http.StatusNotFound,
+			},
+			httpapi.RouteDeviceTest: {
+				id: phone.ID, header: []string{"Authorization", "Bearer " + phone.Secret},
+				want: http.StatusNotFound,
+			},
 			httpapi.RouteReceipts: {id: phone.ID, want: http.StatusNotFound},
 		}
 		at := func(path, method, form string, header ...string) gatewaytest.Reply {

@@ -110,12 +110,16 @@ func TestPartialResolution(t *testing.T) {
 	t.Parallel()
 	p := gatewaytest.NewPager(t, http.StatusOK)
 	dir := t.TempDir()
-	k := gatewaytest.RuledKey("ops", rules.Rules{Escalate: &rules.Escalate{After: []time.Duration{5 * time.Minute}, Repeat: 1,
-		Ack: time.Hour}}, p.NotifyURL()+" 1:first", p.NotifyURL()+"?tz=UTC 2:second")
+	k := gatewaytest.RuledKey("ops", rules.Rules{Escalate: &rules.Escalate{
+		After: []time.Duration{5 * time.Minute}, Repeat: 1,
+		Ack: time.Hour,
+	}}, p.NotifyURL()+" 1:first", p.NotifyURL()+"?tz=UTC 2:second")
 	gatewaytest.InBubble(t, func(t *testing.T) {
 		g := gatewaytest.New(t, gatewaytest.Options{
-			Global: site.Options{Keys: []site.KeyOptions{k},
-				PublicURL: gatewaytest.PublicURL}, Site: site.Options{Managers: gatewaytest.Everybody()}, Queue: &outbox.Settings{Path: dir},
+			Global: site.Options{
+				Keys:      []site.KeyOptions{k},
+				PublicURL: gatewaytest.PublicURL,
+			}, Site: site.Options{Managers: gatewaytest.Everybody()}, Queue: &outbox.Settings{Path: dir},
 		})
 		post := func(status string, left int) {
 			t.Helper()

@@ -36,8 +36,10 @@ func TestWaitersAreLimited(t *testing.T) {
 			t.Fatal(i, err)
 		}
 	}
-	reader, socket := []string{"Authorization", "Bearer reader-of-the-inbox"}, []string{"Authorization", "Bearer reader-of-the-inbox",
-		"Connection", "Upgrade", "Upgrade", "websocket", "Sec-WebSocket-Version", "13", "Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="}
+	reader, socket := []string{"Authorization", "Bearer reader-of-the-inbox"}, []string{
+		"Authorization", "Bearer reader-of-the-inbox",
+		"Connection", "Upgrade", "Upgrade", "websocket", "Sec-WebSocket-Version", "13", "Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==",
+	}
 	for name, got := range map[string]gatewaytest.Reply{
 		"wait":                      do(http.MethodGet, message+"?wait=60", ""),
 		"a wait beyond all numbers": do(http.MethodGet, message+"?wait=99999999999999999999", ""),

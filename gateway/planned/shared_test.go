@@ -199,8 +199,10 @@ func TestCancelledMeanwhile(t *testing.T) {
 // for all keys together, so that there is room for the failures of others.
 func TestPlannedShare(t *testing.T) {
 	inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
-		keys := []site.KeyOptions{gatewaytest.Key("k", p.NotifyURL()), gatewaytest.Key("two", p.NotifyURL()),
-			gatewaytest.Key("three", p.NotifyURL())}
+		keys := []site.KeyOptions{
+			gatewaytest.Key("k", p.NotifyURL()), gatewaytest.Key("two", p.NotifyURL()),
+			gatewaytest.Key("three", p.NotifyURL()),
+		}
 		o := options(dir, keys...)
 		o.Queue.MaxSize = 4 << 20
 		g := gatewaytest.New(t, o)

@@ -189,7 +189,8 @@ func (q *Queue) Apply(ctx context.Context, u *Ruled) error {
 	if u.Adds {
 		maxSize = q.options.Load().MaxSize
 	}
-	err := q.store.Update(ctx, &Update{Names: names, MaxSize: maxSize, Size: u.Size,
+	err := q.store.Update(ctx, &Update{
+		Names: names, MaxSize: maxSize, Size: u.Size,
 		Decide: func(old [][]byte, status StatusFunc) (*Change, error) {
 			d, err := u.decide(old[:n], status)
 			if err != nil {
@@ -223,7 +224,8 @@ func (q *Queue) Apply(ctx context.Context, u *Ruled) error {
 			}
 			c.Records = append(d.Records, q.records(lines, now)...)
 			return c, nil
-		}})
+		},
+	})
 	q.signal()
 	return err
 }

@@ -76,10 +76,12 @@ func newSample(t testing.TB, n int) *sample {
 		}
 		if i%4 == 1 { // a message of an incident
 			e.Jobs[2].Status, e.Jobs[2].Incident = queue.Held, "incident"
-			e.Update = &queue.Update{Names: []queue.Hash{s.Hash(fmt.Sprint("line ", i))},
+			e.Update = &queue.Update{
+				Names: []queue.Hash{s.Hash(fmt.Sprint("line ", i))},
 				Decide: func([][]byte, queue.StatusFunc) (*queue.Change, error) {
 					return &queue.Change{Records: []queue.Record{{Data: randomText(random.IntN(300)), Due: time.Now().Add(time.Hour)}}}, nil
-				}}
+				},
+			}
 		}
 		must(s.Accept(t.Context(), 1<<40, e))
 		jobs, _, err := s.Claim(t.Context(), queue.Claim{Now: time.Now(), Max: 100})

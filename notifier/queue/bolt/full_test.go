@@ -315,10 +315,12 @@ func TestFullDiskUpdates(t *testing.T) {
 	t.Parallel()
 	d := newFullDisk(t, small)
 	update := func(name string, maxSize int64, size int) error {
-		return d.store.Update(t.Context(), &queue.Update{Names: []queue.Hash{d.store.Hash(name)}, MaxSize: maxSize,
+		return d.store.Update(t.Context(), &queue.Update{
+			Names: []queue.Hash{d.store.Hash(name)}, MaxSize: maxSize,
 			Decide: func([][]byte, queue.StatusFunc) (*queue.Change, error) {
 				return &queue.Change{Records: []queue.Record{{Data: randomText(size), Due: d.now}}}, nil
-			}})
+			},
+		})
 	}
 	n := 0
 	for ; update(fmt.Sprint("silence", n), 1<<40, 2000) == nil; n++ {

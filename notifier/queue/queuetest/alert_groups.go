@@ -36,11 +36,13 @@ func (s *suite) runAlertGroups(handles ...queue.Store) {
 	}
 	// The record has a line with each alert, and after an empty one those that were told.
 	post := func(q *queue.Queue, text string) {
-		s.must(q.Apply(s.Context(), &queue.Ruled{Names: []queue.Hash{name}, Adds: true,
+		s.must(q.Apply(s.Context(), &queue.Ruled{
+			Names: []queue.Hash{name}, Adds: true,
 			Decide: func(old [][]byte, _ queue.StatusFunc) (*queue.RuledChange, error) {
 				fires, told, _ := strings.Cut(string(old[0]), "\n\n")
 				return &queue.RuledChange{Records: []queue.Record{record([]byte(strings.TrimSpace(fires+"\n"+text) + "\n\n" + told))}}, nil
-			}}))
+			},
+		}))
 	}
 	var mu sync.Mutex
 	var messages []string

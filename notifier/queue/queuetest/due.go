@@ -69,13 +69,15 @@ func (w *dueWorker) due(q *queue.Queue, n int) func(context.Context, queue.Hash,
 			<-w.blocked
 		}
 		over := errors.New("another gateway has removed it")
-		err := q.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name},
+		err := q.Apply(ctx, &queue.Ruled{
+			Names: []queue.Hash{name},
 			Decide: func(old [][]byte, _ queue.StatusFunc) (*queue.RuledChange, error) {
 				if old[0] == nil {
 					return nil, over
 				}
 				return &queue.RuledChange{Records: make([]queue.Record, 1)}, nil
-			}})
+			},
+		})
 		if errors.Is(err, over) {
 			return nil
 		}

@@ -30,7 +30,8 @@ func (s *suite) runOwned(handles ...queue.Store) {
 	const each = 20
 	owner, group := s.Hash("owner"), s.Hash("group")
 	add := func(data []byte) *queue.Update {
-		return &queue.Update{Names: []queue.Hash{owner}, Size: len(data),
+		return &queue.Update{
+			Names: []queue.Hash{owner}, Size: len(data),
 			Decide: func(old [][]byte, _ queue.StatusFunc) (*queue.Change, error) {
 				n, _ := strconv.Atoi(string(old[0]))
 				n++
@@ -40,7 +41,8 @@ func (s *suite) runOwned(handles ...queue.Store) {
 						Data: append([]byte(strconv.Itoa(n)+" "), data...), Due: s.now, Group: group,
 					}}},
 				}, nil
-			}}
+			},
+		}
 	}
 	var wg sync.WaitGroup
 	for _, store := range handles {

@@ -41,7 +41,8 @@ func (s *suite) sendPlanned(q *queue.Queue, i int, planned uuid.UUID) (uuid.UUID
 	e.Jobs[0].Status = queue.Queued
 	e.Jobs[0].Due = time.Now().Add(time.Hour)
 	job := queue.JobID{Message: planned}
-	e.Rules = &queue.Ruled{Names: []queue.Hash{s.plannedName(i)},
+	e.Rules = &queue.Ruled{
+		Names: []queue.Hash{s.plannedName(i)},
 		Decide: func(old [][]byte, status queue.StatusFunc) (*queue.RuledChange, error) {
 			statuses, err := status([]queue.JobID{job})
 			if err != nil {
@@ -53,7 +54,8 @@ func (s *suite) sendPlanned(q *queue.Queue, i int, planned uuid.UUID) (uuid.UUID
 			return &queue.RuledChange{Records: make([]queue.Record, 1), Jobs: []queue.JobChange{{ID: job, Apply: func(j *queue.Job) {
 				j.Status, j.By, j.Updated = queue.Superseded, queue.JobID{Message: e.Message.ID}, time.Now()
 			}}}}, nil
-		}}
+		},
+	}
 	return e.Message.ID, q.Accept(s.Context(), e)
 }
 

@@ -103,10 +103,12 @@ func (s *suite) recordSizes() {
 		return st.Bytes, st.Records
 	}
 	update := func(maxSize int64, text string) error {
-		return s.Update(s.Context(), &queue.Update{Names: []queue.Hash{s.Hash("a")}, MaxSize: maxSize,
+		return s.Update(s.Context(), &queue.Update{
+			Names: []queue.Hash{s.Hash("a")}, MaxSize: maxSize,
 			Decide: func([][]byte, queue.StatusFunc) (*queue.Change, error) {
 				return &queue.Change{Records: []queue.Record{{Data: []byte(text), Due: s.now}}}, nil
-			}})
+			},
+		})
 	}
 	large := string(data(10_000))
 	s.put(s.Store, map[string]string{"a": large, "b": "small"})

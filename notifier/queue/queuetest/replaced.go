@@ -26,7 +26,8 @@ func (s *suite) deadReplaced() {
 				e.Jobs[0].Status = queue.Sending
 				s.must(s.Accept(s.Context(), noLimit, e))
 				j := e.Jobs[0]
-				t := &queue.Settlement{Job: &j, Update: &queue.Update{Names: names,
+				t := &queue.Settlement{Job: &j, Update: &queue.Update{
+					Names: names,
 					Decide: func(old [][]byte, status queue.StatusFunc) (*queue.Change, error) {
 						j.Status, j.Updated = queue.Dead, s.now
 						c := &queue.Change{Records: []queue.Record{{Data: j.Message[:], Due: s.now}}}
@@ -41,7 +42,8 @@ func (s *suite) deadReplaced() {
 							}}}
 						}
 						return c, err
-					}}}
+					},
+				}}
 				s.must(s.Settle(s.Context(), t))
 				mu.Lock()
 				ids = append(ids, e.Message.ID)

@@ -33,11 +33,13 @@ func (s *suite) supersede(j *queue.Job) { j.Status, j.Updated = queue.Superseded
 
 // keeping returns an update that changes no record.
 func (s *suite) keeping(decide func(status queue.StatusFunc) ([]queue.JobChange, error)) *queue.Update {
-	return &queue.Update{Names: []queue.Hash{s.Hash("incident")},
+	return &queue.Update{
+		Names: []queue.Hash{s.Hash("incident")},
 		Decide: func(old [][]byte, status queue.StatusFunc) (*queue.Change, error) {
 			jobs, err := decide(status)
 			return &queue.Change{Records: []queue.Record{{Data: old[0], Due: s.now}}, Jobs: jobs}, err
-		}}
+		},
+	}
 }
 
 func (s *suite) wantRecord(name, want string) {
@@ -110,10 +112,12 @@ func (s *suite) sharedRemoval() {
 func (s *suite) groups() {
 	group, other := s.Hash("group"), s.Hash("other group")
 	put := func(name string, data string, group queue.Hash) {
-		s.must(s.Update(s.Context(), &queue.Update{Names: []queue.Hash{s.Hash(name)},
+		s.must(s.Update(s.Context(), &queue.Update{
+			Names: []queue.Hash{s.Hash(name)},
 			Decide: func([][]byte, queue.StatusFunc) (*queue.Change, error) {
 				return &queue.Change{Records: []queue.Record{{Data: []byte(data), Due: s.now, Group: group}}}, nil
-			}}))
+			},
+		}))
 	}
 	want := map[string]bool{}
 	for i := range 10 {
@@ -360,7 +364,8 @@ func (s *suite) updateOfEntry() {
 	first := s.add("a")
 	e := s.entry("a", "b")
 	decide := func(e *queue.Entry, fail error) *queue.Update {
-		return &queue.Update{Names: []queue.Hash{s.Hash("incident")},
+		return &queue.Update{
+			Names: []queue.Hash{s.Hash("incident")},
 			Decide: func(_ [][]byte, status queue.StatusFunc) (*queue.Change, error) {
 				if _, err := status([]queue.JobID{first.Jobs[0].JobID}); err != nil || fail != nil {
 					return nil, errors.Join(err, fail)
@@ -370,7 +375,8 @@ func (s *suite) updateOfEntry() {
 					Records: []queue.Record{{Data: []byte("accepted"), Due: s.now}},
 					Jobs:    []queue.JobChange{{ID: first.Jobs[0].JobID, Apply: s.supersede}},
 				}, nil
-			}}
+			},
+		}
 	}
 	refuse := errors.New("no")
 	e.Update = decide(e, refuse)
@@ -428,14 +434,16 @@ func (s *suite) updateOfSettlement() {
 		j := jobs[0]
 		j.Status, j.Updated = status, s.now
 		t := &queue.Settlement{Job: &j, Next: next}
-		t.Update = &queue.Update{Names: []queue.Hash{s.Hash("incident")},
+		t.Update = &queue.Update{
+			Names: []queue.Hash{s.Hash("incident")},
 			Decide: func(_ [][]byte, statuses queue.StatusFunc) (*queue.Change, error) {
 				got, err := statuses([]queue.JobID{e.Jobs[0].JobID, e.Jobs[1].JobID})
 				if err == nil && (got[0] != queue.Sending && j.Index == 0 || got[1] == 0) {
 					s.Errorf("statuses %v", got)
 				}
 				return decide(&j, t), err
-			}}
+			},
+		}
 		return t
 	}
 	// Dead in the eyes of the caller, but the update knows better.
@@ -498,7 +506,8 @@ func (s *suite) concurrentUpdates(handles ...queue.Store) {
 					s.Error(err)
 				}
 				id, was := e.Jobs[0].JobID, queue.Status(0)
-				u := &queue.Update{Names: []queue.Hash{h.Hash("count")},
+				u := &queue.Update{
+					Names: []queue.Hash{h.Hash("count")},
 					Decide: func(old [][]byte, status queue.StatusFunc) (*queue.Change, error) {
 						count, _ := strconv.Atoi(string(old[0]))
 						statuses, err := status([]queue.JobID{id})
@@ -510,7 +519,8 @@ func (s *suite) concurrentUpdates(handles ...queue.Store) {
 							c.Jobs = []queue.JobChange{{ID: id, Apply: s.supersede}}
 						}
 						return c, nil
-					}}
+					},
+				}
 				if err := h.Update(s.Context(), u); err != nil {
 					s.Error(err)
 				}
@@ -559,7 +569,8 @@ func (s *suite) updatesAfterEntries() {
 					return
 				default:
 				}
-				s.must(s.Update(s.Context(), &queue.Update{Names: names,
+				s.must(s.Update(s.Context(), &queue.Update{
+					Names: names,
 					Decide: func(old [][]byte, status queue.StatusFunc) (*queue.Change, error) {
 						c := &queue.Change{Records: []queue.Record{{Data: old[0], Due: s.now}}}
 						if len(old[0]) == 0 {
@@ -571,7 +582,8 @@ func (s *suite) updatesAfterEntries() {
 							s.Errorf("the record has %q, and the status of the job is %q", content, statuses[0])
 						}
 						return c, err
-					}}))
+					},
+				}))
 			}
 		})
 	}
@@ -579,15 +591,19 @@ func (s *suite) updatesAfterEntries() {
 		e := s.entry("a")
 		id := e.Jobs[0].JobID
 		e.Jobs[0].Ruled, e.Jobs[0].Status = []byte("digest"), queue.Sending
-		e.Update = &queue.Update{Names: names,
-			Decide: func([][]byte, queue.StatusFunc) (*queue.Change, error) { return change(waits, id), nil }}
+		e.Update = &queue.Update{
+			Names:  names,
+			Decide: func([][]byte, queue.StatusFunc) (*queue.Change, error) { return change(waits, id), nil },
+		}
 		s.must(s.Accept(s.Context(), noLimit, e))
 		j := e.Jobs[0]
 		j.Status, j.Updated = queue.Delivered, s.now
-		s.must(s.Settle(s.Context(), &queue.Settlement{Job: &j, Update: &queue.Update{Names: names,
+		s.must(s.Settle(s.Context(), &queue.Settlement{Job: &j, Update: &queue.Update{
+			Names: names,
 			Decide: func([][]byte, queue.StatusFunc) (*queue.Change, error) {
 				return change(ended, id), nil
-			}}}))
+			},
+		}}))
 	}
 	close(stop)
 	reading.Wait()
