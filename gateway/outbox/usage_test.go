@@ -163,6 +163,7 @@ func TestMemory(t *testing.T) {
 			o := &outbox.Outbox{Queue: g.Rooms().Outbox.Queue, Shared: true, Log: zap.NewNop()}
 			o.Engine.Store(g.Rooms().Outbox.Engine.Load())
 			rank := func(record []byte) time.Time { return time.Unix(int64(record[1]), 0) }
+			o.OpenAlerts = o.NewOpenAlerts()
 			return o, o.NewMemory(outbox.KindSubject, func(place string) queue.Hash { return o.Queue.Hash(place) }, rank, func([]byte) queue.Record { return queue.Record{} })
 		}
 		a, inA := newMemory()
