@@ -105,11 +105,11 @@ func TestRulerClockWasAhead(t *testing.T) {
 						if lasts > 24*time.Hour && strings.HasSuffix(want[3], "warning") {
 							want = []string{"failure", "failure", "failure", "failure"}
 						}
-						for i, d := range []time.Duration{1, 3, 8, 8} {
+						for i, d := range []time.Duration{minutes, 3 * minutes, 8 * minutes, 8 * minutes} {
 							if tt.then != nil && (i == 0 || want[3] == "failure") {
 								tt.then(t, x)
 							}
-							if got := x.told(d * minutes); got != want[i] {
+							if got := x.told(d); got != want[i] {
 								t.Errorf("look %d: told %q, want %q", i, got, want[i])
 							}
 						}

@@ -143,7 +143,7 @@ var encodedWord = lazyregexp.New(`=\?([^?\s]+)\?([BbQq])\?([^?]*)\?=`)
 // what is not of the alphabet, and quoted-printable without bare signs.
 func repairWord(word string) string {
 	m := encodedWord.FindStringSubmatch(word)
-	text := ""
+	var text string
 	if strings.EqualFold(m[2], "b") {
 		if _, err := base64.StdEncoding.DecodeString(m[3]); err == nil {
 			return word

@@ -94,7 +94,7 @@ func (c *cutter) part(room int) (part string, shown bool) {
 	length, shown := c.take(used, room, false)
 	if c.pos == len(c.text) && length > room-c.end {
 		c.restore() // the last part has no room for the end
-		length, shown = c.take(used, max(room-c.end, length/2), false)
+		_, shown = c.take(used, max(room-c.end, length/2), false)
 	}
 	if c.pos == start { // no markup fits
 		c.takeAny(room)

@@ -114,8 +114,8 @@ func (o *outline) count(n node) {
 // shutElement closes the innermost element that is one of names, unless it is outside of
 // one of within.
 func (o *outline) shutElement(names []atom.Atom, within ...atom.Atom) {
-	for i := len(o.open) - 1; i >= 0; i-- {
-		a := atom.Lookup([]byte(strings.ToLower(o.open[i].name)))
+	for i, v := range slices.Backward(o.open) {
+		a := atom.Lookup([]byte(strings.ToLower(v.name)))
 		switch {
 		case slices.Contains(names, a):
 			o.shut(i)

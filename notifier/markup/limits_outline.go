@@ -1,6 +1,7 @@
 package markup
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -97,8 +98,8 @@ func (o *outline) advance(p piece) {
 			o.deeper--
 			return
 		}
-		for i := len(o.open) - 1; i >= 0; i-- {
-			if n := o.open[i]; n.end == p.end && n.end > 0 || p.node.name != "" && strings.EqualFold(n.name, p.node.name) {
+		for i, v := range slices.Backward(o.open) {
+			if n := v; n.end == p.end && n.end > 0 || p.node.name != "" && strings.EqualFold(n.name, p.node.name) {
 				o.shut(i)
 				return
 			}
@@ -221,8 +222,8 @@ func (o *outline) reopen(bare bool) string {
 // close returns what closes the nodes.
 func (o *outline) close() string {
 	var b strings.Builder
-	for i := len(o.open) - 1; i >= 0; i-- {
-		b.WriteString(o.open[i].close)
+	for _, v := range slices.Backward(o.open) {
+		b.WriteString(v.close)
 	}
 	return b.String()
 }

@@ -311,7 +311,7 @@ func blockless(path string, format Format) string {
 		return path
 	}
 	var kept []string
-	for _, e := range strings.Split(path, "/") {
+	for e := range strings.SplitSeq(path, "/") {
 		name := strings.TrimRight(e, "0123456789")
 		if name != "p" && name != "ol" && name != "ul" && name != "li" && !strings.HasPrefix(name, "h") && !slices.Contains(kept, e) {
 			kept = append(kept, e)
