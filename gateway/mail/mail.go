@@ -193,6 +193,8 @@ func (m *reader) readPart(p *part, depth int) (texts, error) {
 		return m.readText(p, markup.Text)
 	case !p.isFile() && p.media == "text/html":
 		return m.readText(p, markup.HTML)
+	case !p.isFile() && depth == 0 && strings.HasPrefix(p.media, "text/") && !p.isCalendar(): // the text of the mail
+		return m.readText(p, markup.Text)
 	}
 	return nil, m.readFile(p)
 }

@@ -114,8 +114,8 @@ func (o *outline) count(n node) {
 // shutElement closes the innermost element that is one of names, unless it is outside of
 // one of within.
 func (o *outline) shutElement(names []atom.Atom, within ...atom.Atom) {
-	for i, v := range slices.Backward(o.open) {
-		a := atom.Lookup([]byte(strings.ToLower(v.name)))
+	for i, n := range slices.Backward(o.open) {
+		a := atom.Lookup([]byte(strings.ToLower(n.name)))
 		switch {
 		case slices.Contains(names, a):
 			o.shut(i)

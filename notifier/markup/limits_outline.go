@@ -98,8 +98,8 @@ func (o *outline) advance(p piece) {
 			o.deeper--
 			return
 		}
-		for i, v := range slices.Backward(o.open) {
-			if n := v; n.end == p.end && n.end > 0 || p.node.name != "" && strings.EqualFold(n.name, p.node.name) {
+		for i, n := range slices.Backward(o.open) {
+			if n.end == p.end && n.end > 0 || p.node.name != "" && strings.EqualFold(n.name, p.node.name) {
 				o.shut(i)
 				return
 			}
@@ -222,8 +222,8 @@ func (o *outline) reopen(bare bool) string {
 // close returns what closes the nodes.
 func (o *outline) close() string {
 	var b strings.Builder
-	for _, v := range slices.Backward(o.open) {
-		b.WriteString(v.close)
+	for _, n := range slices.Backward(o.open) {
+		b.WriteString(n.close)
 	}
 	return b.String()
 }

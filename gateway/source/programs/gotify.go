@@ -52,7 +52,11 @@ func readGotify(_ context.Context, r *source.Request) (*source.Message, error) {
 		return nil, source.Errorf(http.StatusBadRequest, "the field message is required")
 	}
 	m := &source.Message{Title: payload.Text(field("title"))}
-	compose.SetType(m, gotifyType(field("priority")), compose.StateOfText(m.Title, message))
+	priority := field("priority")
+	if _, ok := payload.Float(priority); !ok && priority != nil {
+		m.Warnings = append(m.Warnings, "the field priority is no number, so it has no effect; Gotify has priorities from 0 to 10")
+	}
+	compose.SetType(m, gotifyType(priority), compose.StateOfText(m.Title, message))
 	extras := field("extras")
 	if payload.Text(payload.Get(extras, "client::display", "contentType")) == "text/markdown" {
 		m.Format = "markdown"
@@ -66,7 +70,7 @@ func readGotify(_ context.Context, r *source.Request) (*source.Message, error) {
 	m.Body = body.String()
 	compose.Echo(m, "message", message)
 	compose.Echo(m, "title", cmp.Or(m.Title, gotifyApp))
-	compose.Echo(m, "priority", payload.Int(field("priority")))
+	compose.Echo(m, "priority", payload.Int(priority))
 	compose.Echo(m, "extras", extras)
 	return compose.CheckContent(m, "Gotify", r)
 }

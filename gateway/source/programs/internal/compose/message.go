@@ -3,6 +3,7 @@ package compose
 import (
 	"errors"
 	"net/http"
+	"strings"
 
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
@@ -39,9 +40,12 @@ func severity(t notifier.Type) int {
 }
 
 // CheckContent returns m, or an error if m has no content. A title without a body becomes
-// the body.
+// the body, and so do the addresses of pictures if there is nothing else.
 func CheckContent(m *source.Message, program string, r *source.Request) (*source.Message, error) {
 	m.FillBody()
+	if m.Body == "" {
+		m.Body = strings.Join(m.Images, "\n")
+	}
 	if m.Body == "" && m.File == "" && len(m.Attach) == 0 && r.Files == 0 {
 		return nil, source.Errorf(http.StatusBadRequest, "the message for %s %w", program, ErrNoText)
 	}
