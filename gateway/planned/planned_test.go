@@ -374,15 +374,15 @@ func TestPlannedIdempotency(t *testing.T) {
 		do := func(body string) gatewaytest.Reply {
 			return g.Do(gatewaytest.NewRequest(http.MethodPost, "/notify/k", body, "Content-Type", "application/x-www-form-urlencoded", "Accept", "application/json", "Idempotency-Key", "one"))
 		}
-		id := do("body=x&send_at=3d").JSON(t).ID
-		wait(2 * 24 * time.Hour)
-		if got := do("body=x&send_at=3d"); got.JSON(t).ID != id || got.Status != http.StatusOK {
+		id := do("body=x&send_at=6h").JSON(t).ID
+		wait(4 * time.Hour)
+		if got := do("body=x&send_at=6h"); got.JSON(t).ID != id || got.Status != http.StatusOK {
 			t.Errorf("status %d: %s", got.Status, got.Body)
 		}
-		if got := do("body=y&send_at=3d"); got.Status != http.StatusUnprocessableEntity {
+		if got := do("body=y&send_at=6h"); got.Status != http.StatusUnprocessableEntity {
 			t.Errorf("another message: status %d: %s", got.Status, got.Body)
 		}
-		wait(2 * 24 * time.Hour)
+		wait(4 * time.Hour)
 		p.WantTold(t, "info: x")
 	})
 }

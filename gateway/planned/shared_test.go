@@ -164,7 +164,7 @@ func TestCancelledMeanwhile(t *testing.T) {
 	inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		core, logs := observer.New(zapcore.DebugLevel)
 		o := options(dir, gatewaytest.Key("k", p.NotifyURL()))
-		o.Log = zap.New(core)
+		o.Log, o.Queue.Keep = zap.New(core), time.Hour
 		g := gatewaytest.New(t, o)
 		id := plan(t, g, "body=x&send_at=1h")
 		var held []queue.Job
@@ -180,7 +180,7 @@ func TestCancelledMeanwhile(t *testing.T) {
 			t.Fatal(err)
 		}
 		g.Message(http.MethodDelete, id, "application/json")
-		wait(8 * 24 * time.Hour) // it is forgotten
+		wait(26 * time.Hour) // it is forgotten
 		g.Rooms().Planned.Recheck(t.Context(), held)
 		if _, err := g.Rooms().Planned.DueRecord(context.Background(), name, data, false); err != nil {
 			t.Error(err)
