@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 )
 
 func TestFit(t *testing.T) {
@@ -182,8 +184,9 @@ func TestFitKeepsMarkdownLinksInText(t *testing.T) {
 	}
 }
 
-// Cutting allocates about as much as it returns.
+// Cutting allocates about as much as it returns. With the race detector, more is allocated.
 func TestFitCost(t *testing.T) {
+	racetest.SkipIfSlow(t)
 	const mega = 1 << 20
 	for _, unit := range []string{"&a;", "[a](b)", "<a>", "[", "<a", "![a](b", "[![a](b)", "a "} {
 		body := strings.Repeat(unit, mega/len(unit))
