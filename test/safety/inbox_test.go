@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -31,14 +32,18 @@ type inboxLines struct {
 }
 
 // follow follows an address of an inbox with a secret.
-func (g *gateway) follow(path, secret string) *inboxLines {
+func (g *gateway) follow(path, secret string) *inboxLines { return g.followAs(1, path, secret) }
+
+// followAs is follow by the client at 127.0.0.n.
+func (g *gateway) followAs(n byte, path, secret string) *inboxLines {
 	g.t.Helper()
 	r, err := http.NewRequestWithContext(g.t.Context(), http.MethodGet, g.url+path, nil)
 	if err != nil {
 		g.t.Fatal(err)
 	}
 	r.Header.Set("Authorization", "Bearer "+secret)
-	resp, err := new(http.Transport).RoundTrip(r)
+	from := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, n)}}
+	resp, err := (&http.Transport{DialContext: from.DialContext}).RoundTrip(r)
 	if err != nil {
 		g.t.Fatal(err)
 	}
@@ -201,7 +206,7 @@ func TestListenersTakeBoundedMemory(t *testing.T) {
 	for i := range keys {
 		var lines []*inboxLines
 		for range each {
-			l := g.follow(fmt.Sprintf("/notify/k%d/ntfy/x/json", i), inboxReader)
+			l := g.followAs(byte(i+1), fmt.Sprintf("/notify/k%d/ntfy/x/json", i), inboxReader) // one client has a share of what may wait
 			l.until(`"event":"open"`)
 			lines = append(lines, l)
 		}
