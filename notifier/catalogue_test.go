@@ -331,7 +331,7 @@ func TestDestinationSize(t *testing.T) {
 	if !racetest.All() { // the race detector allocates, too
 		t.Skip("makes 30,000 destinations")
 	}
-	const limit, n = 616, 200
+	const limit, n = 648, 200
 	allocated := func() int64 {
 		runtime.GC()
 		runtime.GC() // empties the sync.Pools

@@ -34,9 +34,9 @@ type Destination struct {
 	files      *filesRead // nil if the URL names none of this machine
 	location   *time.Location
 	warnings   *warnings // nil for none
-	recipients int32
-	read       int32 // items of all lists of the URL, with those that are left out
-	uses       int32 // of sharedDestinations, under its lock
+	recipients uint16
+	read       uint16 // items of all lists of the URL, with those that are left out
+	uses       int32  // of sharedDestinations, under its lock
 
 	printed atomic.Pointer[printed]       // nil until it is needed
 	masks   atomic.Pointer[redact.Masker] // of the secrets; nil until it is needed

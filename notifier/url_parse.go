@@ -411,7 +411,7 @@ func (d *Destination) finish() error {
 	if recipients == 0 {
 		recipients = d.countRecipients()
 	}
-	d.recipients = int32(min(recipients, math.MaxInt32))
+	d.recipients = uint16(min(recipients, math.MaxUint16))
 	// The URL is printed by the first template that has a place for each
 	// required value. It may have been read by another template, because the
 	// query may have set what this one has a place for.
