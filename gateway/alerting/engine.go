@@ -58,16 +58,17 @@ func New(o *outbox.Outbox, receipts Receipts) *Engine {
 	s.lanes = l
 	m := &memory{outbox: o, records: r, silences: s}
 	i := &Incidents{outbox: o, records: r, memory: m}
+	sh := &shares{outbox: o, records: r, memory: m}
 	return &Engine{
 		Incidents: i,
 		Silences:  s,
 		outbox:    o,
-		planner:   &planner{outbox: o, records: r, incidents: i, silences: s},
+		planner:   &planner{outbox: o, records: r, incidents: i, silences: s, shares: sh},
 		lanes:     l,
 		steps:     &steps{outbox: o, records: r, incidents: i, silences: s, lanes: l},
 		jobEnds:   &jobEnds{outbox: o, records: r, receipts: receipts},
 		memory:    m,
-		shares:    &shares{outbox: o, records: r, memory: m},
+		shares:    sh,
 	}
 }
 

@@ -21,7 +21,8 @@ type entryIncident struct {
 	name, id int    // indexes of the names of the records of the incident, and of fresh
 	fresh    string // the public ID if the entry opens the incident
 	keep     time.Duration
-	own      bool // the message names no incident
+	own      bool        // the message names no incident
+	full     func() bool // the key has no room for an incident that begins steps
 
 	known  *rules.Incident // after the transaction; nil for none
 	events []string        // what has happened
@@ -40,10 +41,11 @@ func (s *messagePlan) recordIncident(u *entryRules) {
 	if own {
 		incident = dispatch.OwnIncident(s.draft.ID)
 	}
-	fresh := rules.NewIncidentID()
+	fresh, place := rules.NewIncidentID(), s.draft.Place()
 	u.incident = &entryIncident{
-		d: s.draft.Delivery, name: u.name(s.planner.records.incidentName(s.draft.Place(), incident)), id: u.name(s.planner.records.incidentIDName(fresh)),
+		d: s.draft.Delivery, name: u.name(s.planner.records.incidentName(place, incident)), id: u.name(s.planner.records.incidentIDName(fresh)),
 		fresh: fresh, keep: s.planner.outbox.Engine.Load().QueueSettings.Keep, own: own,
+		full: func() bool { return s.planner.shares.isFull(place) },
 	}
 }
 
@@ -64,6 +66,9 @@ func (i *entryIncident) update(d *decision) error {
 	rule := notifier.Rule("")
 	switch {
 	case state == notifier.Open && (x == nil || !x.IsOpen()):
+		if d.escalates && i.full() {
+			return errShareFull
+		}
 		before := x
 		if x = i.open(); !i.own {
 			x.Open(now, m.Type, before, d.hold)

@@ -99,5 +99,10 @@ func (i *Incidents) forgettable(ctx context.Context, place string, stage notifie
 // IsQuiet reports whether the record of an incident says that no step of it is under way,
 // and that nobody takes care of it.
 func IsQuiet(x *rules.Incident) bool {
-	return !x.Lasts() && len(x.Escalation.Waiting)+len(x.Escalation.Sent) == 0
+	return !x.Lasts() && !hasSteps(x)
+}
+
+// hasSteps reports whether a step of an incident is under way, or others follow.
+func hasSteps(x *rules.Incident) bool {
+	return x.Escalating() || len(x.Escalation.Waiting)+len(x.Escalation.Sent) > 0
 }

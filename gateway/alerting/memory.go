@@ -28,6 +28,9 @@ type remembered struct {
 	id   string    // the public ID of an incident; "" for what a destination knows
 	at   time.Time // when something was heard of it last
 	size int64
+
+	// Somebody takes care of the incident, or it is silenced. It is forgotten all the same.
+	lasts bool
 }
 
 // each calls f with each record of a group, until it returns an error.
@@ -84,10 +87,12 @@ func (m *memory) whatWaits(ctx context.Context, x *rules.Incident) (w *waiting, 
 // quiet reports whether nothing is under way about an incident: nobody will be told, nobody
 // takes care of it, and no silence matches it.
 func (w *waiting) quiet(x *rules.Incident) bool {
-	if !IsQuiet(x) || x.IsOpen() && w.silences.MatchIncident(w.now, x, x.Tags) != nil {
-		return false
-	}
-	return len(w.held) == 0 || w.key == nil || !slices.ContainsFunc(w.memory.subjectsOf(x, w.key), func(name queue.Hash) bool { return w.held[string(name[:])] })
+	return IsQuiet(x) && !(x.IsOpen() && w.silences.MatchIncident(w.now, x, x.Tags) != nil) && !w.holds(x)
+}
+
+// holds reports whether rules hold a message about an incident.
+func (w *waiting) holds(x *rules.Incident) bool {
+	return len(w.held) > 0 && w.key != nil && slices.ContainsFunc(w.memory.subjectsOf(x, w.key), func(name queue.Hash) bool { return w.held[string(name[:])] })
 }
 
 // subjectsOf returns the names of the records of what the destinations of a key know of an
@@ -148,7 +153,7 @@ func (m *memory) forget(ctx context.Context, batch []remembered) (gone []remembe
 // forgotten; otherwise they are empty.
 func (m *memory) keepIncident(r remembered, old []byte) (record, id queue.Record) {
 	x := decodeIncident(old)
-	if x == nil || x.ID == r.id && IsQuiet(x) && !x.Changed.After(r.at) {
+	if x == nil || x.ID == r.id && (IsQuiet(x) || r.lasts && !hasSteps(x)) && !x.Changed.After(r.at) {
 		return record, id
 	}
 	return m.records.incident(x), incidentIDRecord(r.name, m.records.subjectGroup(PlaceOfIncident(x)), x.Forget)

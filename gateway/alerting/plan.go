@@ -18,6 +18,7 @@ type planner struct {
 	records   records
 	incidents *Incidents
 	silences  *Silences
+	shares    *shares
 }
 
 // messagePlan is what rules and silences plan for a message.

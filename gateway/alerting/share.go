@@ -2,25 +2,33 @@ package alerting
 
 import (
 	"context"
+	"maps"
 	"math"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// What rules remember of a key has a share of max_size, so that one key cannot take the
-// room of all. Beyond it, what was heard of least recently is forgotten: incidents about
-// which nothing is under way, what destinations know of incidents and texts, and what was sent to
-// them in the time of a rate.
+// What rules remember of a key has a share of max_size, and so has what they remember of all
+// keys, so that neither takes the room of messages. Beyond it, what was heard of least recently is
+// forgotten: first incidents about which nothing is under way, what destinations know of incidents
+// and texts, and what was sent to them in the time of a rate; then incidents that somebody takes
+// care of, and silenced ones. Those whose steps are under way stay. If they take the share of a
+// key, an alert that would begin steps is treated as if the queue were full: it is told to all
+// numbers at once.
 
-// The bounds of what is remembered of a key.
+// The bounds of what is remembered.
 const (
-	KeyShare    = 8                // of max_size, as a divisor
+	KeyShare    = 8                // of max_size that a key has, as a divisor
+	AllShare    = 4                // of max_size that all keys have, as a divisor
 	ShareEvery  = 10 * time.Second // between two looks at the shares
 	shareAgain  = time.Second      // between two looks while the queue is full
 	ShareTime   = 30 * time.Second // that forgetting may take
@@ -38,6 +46,8 @@ type shares struct {
 	outbox  *outbox.Outbox
 	records records
 	memory  *memory
+
+	full atomic.Pointer[map[string]bool] // the places of the keys that have too much all the same
 
 	mu   sync.Mutex // one caller looks at a time
 	next time.Time
@@ -75,46 +85,94 @@ func (s *shares) makeRoom(ctx context.Context, full time.Time) bool {
 	return s.found.After(full)
 }
 
+// errShareFull is returned if an incident cannot be opened because those of its key that are under way
+// take its share.
+var errShareFull = &outbox.ShareError{Reason: "the incidents of the key that are escalated take as much as one key may; acknowledge or resolve some"}
+
+// isFull reports whether the key with a place has no room for an incident that begins steps.
+func (s *shares) isFull(place string) bool {
+	full := s.full.Load()
+	return full != nil && (*full)[place]
+}
+
 // keep forgets what keys remember beyond their share, about most records at most, and
 // returns how many they were. The caller holds the lock of the shares.
 func (s *shares) keep(ctx context.Context, most int) (forgotten int, err error) {
 	app := s.outbox.Engine.Load()
-	share := app.QueueSettings.MaxSize / KeyShare
+	share, all := app.QueueSettings.MaxSize/KeyShare, app.QueueSettings.MaxSize/AllShare
 	stats, err := s.outbox.Queue.Stats(ctx)
-	if err != nil || stats.Records <= share {
-		return 0, err
-	}
-	sizes, err := s.outbox.Queue.CallersGroupSizes(ctx)
 	if err != nil {
 		return 0, err
 	}
-	places, _ := Places(ctx, &app.Directory, "") // without saved keys if they cannot be listed now
-	slices.Sort(places)
-	for _, place := range slices.Compact(places) {
-		size, err := s.size(ctx, place, sizes, share)
-		if err != nil {
-			return forgotten, err
-		}
-		if size <= share {
+	full := map[string]bool{}
+	if stats.Records <= share {
+		s.full.Store(&full)
+		return 0, nil
+	}
+	sizes, err := s.sizes(ctx, &app.Directory, share, stats.Records > all)
+	if err != nil {
+		return 0, err
+	}
+	for share > 1 && sumOf(sizes, share) > all {
+		share /= 2
+	}
+	for _, place := range slices.Sorted(maps.Keys(sizes)) {
+		if sizes[place] <= share {
 			continue
 		}
-		n, err := s.forgetOldest(ctx, place, share, most-forgotten)
-		if forgotten += n; err != nil || forgotten >= most {
-			return forgotten, err
+		left, n, err := s.forgetOldest(ctx, place, share, most-forgotten)
+		if full[place] = left > share && n < most-forgotten; err != nil {
+			return forgotten + n, err
+		}
+		if forgotten += n; forgotten >= most {
+			return forgotten, nil
 		}
 	}
+	s.full.Store(&full)
 	return forgotten, nil
 }
 
+// sumOf returns what keys have together if each has at most limit bytes.
+func sumOf(sizes map[string]int64, limit int64) (sum int64) {
+	for _, n := range sizes {
+		sum += min(n, limit)
+	}
+	return sum
+}
+
+// sizes estimates the sizes of what is remembered of keys. Without all, it leaves out those
+// that cannot have more than a share.
+func (s *shares) sizes(ctx context.Context, d *site.Directory, share int64, all bool) (map[string]int64, error) {
+	numbers, err := s.outbox.Queue.CallersGroupSizes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	places, _ := Places(ctx, d, "") // without saved keys if they cannot be listed now
+	sizes := map[string]int64{}
+	for _, place := range places {
+		if _, ok := sizes[place]; ok {
+			continue
+		}
+		least := share
+		if all {
+			least = 0
+		}
+		if sizes[place], err = s.size(ctx, place, numbers, least); err != nil {
+			return nil, err
+		}
+	}
+	return sizes, nil
+}
+
 // size estimates the size of what is remembered of a key, if it can be more than
-// the share. sizes are the sizes of groups.
-func (s *shares) size(ctx context.Context, place string, sizes map[queue.Hash]int, share int64) (size int64, err error) {
+// least bytes. sizes are the sizes of groups.
+func (s *shares) size(ctx context.Context, place string, sizes map[queue.Hash]int, least int64) (size int64, err error) {
 	groups := s.records.rememberedGroups(place)
 	n := 0
 	for _, g := range groups {
 		n += sizes[g]
 	}
-	if int64(n)*maxRecord <= share {
+	if int64(n)*maxRecord <= least {
 		return 0, nil
 	}
 	for _, g := range groups {
@@ -147,39 +205,75 @@ func lastTime(record []byte) time.Time {
 }
 
 // forgetOldest forgets what a key remembers until a tenth of its share is free, the oldest
-// first and about most records at most, and returns how many they were.
-func (s *shares) forgetOldest(ctx context.Context, place string, share int64, most int) (n int, err error) {
-	var all, ids []remembered
-	var total int64
+// first and about most records at most. It returns the size of what is left, and how many records
+// are forgotten.
+func (s *shares) forgetOldest(ctx context.Context, place string, share int64, most int) (left int64, n int, err error) {
+	all, left, err := s.forgettable(ctx, place)
+	if err != nil {
+		return left, 0, err
+	}
+	aim, incidents := share-share/10, 0
+	for len(all) > 0 && left > aim && n < most {
+		batch := all[:batchTo(all, left-aim)]
+		all = all[len(batch):]
+		gone, err := s.memory.forget(ctx, batch)
+		if err != nil {
+			return left, n, err
+		}
+		n, incidents = n+len(gone), incidents+countIncidents(gone)
+		for _, r := range gone {
+			left -= r.size
+		}
+	}
+	if n > 0 {
+		_, key, _ := strings.Cut(place, "\x00")
+		s.outbox.Log.Warn("what rules remember of a key has reached its share of max_size, so that the oldest is forgotten: incidents whose steps are not under way, and what destinations know",
+			zap.String("key", key), zap.Int("incidents", incidents), zap.Int("others", n-incidents), zap.Int64("share", share))
+	}
+	return left, n, nil
+}
+
+// batchTo returns how many of the records are forgotten next, so that size bytes are free.
+func batchTo(all []remembered, size int64) (n int) {
+	for n < len(all) && n < shareBatch && size > 0 {
+		size -= all[n].size
+		n++
+	}
+	return n
+}
+
+// forgettable returns what can be forgotten of a key, in that order, and the size of all that is
+// remembered of it.
+func (s *shares) forgettable(ctx context.Context, place string) (all []remembered, total int64, err error) {
+	var ids []remembered
 	var w *waiting
 	current := map[queue.Hash]bool{} // the names of the records of public IDs
-	key := ""
 	for _, g := range s.records.rememberedGroups(place) {
 		err := s.memory.each(ctx, g, func(r queue.NamedRecord) (err error) {
 			size := remembersSize(r.Data)
 			total += size
 			x := decodeIncident(r.Data)
 			if outbox.KindOf(r.Data) == outbox.KindIncidentID {
-				ids = append(ids, remembered{r.Name, "", time.Time{}, size})
+				ids = append(ids, remembered{name: r.Name, size: size})
 				return nil
 			}
 			if x == nil {
-				all = append(all, remembered{r.Name, "", lastTime(r.Data), size})
+				all = append(all, remembered{name: r.Name, at: lastTime(r.Data), size: size})
 				return nil
 			}
-			key, current[s.records.incidentIDName(x.ID)] = x.Key, true
+			current[s.records.incidentIDName(x.ID)] = true
 			if w == nil {
 				if w, err = s.memory.whatWaits(ctx, x); err != nil {
 					return err
 				}
 			}
-			if w.quiet(x) {
-				all = append(all, remembered{r.Name, x.ID, x.Changed, size})
+			if !w.holds(x) && !hasSteps(x) {
+				all = append(all, remembered{name: r.Name, id: x.ID, at: x.Changed, size: size, lasts: !w.quiet(x)})
 			}
 			return nil
 		})
 		if err != nil {
-			return 0, err
+			return nil, 0, err
 		}
 	}
 	for _, id := range ids {
@@ -187,24 +281,14 @@ func (s *shares) forgetOldest(ctx context.Context, place string, share int64, mo
 			all = append(all, id)
 		}
 	}
-	slices.SortFunc(all, func(a, b remembered) int { return a.at.Compare(b.at) })
-	aim, incidents := share-share/10, 0
-	for batch := range slices.Chunk(all, shareBatch) {
-		if total <= aim || n >= most {
-			break
+	slices.SortFunc(all, func(a, b remembered) int {
+		if a.lasts != b.lasts {
+			if b.lasts {
+				return -1
+			}
+			return 1
 		}
-		gone, err := s.memory.forget(ctx, batch)
-		if err != nil {
-			return n, err
-		}
-		n, incidents = n+len(gone), incidents+countIncidents(gone)
-		for _, r := range gone {
-			total -= r.size
-		}
-	}
-	if n > 0 {
-		s.outbox.Log.Warn("what rules remember of a key has reached its share of max_size, so that the oldest is forgotten: incidents of which nothing is under way, and what destinations know",
-			zap.String("key", key), zap.Int("incidents", incidents), zap.Int("others", n-incidents), zap.Int64("share", share))
-	}
-	return n, nil
+		return a.at.Compare(b.at)
+	})
+	return all, total, nil
 }

@@ -196,3 +196,87 @@ func TestForgetIncidents(t *testing.T) {
 		}
 	})
 }
+
+// TestShareUnderWay checks that incidents of which something is under way have the share of a key,
+// too. Beyond it, those that somebody takes care of are forgotten, the oldest first. An alert that would begin steps is told to all numbers at once, and one of which
+// nobody would be told is refused. Other keys have their steps, and so has this one when there
+// is room again.
+func TestShareUnderWay(t *testing.T) {
+	t.Parallel()
+	x, noisy := gatewaytest.NewTeam(t, 2), gatewaytest.NewTeam(t, 2)
+	noisyKey := noisy.Key(rules.Rules{Escalate: escalate(100 * time.Hour)})
+	noisyKey.Name = "noisy"
+	o := withManagers(teamOptions(x, memoryFolder(t), rules.Rules{Escalate: escalate(5 * time.Minute)}, noisyKey))
+	o.Queue.MaxSize = 512 << 10
+	gatewaytest.InBubble(t, func(t *testing.T) {
+		g := gatewaytest.New(t, o)
+		share := g.Gateway.Engine.QueueSettings.MaxSize / alerting.KeyShare
+		records := func() int64 {
+			t.Helper()
+			stats, err := g.Rooms().Outbox.Queue.Stats(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return stats.Records
+		}
+		post := func(key, form string) gatewaytest.Reply { return g.PostForm("/notify/"+key, form) }
+		if got := g.PostForm("/notify/noisy/silences", "for=200h&title=silent"); got.Status != http.StatusCreated {
+			t.Fatal(got.Body)
+		}
+		for i := range 200 {
+			name := fmt.Sprintf("inc%03d", i)
+			if got := post("noisy", gatewaytest.AlertForm("warning", "x", name)); got.Status != http.StatusOK {
+				t.Fatalf("%s: %d %s", name, got.Status, got.Body)
+			}
+			time.Sleep(time.Millisecond) // else the gateway may forget it at this moment
+			for _, x := range g.ListIncidents("noisy") {
+				if x.Name != name {
+					continue
+				}
+				if _, err := g.Rooms().Alerts.Incidents.Acknowledge(t.Context(), stored(t, g, x), "Ann"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			time.Sleep(time.Second)
+		}
+		time.Sleep(alerting.ShareEvery)
+		known := incidentsAt(t, g, "noisy")
+		if n := records(); n > share*5/4 || !slices.Contains(known, "inc199") || slices.Contains(known, "inc000") {
+			t.Errorf("%d bytes, the share is %d; known are %q", n, share, known)
+		}
+		n, atOnce := 0, []string{"delivered", "delivered", "delivered"}
+		for ; n < 1000; n++ {
+			got := post("noisy", gatewaytest.AlertForm("failure", "down", fmt.Sprint("db", n)))
+			if got.Status != http.StatusOK {
+				t.Fatalf("%d %s", got.Status, got.Body)
+			}
+			time.Sleep(time.Second)
+			if slices.Equal(resultsOf(got.JSON(t).Results), atOnce) {
+				break
+			}
+		}
+		if size := records(); n == 1000 || size < share/2 || size > share*3/2 {
+			t.Errorf("after %d alerts, the records have %d bytes; the share is %d", n, size, share)
+		}
+		got := post("noisy", gatewaytest.AlertForm("failure", "x", "quiet")+"&title=silent")
+		if got.Status != http.StatusTooManyRequests || got.Header.Get("Retry-After") == "" || !strings.Contains(got.Body, "acknowledge or resolve some") {
+			t.Errorf("%d %s", got.Status, got.Body)
+		}
+		if got := post("noisy", gatewaytest.AlertForm("warning", "slow", "w")); got.Status != http.StatusOK {
+			t.Errorf("a warning: %d %s", got.Status, got.Body)
+		}
+		steps := []string{"delivered", "delivered", "queued escalating"}
+		if got := resultsOf(post("k", gatewaytest.AlertForm("failure", "down", "db")).JSON(t).Results); !slices.Equal(got, steps) {
+			t.Errorf("another key: %q", got)
+		}
+		for i := range n {
+			if got := post("noisy", gatewaytest.AlertForm("success", "up", fmt.Sprint("db", i))); got.Status != http.StatusOK {
+				t.Fatalf("%d %s", got.Status, got.Body)
+			}
+		}
+		time.Sleep(alerting.ShareEvery)
+		if got := resultsOf(post("noisy", gatewaytest.AlertForm("failure", "down", "again")).JSON(t).Results); !slices.Equal(got, steps) {
+			t.Errorf("with room again: %q", got)
+		}
+	})
+}

@@ -2,11 +2,13 @@ package alerting_test
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/gateway/alerting"
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
@@ -188,47 +190,70 @@ func TestSilencedChain(t *testing.T) {
 	})
 }
 
-// TestRecordsFillQueue checks that what rules remember of delivered messages counts for
-// max_size: then new messages and silences are refused with the reason, and what ends
-// something is not.
-func TestRecordsFillQueue(t *testing.T) {
+// TestShareOfAllKeys checks that what rules remember of many keys has a share of max_size, too: all
+// their messages are taken, and the latest of each key is known.
+func TestShareOfAllKeys(t *testing.T) {
 	t.Parallel()
 	p := gatewaytest.NewPager(t, http.StatusOK)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		keys := []site.KeyOptions{ruledKey(p, dedupeMinute())}
-		for i := range 16 { // each has a share, and they have more of them than there is room
+		var keys []site.KeyOptions
+		const n, size = 16, 512 << 10
+		for i := range n { // each has a share, and they have more of them than there is room
 			key := ruledKey(p, dedupeMinute())
 			key.Name += strconv.Itoa(i)
 			keys = append(keys, key)
 		}
-		g := gatewaytest.New(t, gatewaytest.Options{
-			Site:  site.Options{Keys: keys, Managers: gatewaytest.Everybody()},
-			Queue: &outbox.Settings{Path: dir, MaxSize: 128 << 10},
-		})
-		id := g.AddSilence("k", "title=other&for=2h")
-		var refused gatewaytest.Reply
-		n := 0
-		for ; n < 1000; n++ {
-			name := "disk" + strconv.Itoa(n)
-			if refused = g.PostForm("/notify/k"+strconv.Itoa(n%16), gatewaytest.AlertForm("failure", name, name)); refused.Status != 200 {
-				break
+		g := gatewaytest.New(t, withManagers(gatewaytest.Options{
+			Global: site.Options{Keys: keys},
+			Queue:  &outbox.Settings{Path: dir, MaxSize: size},
+		}))
+		for i := range 1200 {
+			name := "disk" + strconv.Itoa(i)
+			if got := g.PostForm("/notify/k"+strconv.Itoa(i%n), gatewaytest.AlertForm("failure", name, name)); got.Status != 200 {
+				t.Fatalf("after %d: status %d, %s", i, got.Status, got.Body)
+			}
+			if i%10 == 0 {
+				time.Sleep(time.Second)
 			}
 		}
-		const reason = "the queue is full"
-		if n == 0 || refused.Status != 503 || refused.Header.Get("Retry-After") == "" || !strings.Contains(refused.Body, reason) {
-			t.Fatalf("after %d: status %d, %s", n, refused.Status, refused.Body)
-		}
-		if st, err := g.Rooms().Outbox.Queue.Stats(t.Context()); err != nil || st.Queued+st.Sending > 0 || st.Bytes != st.Records || st.Records < 126<<10 || st.Records > 128<<10 {
+		time.Sleep(alerting.ShareEvery)
+		if st, err := g.Rooms().Outbox.Queue.Stats(t.Context()); err != nil || st.Records > size/alerting.AllShare*5/4 || st.Records < size/alerting.AllShare/4 {
 			t.Errorf("%+v, %v", st, err)
 		}
-		for n < 2000 { // a silence is smaller than a message
-			if refused = g.PostForm("/notify/k"+strconv.Itoa(n%16)+"/silences", "for=2h&title=disk"); refused.Status != 201 {
+		for i := range n {
+			if known := incidentsAt(t, g, "k"+strconv.Itoa(i)); len(known) < 5 || !slices.Contains(known, "disk"+strconv.Itoa(1200-n+i)) {
+				t.Errorf("key %d: known are %q", i, known)
+			}
+		}
+	})
+}
+
+// TestSilenceOfFullQueue checks that a new silence is refused with the reason when the queue is
+// full, and that one can be ended.
+func TestSilenceOfFullQueue(t *testing.T) {
+	t.Parallel()
+	p, down := gatewaytest.NewPager(t, http.StatusOK), gatewaytest.NewPager(t, http.StatusServiceUnavailable)
+	dir := t.TempDir()
+	gatewaytest.InBubble(t, func(t *testing.T) {
+		o := withManagers(withKeys(dir, ruledKey(p, dedupeMinute()), gatewaytest.Key("full", down.NotifyURL())))
+		o.Queue.MaxSize = 64 << 10
+		g := gatewaytest.New(t, o)
+		id := g.AddSilence("k", "title=other&for=2h")
+		for _, size := range []int{4000, 1} {
+			for i := 0; g.PostForm("/notify/full", "body="+strings.Repeat("x", size)).Status == http.StatusOK; i++ {
+				if i > 1000 {
+					t.Fatal("the queue is never full")
+				}
+			}
+		}
+		var refused gatewaytest.Reply
+		for range 10 { // a silence is smaller than a message
+			if refused = g.PostForm("/notify/k/silences", "for=2h&title=disk"); refused.Status != 201 {
 				break
 			}
-			n++
 		}
-		if refused.Status != 503 || refused.Header.Get("Retry-After") == "" || !strings.Contains(refused.Body, reason) {
+		if refused.Status != 503 || refused.Header.Get("Retry-After") == "" || !strings.Contains(refused.Body, "the queue is full") {
 			t.Errorf("a silence: status %d, %s", refused.Status, refused.Body)
 		}
 		if status := g.EndSilence("k", id); status != 200 {

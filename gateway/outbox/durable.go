@@ -35,6 +35,9 @@ const QueueRetryAfter = 10 * time.Second
 func ErrQueueUnavailable(err error) *api.Error {
 	e := api.Errorf(http.StatusServiceUnavailable, "the gateway cannot store messages at the moment; try again in %s", QueueRetryAfter)
 	e.RetryAfter = QueueRetryAfter
+	if share, ok := errors.AsType[*ShareError](err); ok {
+		return tooMuch(http.StatusTooManyRequests, "%s", share.Reason)
+	}
 	if errors.Is(err, queue.ErrFull) {
 		e.Err = fmt.Errorf("the queue is full: the messages that wait to be delivered, and the alerts and silences that it knows, take as much as max_size allows; try again in %s", QueueRetryAfter)
 		return e

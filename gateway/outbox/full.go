@@ -22,6 +22,7 @@ func (q *Outbox) Refresh(ctx context.Context) {
 	}
 	q.OpenAlerts.Refresh(ctx)
 	q.forgetOldest(ctx)
+	q.crowd.look(ctx, q)
 }
 
 // forgetOldest forgets the oldest of what keys remember beyond their shares, and reports whether
@@ -34,6 +35,16 @@ func (q *Outbox) forgetOldest(ctx context.Context) (made bool) {
 	}
 	return made
 }
+
+// ShareError says that a key has no room for what a message adds. For the message, the queue is
+// full: [errors.Is] finds [queue.ErrFull] in it.
+type ShareError struct {
+	Reason string // why, and what to do
+}
+
+func (e *ShareError) Error() string { return e.Reason }
+
+func (e *ShareError) Unwrap() error { return queue.ErrFull }
 
 // room is when room was made last in a queue that was full.
 type room struct {
@@ -57,6 +68,9 @@ func (q *Outbox) makeRoom(ctx context.Context, full time.Time) bool {
 // Accept stores an entry of the queue. If the queue is full, keys that remember more than their
 // share make room first.
 func (q *Outbox) Accept(ctx context.Context, e *queue.Entry) error {
+	if err := q.crowd.check(e, q.Engine.Load().QueueSettings.MaxSize); err != nil {
+		return err
+	}
 	jobs, tried := slices.Clone(e.Jobs), time.Now()
 	accept := func() error {
 		copy(e.Jobs, jobs)
@@ -115,7 +129,7 @@ func (s *submission) sendUnstored(ctx context.Context) bool {
 	}
 	s.unstored = true
 	s.q.unstored.Add(1, func(n int) {
-		s.q.Log.Error("the queue is full; alerts that escalate are told to all their numbers at once, without steps and links",
+		s.q.Log.Error("the queue or the share of a key is full; alerts that escalate are told to all their numbers at once, without steps and links",
 			zap.String("key", s.d.Key), zap.Stringer("id", s.d.ID), zap.Int("messages", n))
 	})
 	return true

@@ -34,6 +34,7 @@ type Outbox struct {
 	usages  map[*Kind]*Usage // how much keys have of the kinds that are counted
 	givenUp *Memory          // of what destinations have given up
 	room    room
+	crowd   crowd
 
 	cancelling Presence // of messages that were cancelled during an attempt
 

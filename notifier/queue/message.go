@@ -40,6 +40,10 @@ type Message struct {
 
 	// Request is a hash of the request that Key belongs to.
 	Request []byte
+
+	// StoredSize is the size of the entry in bytes, as [Entry.Size] has counted it when it was
+	// stored. [Store.Get] and [Store.Messages] set it.
+	StoredSize int64
 }
 
 // Keys returns the keys of which a stored message must have none, each not empty.

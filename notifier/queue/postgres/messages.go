@@ -119,7 +119,7 @@ func (s *Store) entry(id uuid.UUID, head []byte, jobs [][][]byte) (*queue.Entry,
 		return nil, s.damaged("the record of message " + id.String())
 	}
 	e := &queue.Entry{
-		Message: &queue.Message{ID: id, Created: r.Created, Summary: r.Summary, Request: r.Request},
+		Message: &queue.Message{ID: id, Created: r.Created, Summary: r.Summary, Request: r.Request, StoredSize: r.Size},
 		Jobs:    make([]queue.Job, r.Jobs),
 	}
 	for i := range e.Jobs {

@@ -450,7 +450,8 @@ func (s *suite) messages() {
 		}
 		for i, e := range got {
 			m := want[i].Message
-			if e.Message.ID != m.ID || !e.Message.Created.Equal(m.Created) || !bytes.Equal(e.Message.Summary, m.Summary) || e.Message.Body != nil {
+			if e.Message.ID != m.ID || !e.Message.Created.Equal(m.Created) || !bytes.Equal(e.Message.Summary, m.Summary) ||
+				e.Message.Body != nil || e.Message.StoredSize != want[i].Size() {
 				s.Errorf("message %d is %+v", i, e.Message)
 			}
 			if one := s.get(m.ID); !reflect.DeepEqual(one, e) {
