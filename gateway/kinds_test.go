@@ -2,7 +2,6 @@ package gateway_test
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -75,7 +74,7 @@ var fillers = map[*outbox.Kind]func(t *testing.T, x *kindTest) gatewaytest.Reply
 	outbox.KindInvitation: func(t *testing.T, x *kindTest) (r gatewaytest.Reply) {
 		for range 2000 {
 			_, _, err := x.Rooms().Devices.Invitations.Make(t.Context(), site.Place{Key: "k"}, nil)
-			if e, ok := errors.AsType[*api.Error](err); ok {
+			if e, ok := api.ErrorOf(err); ok {
 				return gatewaytest.Reply{Status: e.Status, Body: e.Error(), Header: http.Header{"Retry-After": {e.RetryAfter.String()}}}
 			} else if err != nil {
 				t.Fatal(err)

@@ -18,6 +18,7 @@ const module = "github.com/caddy-notify/caddy-notify/"
 // layers are the floors of the house, from the lowest to the highest. A package may import
 // those of its floor and of the floors below.
 var layers = [][]string{
+	{"gateway/message"},
 	{"gateway/console/view", "gateway/event", "gateway/mail", "gateway/source/payload", "gateway/configstore", "gateway/openapi"},
 	{"gateway/source"},
 	{"gateway/source/programs/internal/compose"},
@@ -34,7 +35,7 @@ var layers = [][]string{
 	{"gateway"},
 	{
 		"gateway/httpapi/mcp", "gateway/httpapi/early", "gateway/httpapi/socket", "gateway/httpapi/silence", "gateway/httpapi/told",
-		"gateway/httpapi/refusal", "gateway/httpapi/catalogue", "gateway/httpapi/environment",
+		"gateway/httpapi/refusal", "gateway/httpapi/askpage", "gateway/httpapi/catalogue", "gateway/httpapi/environment",
 	},
 	{"gateway/httpapi"},
 	{"gateway/console"},

@@ -64,7 +64,7 @@ type listedIncident struct {
 // faultError returns err as the admin API answers it: with its own status, or with 503
 // for a fault of the store.
 func faultError(err error) error {
-	if e, ok := errors.AsType[*api.Error](err); ok {
+	if e, ok := api.ErrorOf(err); ok {
 		return apiError(e.Status, e)
 	}
 	return apiError(http.StatusServiceUnavailable, err)

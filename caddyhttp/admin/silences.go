@@ -68,7 +68,7 @@ func serveMakeSilence(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	s, err := silence.Read(w, r)
-	if e, ok := errors.AsType[*api.Error](err); ok {
+	if e, ok := api.ErrorOf(err); ok {
 		return apiError(e.Status, e)
 	}
 	var made rules.Silences
@@ -112,7 +112,7 @@ func answerError(w http.ResponseWriter, err error) error {
 	if errors.Is(err, device.ErrDamaged) || errors.Is(err, device.ErrPushKeyLost) {
 		return apiError(http.StatusServiceUnavailable, err)
 	}
-	e, _ := errors.AsType[*api.Error](httpapi.Answer(err))
+	e, _ := api.ErrorOf(httpapi.Answer(err))
 	if e.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(e.RetryAfter.Seconds())))
 	}

@@ -278,7 +278,7 @@ func (g *Server) send(q *api.Request, hops int, to []smtpd.Recipient) (*smtpd.Ou
 	for i := range reports {
 		if err := reports[i].err; err == nil {
 			o.Add(reports[i].report.Results, reports[i].id)
-		} else if e, ok := errors.AsType[*api.Error](err); !ok {
+		} else if e, ok := api.ErrorOf(err); !ok {
 			return nil, err
 		} else if refused == nil || smtpd.IsTemporary(e) {
 			refused = e

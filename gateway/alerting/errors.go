@@ -2,9 +2,8 @@ package alerting
 
 import (
 	"errors"
-	"net/http"
 
-	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 )
 
 // The errors of [Incidents] by which callers decide. Those of [Silences] are
@@ -13,7 +12,7 @@ import (
 var (
 	// ErrNoIncident is returned for a public ID that no incident has: it is malformed, the
 	// incident is forgotten, or it has opened again with another ID.
-	ErrNoIncident = api.Errorf(http.StatusNotFound, "there is no such incident; it is forgotten some days after its last message, and when it opens again, the newest message about it has another link")
+	ErrNoIncident = message.Errorf(message.NotFound, "there is no such incident; it is forgotten some days after its last message, and when it opens again, the newest message about it has another link")
 
 	// ErrAcknowledged is returned when somebody takes care of an incident already.
 	ErrAcknowledged = errors.New("the incident was acknowledged before; the first one counts")
@@ -23,9 +22,9 @@ var (
 
 	// ErrUnderWay is returned for an incident that cannot be forgotten now, because its
 	// steps run, somebody takes care of it, or something about it waits to be sent.
-	ErrUnderWay = api.Errorf(http.StatusConflict, "people are being told of this incident, or somebody takes care of it; resolve it first, and forget it then")
+	ErrUnderWay = message.Errorf(message.Conflict, "people are being told of this incident, or somebody takes care of it; resolve it first, and forget it then")
 
 	// ErrNoIncidents is returned by front ends when the gateway has no queue, in which
 	// incidents are kept.
-	ErrNoIncidents = api.Errorf(http.StatusNotFound, "there are no incidents, because there is no queue; add queue to the global option notify, and rules to a key")
+	ErrNoIncidents = message.Errorf(message.NotFound, "there are no incidents, because there is no queue; add queue to the global option notify, and rules to a key")
 )

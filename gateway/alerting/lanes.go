@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/metrics"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
@@ -126,7 +126,7 @@ func (l *lanes) jobs(ctx context.Context, lane *rules.Lane) (map[queue.JobID]*he
 func (p *release) findTarget(ctx context.Context) (err error) {
 	p.decodeState()
 	p.target, err = p.lanes.outbox.Engine.Load().FindQueued(ctx, &p.state)
-	if e, ok := errors.AsType[*api.Error](err); ok && e.Status == http.StatusServiceUnavailable {
+	if message.IsUnavailable(err) {
 		return err // saved keys cannot be read
 	}
 	if p.gone = err != nil; p.gone {

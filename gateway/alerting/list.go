@@ -4,14 +4,13 @@ import (
 	"cmp"
 	"context"
 	"encoding/base64"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/saved"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -61,17 +60,17 @@ const (
 func ParseIncidentQuery(v url.Values) (q IncidentQuery, err error) {
 	q = IncidentQuery{Key: v.Get("key"), Stage: notifier.IncidentState(v.Get("state")), Limit: DefaultIncidents}
 	if q.Stage != "" && !slices.Contains(rules.Stages, q.Stage) {
-		return q, api.Errorf(http.StatusBadRequest, "state must be open, acknowledged or resolved")
+		return q, message.Errorf(message.Invalid, "state must be open, acknowledged or resolved")
 	}
 	if text := v.Get("limit"); text != "" {
 		if q.Limit, err = strconv.Atoi(text); err != nil || q.Limit < 1 || q.Limit > maxIncidents {
-			return q, api.Errorf(http.StatusBadRequest, "limit must be a number from 1 to %d", maxIncidents)
+			return q, message.Errorf(message.Invalid, "limit must be a number from 1 to %d", maxIncidents)
 		}
 	}
 	if text := v.Get("after"); text != "" {
 		var ok bool
 		if q.After, ok = decodeCursor(text); !ok {
-			return q, api.Errorf(http.StatusBadRequest, "after is malformed; use the address that the field next has")
+			return q, message.Errorf(message.Invalid, "after is malformed; use the address that the field next has")
 		}
 	}
 	return q, nil

@@ -99,7 +99,7 @@ func (s *Silences) change(ctx context.Context, at silencedKey, adds bool, f func
 	return nil
 }
 
-// Make adds a silence to those of a key. The error is an [*api.Error] if the silence names a tag
+// Make adds a silence to those of a key. The error is a [*message.Error] if the silence names a tag
 // that no destination has.
 func (s *Silences) Make(ctx context.Context, k *site.Key, siteID string, x rules.Silence) error {
 	if x.Tag != "" && !strings.EqualFold(x.Tag, rules.AllTags) {

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/internal/charset"
 	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -55,6 +56,32 @@ func (e *Error) Unwrap() error { return e.Err }
 // Response returns the response for the client.
 func (e *Error) Response() *Response {
 	return &Response{Status: e.Status, Error: e.Error(), Field: e.Field, RetryAfter: e.RetryAfter, Results: e.Results}
+}
+
+// statuses are the statuses of the kinds of errors.
+var statuses = [...]int{
+	message.Invalid:      http.StatusBadRequest,
+	message.Unidentified: http.StatusUnauthorized,
+	message.Forbidden:    http.StatusForbidden,
+	message.NotFound:     http.StatusNotFound,
+	message.Conflict:     http.StatusConflict,
+	message.TooLarge:     http.StatusRequestEntityTooLarge,
+	message.Unsendable:   http.StatusFailedDependency,
+	message.Full:         http.StatusTooManyRequests,
+	message.Unavailable:  http.StatusServiceUnavailable,
+}
+
+// ErrorOf returns the Error in err, or what a client is answered for the [*message.Error] in it.
+// ok is false if there is neither.
+func ErrorOf(err error) (e *Error, ok bool) {
+	if e, ok = errors.AsType[*Error](err); ok {
+		return e, true
+	}
+	m, ok := errors.AsType[*message.Error](err)
+	if !ok {
+		return nil, false
+	}
+	return &Error{Status: statuses[m.Kind], Field: m.Field, Err: m, Fault: m.Fault, RetryAfter: m.RetryAfter}, true
 }
 
 // Errorf returns an Error with a status and a text formatted as by

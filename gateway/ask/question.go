@@ -246,3 +246,6 @@ func (q *Questions) KeyOf(record []byte) string {
 	}
 	return ""
 }
+
+// CheckAnswer returns an error, one sentence, if text is no answer to the question.
+func (x *Question) CheckAnswer(text string) error { return api.CheckAnswer(text, x.Options) }

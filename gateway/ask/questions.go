@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/alerting"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
@@ -85,7 +85,7 @@ func (q *Questions) Get(ctx context.Context, id uuid.UUID) (*Question, error) {
 
 // Ask stores the question of d, a message to a key, and asks it. It returns the report and
 // the ID of the message. If the report is nil, nothing was asked, and the caller releases
-// what the message holds: the error is an [*api.Error] that says why, or one of
+// what the message holds: the error is a [*message.Error] that says why, or one of
 // [outbox.Outbox.Submit].
 func (q *Questions) Ask(ctx context.Context, d dispatch.Delivery, a *api.Ask) (*notifier.Report, string, error) {
 	if err := a.Check(); err != nil {
@@ -103,7 +103,7 @@ func (q *Questions) Ask(ctx context.Context, d dispatch.Delivery, a *api.Ask) (*
 }
 
 // errNoTarget is returned for a question that reaches nobody.
-var errNoTarget = api.Errorf(http.StatusFailedDependency, "no destination of the key can be asked; add one, or a device")
+var errNoTarget = message.Errorf(message.Unsendable, "no destination of the key can be asked; add one, or a device")
 
 // prepare makes d a question: of the rules of the key, only escalate applies, and
 // destinations that a silence keeps it from are not asked.
@@ -156,7 +156,7 @@ func (q *Questions) leaveSilent(d *dispatch.Delivery) error {
 		if by.Reason != "" {
 			reason = ": " + by.Reason
 		}
-		return api.Errorf(http.StatusConflict, "nobody was asked, because a silence until %s covers all destinations%s; end it, or ask again then", by.Until.UTC().Format(time.RFC3339), reason)
+		return message.Errorf(message.Conflict, "nobody was asked, because a silence until %s covers all destinations%s; end it, or ask again then", by.Until.UTC().Format(time.RFC3339), reason)
 	}
 	to.Warn(fmt.Sprintf("A silence keeps the question from %d of %d destinations", len(d.To.Targets)-len(to.Targets), len(d.To.Targets)))
 	d.To = &to

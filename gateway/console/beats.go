@@ -90,3 +90,12 @@ func (h *shared) beatTroubles(ctx context.Context, q *gateway.Rooms, k *site.Key
 	slices.SortStableFunc(out, func(a, b view.Trouble) int { return a.Since.Compare(b.Since) })
 	return out
 }
+
+// watchdogTrouble returns what is wrong with the watchdog, or nil.
+func watchdogTrouble(ctx context.Context, m *heartbeat.Monitor) *view.Trouble {
+	w, err := m.Watchdog(ctx)
+	if err != nil || w == nil || w.FailingSince.IsZero() {
+		return nil
+	}
+	return &view.Trouble{What: "The watchdog is not told that the gateway works", Since: w.FailingSince, Cause: w.LastError}
+}

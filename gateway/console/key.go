@@ -177,7 +177,7 @@ func (h *keyPages) setDestinations(r *http.Request, p *view.KeyPage, k *site.Key
 	sum := states.ofKey(id, k)
 	p.Health = &sum
 	if states.q != nil {
-		p.Watchdog = states.q.Beats.WatchdogTrouble(r.Context())
+		p.Watchdog = watchdogTrouble(r.Context(), states.q.Beats)
 	}
 }
 

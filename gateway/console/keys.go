@@ -58,7 +58,7 @@ func (h *keysPage) serveKeysPage(w http.ResponseWriter, r *http.Request, _ strin
 		p.Hint = "Without a queue, health is what the last messages since the start of the gateway tell. With queue in the global option notify, what cannot be delivered waits and is tried again, and health is remembered."
 	}
 	if states.q != nil {
-		p.Watchdog = states.q.Beats.WatchdogTrouble(r.Context())
+		p.Watchdog = watchdogTrouble(r.Context(), states.q.Beats)
 	}
 	rough := h.roughStates(states, names)
 	h.setTallies(&p, rough)

@@ -277,7 +277,7 @@ func (h *nowPage) lastMessage(ctx context.Context, q *gateway.Rooms) time.Time {
 func (h *nowPage) setQueue(r *http.Request, p *view.NowPage, q *gateway.Rooms) {
 	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
-	p.Watchdog = q.Beats.WatchdogTrouble(ctx)
+	p.Watchdog = watchdogTrouble(ctx, q.Beats)
 	s, err := q.Outbox.Queue.Stats(ctx)
 	if err != nil {
 		p.Problem = httpapi.ErrQueueUnread

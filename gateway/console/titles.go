@@ -2,7 +2,6 @@ package console
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"net/url"
 	"time"
@@ -40,7 +39,7 @@ func (t *inboxTitles) reader(key string) (*httpapi.InboxReader, error) {
 		lookup = t.found
 	}
 	x, err := t.h.api.Inboxes.Reader(t.r, lookup)
-	if e, ok := errors.AsType[*api.Error](err); err != nil && (!ok || e.Status == http.StatusServiceUnavailable) {
+	if e, ok := api.ErrorOf(err); err != nil && (!ok || e.Status == http.StatusServiceUnavailable) {
 		return nil, err
 	}
 	t.readers[key] = x

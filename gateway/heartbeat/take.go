@@ -3,15 +3,15 @@ package heartbeat
 import (
 	"context"
 	"errors"
-	"net/http"
 	"net/url"
 	"strconv"
 	"time"
 
-	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/event"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/memory"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
@@ -38,9 +38,9 @@ const (
 const maxExit = 34
 
 var (
-	errState     = api.Errorf(http.StatusBadRequest, "state: it must be start or end")
-	errExit      = api.Errorf(http.StatusBadRequest, "exit: it must be the exit code of the job, an integer such as 0 or 3")
-	errStartEnds = api.Errorf(http.StatusBadRequest, "a start cannot fail and has no exit code; send exit and the type failure at the end, without state=start")
+	errState     = message.Errorf(message.Invalid, "state: it must be start or end")
+	errExit      = message.Errorf(message.Invalid, "exit: it must be the exit code of the job, an integer such as 0 or 3")
+	errStartEnds = message.Errorf(message.Invalid, "a start cannot fail and has no exit code; send exit and the type failure at the end, without state=start")
 )
 
 // ReadSignal reads the query of a beat with the message m. An exit code other than 0 makes m a
@@ -73,26 +73,38 @@ func ReadSignal(query url.Values, m *notifier.Message, partial bool) (s Signal, 
 // takeTries is how often a beat is taken that others change meanwhile.
 const takeTries = 10
 
-// Take takes a beat with the message m, which request has. It closes request.
-func (m *Monitor) Take(ctx context.Context, x *ExpectedBeat, s Signal, request *api.Request, message *notifier.Message) (*api.Response, error) {
-	if message.Type == notifier.Failure {
-		return m.fail(ctx, x, s, request, message)
+// Taken is what became of a beat.
+type Taken struct {
+	Beat   string // its name
+	Report notifier.Report
+	ID     string // of the message about it in the queue; "" for none
+
+	// Refused says why the beat is not stored, although people were told of it if they could be;
+	// nil if it is.
+	Refused *message.Error
+}
+
+// Take takes a beat with a text, whose memory is counted. It calls release when the text and its
+// files are not needed any more.
+func (m *Monitor) Take(ctx context.Context, x *ExpectedBeat, s Signal, text *notifier.Message, memory *memory.Allocation, release func()) (*Taken, error) {
+	if text.Type == notifier.Failure {
+		return m.fail(ctx, x, s, text, memory, release)
 	}
-	request.Close()
+	release()
 	if s.Start {
 		return m.start(ctx, x)
 	}
 	for range takeTries {
-		resp, err := m.come(ctx, x, s.Partial)
+		came, err := m.come(ctx, x, s.Partial)
 		if !errors.Is(err, ErrBeatUnchanged) {
-			return resp, err
+			return came, err
 		}
 	}
 	return nil, outbox.ErrQueueUnavailable(ErrBeatUnchanged)
 }
 
 // start notes that a run has begun. Nobody is told.
-func (m *Monitor) start(ctx context.Context, x *ExpectedBeat) (*api.Response, error) {
+func (m *Monitor) start(ctx context.Context, x *ExpectedBeat) (*Taken, error) {
 	c := m.Started(x)
 	if err := c.Apply(ctx); err != nil {
 		return nil, outbox.QueueError(err)
@@ -101,19 +113,19 @@ func (m *Monitor) start(ctx context.Context, x *ExpectedBeat) (*api.Response, er
 	if by := c.Beat.RunDeadline(&c.Uptime); !by.IsZero() {
 		text += " It has to end by " + BeatTime(by) + "."
 	}
-	return response(x, text, nil), nil
+	return taken(x, text, nil, ""), nil
 }
 
 // come notes a beat that has not failed. The first one after a problem is told, but not a partial
 // one after a failure.
-func (m *Monitor) come(ctx context.Context, x *ExpectedBeat, partial bool) (*api.Response, error) {
+func (m *Monitor) come(ctx context.Context, x *ExpectedBeat, partial bool) (*Taken, error) {
 	if err := m.storeFailure(ctx, x); err != nil {
 		return nil, outbox.QueueError(err)
 	}
 	if partial {
 		c := m.Lives(x)
 		if err := c.Apply(ctx); err == nil {
-			return response(x, "Beat "+x.Name+" has come, and leaves out whether what has failed is well. The next one is due by "+BeatTime(c.Beat.Due(&c.Uptime))+".", nil), nil
+			return taken(x, "Beat "+x.Name+" has come, and leaves out whether what has failed is well. The next one is due by "+BeatTime(c.Beat.Due(&c.Uptime))+".", nil, ""), nil
 		} else if !errors.Is(err, ErrBeatUnchanged) {
 			return nil, outbox.QueueError(err)
 		}
@@ -122,7 +134,7 @@ func (m *Monitor) come(ctx context.Context, x *ExpectedBeat, partial bool) (*api
 	quiet := m.Came(x, false, "", false, &before)
 	err := quiet.Apply(ctx)
 	if err == nil {
-		return response(x, cameText(x, quiet), nil), nil
+		return taken(x, cameText(x, quiet), nil, ""), nil
 	}
 	if !errors.Is(err, ErrBeatUnchanged) {
 		return nil, outbox.QueueError(err)
@@ -137,35 +149,31 @@ func (m *Monitor) come(ctx context.Context, x *ExpectedBeat, partial bool) (*api
 		return nil, outbox.QueueError(err)
 	}
 	Emit(m.outbox.Engine.Load(), event.BeatBack, x, &told.Beat)
-	resp := response(x, cameText(x, told), report)
-	resp.ID = id
-	return resp, nil
+	return taken(x, cameText(x, told), report, id), nil
 }
 
 // fail tells that a beat has failed. If that cannot be stored, the message is sent once.
-func (m *Monitor) fail(ctx context.Context, x *ExpectedBeat, s Signal, request *api.Request, message *notifier.Message) (*api.Response, error) {
+func (m *Monitor) fail(ctx context.Context, x *ExpectedBeat, s Signal, text *notifier.Message, memory *memory.Allocation, release func()) (*Taken, error) {
 	ran := time.Duration(0)
 	if record, err := m.outbox.Queue.CallersRecord(ctx, m.beatName(x)); err == nil {
 		ran = decodeBeat(record).Running(m.outbox.Queue.Now())
 	}
-	failedText(x.Name, message, s, ran)
+	failedText(x.Name, text, s, ran)
 	c := m.Came(x, true, s.Exit, true, new(rules.Beat))
-	d := x.Delivery(message, c)
-	d.Memory, d.Release = request.Memory(), request.Close
-	if err := d.To.Check(message); err != nil {
-		request.Close()
+	d := x.Delivery(text, c)
+	d.Memory, d.Release = memory, release
+	if err := d.To.Check(text); err != nil {
+		release()
 		return nil, err
 	}
 	report, id, err := m.TellBeat(ctx, d, c)
 	if err != nil {
-		defer request.Close()
+		defer release()
 		return m.failUnstored(ctx, x, d, c, err)
 	}
 	m.unstored.forget(c.name)
 	Emit(m.outbox.Engine.Load(), event.BeatLate, x, &c.Beat)
-	resp := response(x, cameText(x, c), report)
-	resp.ID = id
-	return resp, nil
+	return taken(x, cameText(x, c), report, id), nil
 }
 
 // cameText returns what the sender of a beat learns.
@@ -188,13 +196,13 @@ func afterRun(ran time.Duration) string {
 	return " after a run of " + FormatRun(ran)
 }
 
-// response returns the response to a beat that has been noted. report is that of the
-// message about it, or nil for none.
-func response(x *ExpectedBeat, text string, report *notifier.Report) *api.Response {
-	resp := &api.Response{Status: http.StatusOK, Title: "Beat " + x.Name}
-	resp.Records = []notifier.Record{{Time: time.Now(), Level: notifier.LevelInfo, Text: text}}
+// taken returns what became of a beat that has been noted. report is that of the message about
+// it, with its ID, or nil for none.
+func taken(x *ExpectedBeat, text string, report *notifier.Report, id string) *Taken {
+	t := &Taken{Beat: x.Name, ID: id}
+	t.Report.Records = []notifier.Record{{Time: time.Now(), Level: notifier.LevelInfo, Text: text}}
 	if report != nil {
-		resp.Results, resp.Records = report.Results, append(resp.Records, report.Records...)
+		t.Report.Results, t.Report.Records = report.Results, append(t.Report.Records, report.Records...)
 	}
-	return resp
+	return t
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,27 +22,26 @@ import (
 // failUnstored sends the message about a beat that has failed, because err keeps the queue from
 // storing it. Unless the change of the beat can be stored without the message, the answer is 503:
 // the job sends the beat again, so that the gateway learns what it has told.
-func (m *Monitor) failUnstored(ctx context.Context, x *ExpectedBeat, d dispatch.Delivery, c *BeatChange, err error) (*api.Response, error) {
+func (m *Monitor) failUnstored(ctx context.Context, x *ExpectedBeat, d dispatch.Delivery, c *BeatChange, err error) (*Taken, error) {
 	full := errors.Is(err, queue.ErrFull)
 	if full && d.Rules.IsStep() { // Submit would have told it if somebody had to be told now
 		return nil, outbox.QueueError(err)
 	}
 	stored := full && c.Apply(ctx) == nil
 	refusal := outbox.ErrQueueUnavailable(err)
-	resp := &api.Response{}
+	sent, told := &notifier.Report{}, true
 	if m.unstored.begin(c.name, d.Message, c.Beat.Exit, m.outbox.Queue.Now()) {
 		m.outbox.Log.Error("a beat that has failed cannot be stored; the message about it is sent once", zap.String("key", d.Key), zap.String("beat", x.Name), zap.Error(err))
-		resp = api.NewResponse(m.outbox.Engine.Load().Shared.Send(ctx, d))
-		if resp.Error != "" {
+		sent = m.outbox.Engine.Load().Shared.Send(ctx, d)
+		if told = !slices.ContainsFunc(sent.Results, api.Failed); !told {
 			m.unstored.forget(c.name)
 		}
 	}
-	if stored && resp.Error == "" {
+	if stored && told {
 		Emit(m.outbox.Engine.Load(), event.BeatLate, x, &c.Beat)
-		return response(x, cameText(x, c), &notifier.Report{Results: resp.Results, Records: resp.Records}), nil
+		return taken(x, cameText(x, c), sent, ""), nil
 	}
-	resp.Status, resp.Error, resp.RetryAfter = refusal.Status, refusal.Error(), refusal.RetryAfter
-	return resp, nil
+	return &Taken{Beat: x.Name, Report: *sent, Refused: refusal}, nil
 }
 
 // storeFailure stores that a beat has failed if that was only told, and no later beat is known:

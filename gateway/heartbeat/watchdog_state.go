@@ -6,7 +6,6 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/internal/wire"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
@@ -98,13 +97,4 @@ func (m *Monitor) Watchdog(ctx context.Context) (*WatchdogJSON, error) {
 		out.State = "ok"
 	}
 	return out, nil
-}
-
-// WatchdogTrouble returns what is wrong with the watchdog, or nil.
-func (m *Monitor) WatchdogTrouble(ctx context.Context) *view.Trouble {
-	w, err := m.Watchdog(ctx)
-	if err != nil || w == nil || w.FailingSince.IsZero() {
-		return nil
-	}
-	return &view.Trouble{What: "The watchdog is not told that the gateway works", Since: w.FailingSince, Cause: w.LastError}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/ask"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi/askpage"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/errs"
@@ -229,7 +230,7 @@ func (h *Asks) doAsk(w http.ResponseWriter, r *http.Request, at *Route) error {
 		return err
 	}
 	may := h.rightsTo(r, own)
-	v := ask.Visit{Chosen: r.URL.Query().Get(ask.AnswerParameter), User: may.user, Action: RelativeAddress(r), Root: api.RootOf(r.URL.Path)}
+	v := askpage.Visit{Chosen: r.URL.Query().Get(ask.AnswerParameter), User: may.user, Action: RelativeAddress(r), Root: api.RootOf(r.URL.Path)}
 	status := http.StatusOK
 	if r.Method == http.MethodPost {
 		if status, err = h.answer(w, r, q.Questions, x, &v); err != nil {
@@ -237,7 +238,7 @@ func (h *Asks) doAsk(w http.ResponseWriter, r *http.Request, at *Route) error {
 		}
 	}
 	if api.PrefersHTML(r) {
-		return h.WritePage(w, r, status, "", x.Page(&v))
+		return h.WritePage(w, r, status, "", askpage.Of(x, &v))
 	}
 	w.Header().Add("Vary", "Accept")
 	if own && h.mayActOn(r, h.App.Engine.NameOf(r.Context(), x.Place)) {
@@ -254,20 +255,20 @@ type askAnswer struct {
 }
 
 // answer answers a question with the form of r. A problem is shown on the page.
-func (h *Asks) answer(w http.ResponseWriter, r *http.Request, q *ask.Questions, x *ask.At, v *ask.Visit) (status int, err error) {
+func (h *Asks) answer(w http.ResponseWriter, r *http.Request, q *ask.Questions, x *ask.At, v *askpage.Visit) (status int, err error) {
 	if err := CheckOwnOrigin(r); err != nil {
 		return 0, err
 	}
-	form := readAnswer(w, r)
-	v.Warnings = form.warnings
-	if text := x.CheckAnswer(form.answer); text != nil && x.IsOpen() {
+	form := askpage.ReadForm(w, r, MaxAnswerForm)
+	v.Warnings = form.Warnings
+	if text := x.CheckAnswer(form.Answer); text != nil && x.IsOpen() {
 		if !api.PrefersHTML(r) {
 			return 0, &api.Error{Status: http.StatusBadRequest, Field: ask.AnswerParameter, Err: text}
 		}
-		v.Problem, v.Typed = text.Error(), form.answer
+		v.Problem, v.Typed = text.Error(), form.Answer
 		return http.StatusBadRequest, nil
 	}
-	now, first, err := q.Answer(r.Context(), x, form.answer, cmp.Or(v.User, x.Device(), typedName(form.by)))
+	now, first, err := q.Answer(r.Context(), x, form.Answer, cmp.Or(v.User, x.Device(), typedName(PersonOf(form.By))))
 	if errors.Is(err, ask.ErrNone) {
 		return 0, errNoQuestion
 	}
@@ -280,22 +281,6 @@ func (h *Asks) answer(w http.ResponseWriter, r *http.Request, q *ask.Questions, 
 		return http.StatusConflict, nil
 	}
 	return http.StatusOK, nil
-}
-
-// answerForm is what the form on the page of a question sends.
-type answerForm struct {
-	answer, by string
-	warnings   []string // about what could not be read
-}
-
-// readAnswer reads the form, or a body in another format with its fields, or one that is the
-// answer itself.
-func readAnswer(w http.ResponseWriter, r *http.Request) answerForm {
-	q := api.ReadSignal(w, r, api.Limits{MaxBody: MaxAnswerForm}, ask.AnswerParameter, "by")
-	defer q.Close()
-	// Only the body counts: the address of a link has an answer, too, which decides nothing.
-	answer := strings.ReplaceAll(cmp.Or(q.SignalField(ask.AnswerParameter), q.SignalText()), "\r\n", "\n")
-	return answerForm{answer, PersonOf(q.SignalField("by")), q.Warnings()}
 }
 
 // question answers a request for a message that the queue has forgotten: it keeps results for

@@ -126,11 +126,25 @@ func (h *Beats) takeBeat(r *http.Request, q *api.Request, at *Route, beat string
 		return nil, err
 	}
 	warnings := q.Warnings()
-	resp, err := store.Beats.Take(context.WithoutCancel(r.Context()), h.ExpectedBeat(k, e), signal, q, m)
-	if err == nil {
-		resp.Warn(warnings)
+	taken, err := store.Beats.Take(context.WithoutCancel(r.Context()), h.ExpectedBeat(k, e), signal, m, q.Memory(), q.Close)
+	if err != nil {
+		return nil, err
 	}
-	return resp, err
+	resp := beatResponse(taken)
+	resp.Warn(warnings)
+	return resp, nil
+}
+
+// beatResponse returns the response to a beat.
+func beatResponse(t *heartbeat.Taken) *api.Response {
+	resp := &api.Response{Status: http.StatusOK, ID: t.ID, Records: t.Report.Records, Results: t.Report.Results}
+	if t.Refused == nil {
+		resp.Title = "Beat " + t.Beat
+		return resp
+	}
+	e, _ := api.ErrorOf(t.Refused)
+	resp.Status, resp.Error, resp.RetryAfter = e.Status, e.Error(), e.RetryAfter
+	return resp
 }
 
 // attach adds the files of a beat that has failed to its message, or lines about the files that

@@ -40,7 +40,7 @@ func Answer(err error) error {
 		e.Fault, e.RetryAfter = unread.Err, outbox.QueueRetryAfter
 		return e
 	}
-	if _, ok := errors.AsType[*api.Error](err); ok {
+	if _, ok := api.ErrorOf(err); ok {
 		return err
 	}
 	if _, ok := errors.AsType[saved.LineErrors](err); ok {

@@ -300,7 +300,7 @@ func (h *Inboxes) inboxToRead(r *http.Request, ctx context.Context, key *Lookup)
 		return key.Key(ctx)
 	}
 	k, _, err := key.open(ctx)
-	if e, ok := errors.AsType[*api.Error](err); ok && e.Status == http.StatusServiceUnavailable {
+	if e, ok := api.ErrorOf(err); ok && e.Status == http.StatusServiceUnavailable {
 		return nil, err
 	}
 	if err != nil || !source.Lookup("ntfy").HasToken(source.NewRequest(r), k.Readers.Has) {

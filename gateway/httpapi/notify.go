@@ -187,7 +187,7 @@ func (h *Sender) readMessage(r *http.Request, q *api.Request, at *Route, hops in
 // withSource returns err, the reason why r is no message, with the address of the source
 // whose payload r looks like, if there is one.
 func (h *Sender) withSource(r *http.Request, q *api.Request, at *Route, err error) error {
-	e, ok := errors.AsType[*api.Error](err)
+	e, ok := api.ErrorOf(err)
 	if !ok || e.Status != http.StatusBadRequest || at.Source != "" {
 		return err
 	}
@@ -318,7 +318,7 @@ func (h *Sender) ParseClientURL(url string) (*notifier.Destination, error) {
 // ErrorResponse returns the response for an error. It logs an error that is
 // not the client's, since the client cannot correct it.
 func (h *Base) ErrorResponse(err error) *api.Response {
-	if e, ok := errors.AsType[*api.Error](err); ok {
+	if e, ok := api.ErrorOf(err); ok {
 		if e.Fault != nil {
 			h.logFault(zap.Int("status", e.Status), zap.Error(e.Fault))
 		}

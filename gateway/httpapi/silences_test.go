@@ -1,7 +1,6 @@
 package httpapi_test
 
 import (
-	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -116,7 +115,7 @@ func TestPlannedSilenceJSON(t *testing.T) {
 // queue is full.
 func TestSilenceOnFullDisk(t *testing.T) {
 	t.Parallel()
-	e, ok := errors.AsType[*api.Error](httpapi.Answer(&queue.UnavailableError{Err: queue.ErrDiskFull}))
+	e, ok := api.ErrorOf(httpapi.Answer(&queue.UnavailableError{Err: queue.ErrDiskFull}))
 	if !ok || e.Status != http.StatusServiceUnavailable || e.RetryAfter <= 0 || !strings.Contains(e.Error(), "disk is full") || e.Fault == nil {
 		t.Errorf("%+v", e)
 	}

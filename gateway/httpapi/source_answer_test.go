@@ -2,7 +2,6 @@ package httpapi_test
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -222,7 +221,7 @@ func TestRepeatedAlert(t *testing.T) {
 // TestSourceError checks that a program is told when to send again what may be read then.
 func TestSourceError(t *testing.T) {
 	for status, want := range map[int]time.Duration{http.StatusServiceUnavailable: time.Second, http.StatusBadRequest: 0} {
-		e, ok := errors.AsType[*api.Error](httpapi.SourceError(source.Errorf(status, "no")))
+		e, ok := api.ErrorOf(httpapi.SourceError(source.Errorf(status, "no")))
 		if !ok || e.Status != status || e.RetryAfter != want {
 			t.Errorf("%d: %+v", status, e)
 		}

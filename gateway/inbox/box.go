@@ -2,7 +2,6 @@ package inbox
 
 import (
 	"context"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -10,7 +9,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/loglimit"
@@ -70,7 +69,7 @@ func keyOfPlace(place string) string {
 
 // ErrNotReader is the answer to everyone who may not read an inbox, whether the key has
 // one or exists at all.
-var ErrNotReader = api.Errorf(http.StatusUnauthorized, "this needs a reader of the key; send it as Authorization: Bearer, as the password of Basic authentication or in ?token=")
+var ErrNotReader = message.Errorf(message.Unidentified, "this needs a reader of the key; send it as Authorization: Bearer, as the password of Basic authentication or in ?token=")
 
 // Streams are those of the inboxes of a site.
 type Streams struct {

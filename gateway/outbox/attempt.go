@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -128,7 +128,7 @@ func (a *attempt) compose(ctx context.Context) (o *queue.Outcome) {
 // findTarget finds the destination of the job in the configuration of now.
 func (a *attempt) findTarget(ctx context.Context) *queue.Outcome {
 	t, err := a.queuedTarget(ctx)
-	if e, ok := errors.AsType[*api.Error](err); ok && e.Status == http.StatusServiceUnavailable {
+	if message.IsUnavailable(err) {
 		return postponed(PostponeSaved)
 	}
 	if err != nil {

@@ -3,12 +3,11 @@ package outbox
 import (
 	"context"
 	"errors"
-	"net/http"
 	"time"
 
 	"github.com/google/uuid"
 
-	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -21,7 +20,7 @@ const MaxQueuePage = 1000
 const AdminTimeout = 10 * time.Second
 
 // ErrNoMessage is returned for a message that the queue does not have, or no longer.
-var ErrNoMessage = api.Errorf(http.StatusNotFound, "there is no such message; the queue keeps results for the time of its setting keep")
+var ErrNoMessage = message.Errorf(message.NotFound, "there is no such message; the queue keeps results for the time of its setting keep")
 
 // ReadError is returned when the messages in the queue can be neither read nor changed.
 type ReadError struct{ Err error }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -37,7 +38,7 @@ type Options struct {
 // message. Without a queue, it waits for all results, and stores nothing.
 //
 // If the report is nil, nothing was sent, the error says why, and the caller releases what
-// the message holds: the error is that of [Outbox.Submit], or an [*api.Error] if the queue
+// the message holds: the error is that of [Outbox.Submit], or a [*message.Error] if the queue
 // is not open. Otherwise [dispatch.Delivery.Release] is called when no delivery is in
 // progress any more, possibly after Submit returns. An error beside a report means that
 // deliveries are in progress which could not be stored.
@@ -89,7 +90,7 @@ func (q *Outbox) Submit(ctx context.Context, d dispatch.Delivery, o Options) (*n
 
 // QueueError returns the error for a client after an error of [Outbox.Submit].
 func QueueError(err error) error {
-	if _, ok := errors.AsType[*api.Error](err); ok {
+	if _, ok := errors.AsType[*message.Error](err); ok {
 		return err
 	}
 	return ErrQueueUnavailable(err)

@@ -29,7 +29,7 @@ type QueueTarget struct {
 // FindQueued returns the destination of a state that is not a client's URL, from the
 // configuration or a saved key. If several handlers have a key of the same name, the hash
 // selects the destination. A saved key that was moved is found by the name that it had.
-// FindQueued returns an [*api.Error] with the status 503 if saved keys cannot be read at
+// FindQueued returns a [*message.Error] of the kind Unavailable if saved keys cannot be read at
 // the moment.
 func (a *Engine) FindQueued(ctx context.Context, state *queued.State) (QueueTarget, error) {
 	var unavailable error

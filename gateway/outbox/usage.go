@@ -5,14 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/dustin/go-humanize"
 
-	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/internal/wire"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
@@ -179,14 +178,14 @@ func (u *Usage) check(place string, has, grown Used) error {
 	k, size := u.kind, u.outbox.Engine.Load().QueueSettings.MaxSize
 	switch {
 	case grown.Count > 0 && has.Count > k.most:
-		return &fullError{u, place, tooMuch(http.StatusTooManyRequests, "the key has %d %s already, which is the limit; %s", has.Count-grown.Count, k, k.advice)}
+		return &fullError{u, place, tooMuch(message.Full, "the key has %d %s already, which is the limit; %s", has.Count-grown.Count, k, k.advice)}
 	case grown.Bytes > 0 && has.Bytes > k.KeyShare(size):
-		return &fullError{u, place, tooMuch(http.StatusTooManyRequests, "the %s of the key take as much as one key may, which is %s of max_size; %s", k, humanize.IBytes(uint64(max(k.KeyShare(size), 0))), k.advice)}
+		return &fullError{u, place, tooMuch(message.Full, "the %s of the key take as much as one key may, which is %s of max_size; %s", k, humanize.IBytes(uint64(max(k.KeyShare(size), 0))), k.advice)}
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if grown.Bytes > 0 && u.all.Bytes+grown.Bytes > k.Share(size) {
-		return &fullError{u, place, tooMuch(http.StatusServiceUnavailable, "the %s of all keys take as much as they may, which is %s of max_size; try again later, or raise max_size", k, humanize.IBytes(uint64(max(k.Share(size), 0))))}
+		return &fullError{u, place, tooMuch(message.Unavailable, "the %s of all keys take as much as they may, which is %s of max_size; try again later, or raise max_size", k, humanize.IBytes(uint64(max(k.Share(size), 0))))}
 	}
 	return nil
 }
@@ -194,8 +193,8 @@ func (u *Usage) check(place string, has, grown Used) error {
 // fullRetryAfter is when somebody may try again who has too much.
 const fullRetryAfter = time.Minute
 
-func tooMuch(status int, format string, args ...any) *api.Error {
-	err := api.Errorf(status, format, args...)
+func tooMuch(kind message.Kind, format string, args ...any) *message.Error {
+	err := message.Errorf(kind, format, args...)
 	err.RetryAfter = fullRetryAfter
 	return err
 }
@@ -204,7 +203,7 @@ func tooMuch(status int, format string, args ...any) *api.Error {
 type fullError struct {
 	usage  *Usage
 	place  string
-	answer *api.Error
+	answer *message.Error
 }
 
 func (e *fullError) Error() string { return e.answer.Error() }

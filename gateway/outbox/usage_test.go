@@ -4,15 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"sync"
 	"testing"
 	"time"
 
 	"go.uber.org/zap"
 
-	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
@@ -126,10 +125,10 @@ func TestUsage(t *testing.T) {
 				err := []*countedRecords{a, b}[i%2].add(t, "full", fmt.Sprint("new", i), 1, true)
 				mu.Lock()
 				defer mu.Unlock()
-				e, refused := errors.AsType[*api.Error](err)
+				e, refused := errors.AsType[*message.Error](err)
 				if err == nil {
 					taken++
-				} else if !refused || e.Status != http.StatusTooManyRequests || e.RetryAfter == 0 {
+				} else if !refused || e.Kind != message.Full || e.RetryAfter == 0 {
 					t.Error(err)
 				}
 			})

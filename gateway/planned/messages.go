@@ -148,7 +148,7 @@ func Later(at time.Time, w *api.Wish, format string) *queued.Later {
 }
 
 // Accept stores d, a message to a key that is sent later. It returns the report and the ID. If
-// the report is nil, nothing is stored, and the error is an [*api.Error] that says why, or one
+// the report is nil, nothing is stored, and the error is a [*message.Error] that says why, or one
 // of [queue.Queue.Accept].
 func (p *Messages) Accept(ctx context.Context, d *dispatch.Delivery) (*notifier.Report, string, error) {
 	d.Later.Home, d.Later.First = d.At.Home, d.At.Key

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"time"
 
 	"github.com/google/uuid"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
@@ -78,7 +78,7 @@ func (p *Messages) due(ctx context.Context, name queue.Hash) error {
 	d, err := p.delivery(ctx, m)
 	if err != nil {
 		release()
-		if isUnavailable(err) {
+		if message.IsUnavailable(err) {
 			return err
 		}
 		return p.letFail(ctx, x, &e.Jobs[0])
@@ -134,14 +134,8 @@ type goneError struct{ reason string }
 
 func (e *goneError) Error() string { return e.reason }
 
-// isUnavailable reports whether err says that keys cannot be read now.
-func isUnavailable(err error) bool {
-	e, ok := errors.AsType[*api.Error](err)
-	return ok && e.Status == http.StatusServiceUnavailable
-}
-
 // delivery returns a planned message as it is sent now. Its Release closes the destinations
-// that were made for it. The error is a [*goneError], an [*api.Error] with the status 503, or
+// that were made for it. The error is a [*goneError], a [*message.Error] of the kind Unavailable, or
 // one about a damaged message.
 func (p *Messages) delivery(ctx context.Context, stored *queue.Message) (*dispatch.Delivery, error) {
 	var text queued.Text
@@ -280,7 +274,7 @@ func (p *Messages) Attempt(ctx context.Context, m *queue.Message, j *queue.Job) 
 		}
 		return &queue.Outcome{Postponed: true, RetryAfter: outbox.PostponeChain}
 	}
-	if isUnavailable(err) {
+	if message.IsUnavailable(err) {
 		return &queue.Outcome{Postponed: true, RetryAfter: outbox.PostponeSaved}
 	}
 	o := &queue.Outcome{Status: queue.Dead, State: j.State, Result: j.Result, Reason: err.Error(), NotSent: true}

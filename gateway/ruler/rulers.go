@@ -4,14 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"net/http"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/heartbeat"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/source"
@@ -136,7 +135,7 @@ func (r *Rulers) Post(ctx context.Context, at Origin, alerts []rules.RulerAlert)
 				return g
 			})
 			if err == nil && left > 0 {
-				return api.Errorf(http.StatusRequestEntityTooLarge, "the incident %s has so many alerts that %d of the request do not fit, and people are told without them; write group_by with a label that tells them apart in from prometheus", markup.Printable(p.Name), left)
+				return message.Errorf(message.TooLarge, "the incident %s has so many alerts that %d of the request do not fit, and people are told without them; write group_by with a label that tells them apart in from prometheus", markup.Printable(p.Name), left)
 			}
 			return err
 		})

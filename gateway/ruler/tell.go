@@ -133,7 +133,7 @@ func (c *change) ruled() *queue.Ruled {
 // tell stores a message about a state of a group, with the change of its record. The queue
 // sends it.
 func (r *Rulers) tell(ctx context.Context, c *change, state rules.GroupState, k *site.Key, s *site.Site, ruler *site.Ruler) error {
-	m, tags, err := message(ctx, c.group, state, ruler)
+	m, tags, err := messageOf(ctx, c.group, state, ruler)
 	if err != nil {
 		return err
 	}
@@ -150,8 +150,8 @@ func (r *Rulers) tell(ctx context.Context, c *change, state rules.GroupState, k 
 	return err
 }
 
-// message returns the message about a state of a group, and the tags that it prefers.
-func message(ctx context.Context, g *rules.AlertGroup, state rules.GroupState, ruler *site.Ruler) (*notifier.Message, []string, error) {
+// messageOf returns the message about a state of a group, and the tags that it prefers.
+func messageOf(ctx context.Context, g *rules.AlertGroup, state rules.GroupState, ruler *site.Ruler) (*notifier.Message, []string, error) {
 	payload, err := source.RulerPayload(g, state)
 	if err != nil {
 		return nil, nil, err

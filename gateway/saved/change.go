@@ -6,11 +6,10 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 
-	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/configstore"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/appriseconfig"
 )
@@ -50,7 +49,7 @@ func (s *Keys) Save(ctx context.Context, name, format, text string) (urls int, w
 	s.releaseTargets(k)
 	err = s.Store.Save(ctx, name, format, text, s.MaxKeys)
 	if errors.Is(err, configstore.ErrTooMany) {
-		err = api.Errorf(http.StatusBadRequest, "there are %d saved keys already, as many as are allowed (max_keys); delete one first", s.MaxKeys)
+		err = message.Errorf(message.Invalid, "there are %d saved keys already, as many as are allowed (max_keys); delete one first", s.MaxKeys)
 	}
 	return urls, warnings, storageError(err)
 }
@@ -116,7 +115,7 @@ func (s *Keys) NewToken(ctx context.Context, name string) (token string, count i
 	token = rand.Text() // with at least 128 bits of randomness
 	count, err = s.Store.AddToken(ctx, name, sha256.Sum256([]byte(token)))
 	if errors.Is(err, configstore.ErrTooManyTokens) {
-		err = api.Errorf(http.StatusBadRequest, "the key has %d tokens, as many as are allowed; remove the older ones with DELETE first", configstore.MaxTokens)
+		err = message.Errorf(message.Invalid, "the key has %d tokens, as many as are allowed; remove the older ones with DELETE first", configstore.MaxTokens)
 	}
 	return token, count, storageError(err)
 }
@@ -134,7 +133,7 @@ func storageError(err error) error {
 	if err == nil {
 		return nil
 	}
-	if _, ok := errors.AsType[*api.Error](err); ok {
+	if _, ok := errors.AsType[*message.Error](err); ok {
 		return err
 	}
 	if errors.Is(err, configstore.ErrNotFound) {

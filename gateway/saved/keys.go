@@ -7,14 +7,13 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"net/http"
 	"sync"
 	"time"
 
 	"go.uber.org/zap"
 
-	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/configstore"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/loglimit"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -175,8 +174,8 @@ func (s *Keys) protected(ctx context.Context) bool {
 }
 
 // ErrUnavailable returns the error for a client while the storage fails.
-func ErrUnavailable(err error) *api.Error {
-	e := api.Errorf(http.StatusServiceUnavailable, "the saved configurations cannot be read or changed at the moment; try again in a few seconds")
+func ErrUnavailable(err error) *message.Error {
+	e := message.Errorf(message.Unavailable, "the saved configurations cannot be read or changed at the moment; try again in a few seconds")
 	e.Fault, e.RetryAfter = err, 5*time.Second
 	return e
 }

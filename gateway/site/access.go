@@ -6,10 +6,9 @@ import (
 	"crypto/subtle"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 
-	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 )
 
@@ -22,8 +21,8 @@ var (
 	errUnsendable     = errors.New("a secret has a space, a line break or a character that is not ASCII, so clients cannot send it; make one with openssl rand -hex 16")
 	errSecretTwice    = errors.New("a secret occurs twice; remove one")
 	errTokenAndReader = errors.New("a secret is both a token and a reader, so whoever may read could send; make another one with openssl rand -hex 16")
-	ErrNoToken        = api.Errorf(http.StatusUnauthorized, "a token of the key is missing or wrong, or there is no such key; send it as Authorization: Bearer, as the password of Basic authentication, in X-Gotify-Key or in ?token=")
-	ErrMailUnnamed    = api.Errorf(http.StatusForbidden, "there is no such key, or it has a token and takes mails only from an account that names it in auth")
+	ErrNoToken        = message.Errorf(message.Unidentified, "a token of the key is missing or wrong, or there is no such key; send it as Authorization: Bearer, as the password of Basic authentication, in X-Gotify-Key or in ?token=")
+	ErrMailUnnamed    = message.Errorf(message.Forbidden, "there is no such key, or it has a token and takes mails only from an account that names it in auth")
 )
 
 // CheckSecret returns an error if a secret of a key is too short, or cannot be sent

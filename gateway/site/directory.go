@@ -3,10 +3,9 @@ package site
 import (
 	"context"
 	"errors"
-	"net/http"
 	"slices"
 
-	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
@@ -187,7 +186,7 @@ func (d *Directory) KeyOfIncident(ctx context.Context, x *rules.Incident) (*Key,
 		if k != nil {
 			return k, s, nil
 		}
-		if e, ok := errors.AsType[*api.Error](err); ok && e.Status == http.StatusServiceUnavailable {
+		if message.IsUnavailable(err) {
 			return nil, nil, err
 		}
 	}

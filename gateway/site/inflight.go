@@ -2,12 +2,11 @@ package site
 
 import (
 	"cmp"
-	"net/http"
 	"net/netip"
 	"sync"
 	"time"
 
-	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 )
 
 // InFlight counts the messages that are not answered yet, over all sites and
@@ -160,8 +159,8 @@ func (f *InFlight) Load() int {
 
 // errTooMany returns the error for a message that is not read because too many
 // are under way.
-func errTooMany(format string, limit int) *api.Error {
-	e := api.Errorf(http.StatusServiceUnavailable, format+"; try again in a second", limit)
+func errTooMany(format string, limit int) *message.Error {
+	e := message.Errorf(message.Unavailable, format+"; try again in a second", limit)
 	e.RetryAfter = time.Second
 	return e
 }

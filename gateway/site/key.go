@@ -4,14 +4,13 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
 
 	"go.uber.org/zap"
 
-	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/internal/similar"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -119,7 +118,7 @@ func (k *Key) Choose(e notifier.TagExpr) ([]notifier.Target, error) {
 	return nil, fmt.Errorf("none of the %d destinations of the key %s has the requested tag %s, so nothing was sent%s", len(k.Targets), k.Name, TagText(e), SuggestTags(e, k.Targets))
 }
 
-// CheckTag returns an [*api.Error] if no destination of the key has a tag.
+// CheckTag returns a [*message.Error] if no destination of the key has a tag.
 func (k *Key) CheckTag(tag string) error {
 	for _, t := range k.Targets {
 		if slices.ContainsFunc(t.Tags, func(own string) bool { _, name := notifier.SplitTag(own); return strings.EqualFold(name, tag) }) {
@@ -128,9 +127,9 @@ func (k *Key) CheckTag(tag string) error {
 	}
 	e, err := notifier.ParseTags(tag)
 	if err != nil {
-		return &api.Error{Status: http.StatusBadRequest, Err: err}
+		return &message.Error{Kind: message.Invalid, Err: err}
 	}
-	return api.Errorf(http.StatusBadRequest, "no destination of the key %s has the tag %s%s", k.Name, TagText(e), SuggestTags(e, k.Targets))
+	return message.Errorf(message.Invalid, "no destination of the key %s has the tag %s%s", k.Name, TagText(e), SuggestTags(e, k.Targets))
 }
 
 // maxTagText is the maximum length of a tag expression in an error, in bytes.

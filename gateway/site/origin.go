@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 )
 
 // anyOrigin in trusted_origins stands for all origins.
@@ -77,4 +77,4 @@ func (s *Site) CheckOrigin(req *http.Request) error {
 }
 
 // ErrCrossOrigin is returned for a message of a page that may not send.
-var ErrCrossOrigin = api.Errorf(http.StatusForbidden, "a page of another site sent this message; the operator can allow its origin with trusted_origins")
+var ErrCrossOrigin = message.Errorf(message.Forbidden, "a page of another site sent this message; the operator can allow its origin with trusted_origins")

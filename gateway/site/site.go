@@ -54,7 +54,7 @@ type Limits struct {
 
 // Finder finds the saved keys of a site. The zero value finds none.
 type Finder struct {
-	// Find returns a key. The error is an [*api.Error], ErrNoKey if there is none.
+	// Find returns a key. The error is a [*message.Error], ErrNoKey if there is none.
 	Find func(ctx context.Context, name string) (*Key, error)
 
 	// Protected reports whether a saved key has a token.
@@ -83,7 +83,7 @@ func (f *Finder) On() bool { return f.Find != nil }
 
 // Receivers adds the devices of keys to their destinations. The zero value adds none.
 type Receivers struct {
-	// Ready waits until the devices are known. The error, an [*api.Error], is returned if
+	// Ready waits until the devices are known. The error, a [*message.Error], is returned if
 	// they cannot be read, so that no message is answered as if there were none.
 	Ready func() error
 
@@ -109,7 +109,7 @@ func (r *Receivers) With(k *Key) *Key {
 }
 
 // Key returns the key with a name, of the configuration or, if it has none, a saved one, with
-// its devices. The error is an [*api.Error], [ErrNoKey] if there is none.
+// its devices. The error is a [*message.Error], [ErrNoKey] if there is none.
 func (s *Site) Key(ctx context.Context, name string) (*Key, error) {
 	if err := s.Devices.wait(); err != nil {
 		return nil, err

@@ -3,11 +3,10 @@ package site
 import (
 	"context"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 
-	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 	_ "github.com/caddy-notify/caddy-notify/gateway/source/programs" // a site has all built-in sources
 	"github.com/caddy-notify/caddy-notify/internal/similar"
@@ -27,9 +26,9 @@ func (k *Key) CheckSource(name string) error {
 
 // Errors for the client.
 var (
-	ErrNoKey       = api.Errorf(http.StatusNotFound, "there is no such key")
-	errNotAccepted = api.Errorf(http.StatusForbidden, "the key does not accept messages from this source; add the source to accept of the key")
-	errNotDirect   = api.Errorf(http.StatusForbidden, "the key accepts messages from its sources only; post to /notify/{KEY}/{SOURCE}, or add direct to accept of the key")
+	ErrNoKey       = message.Errorf(message.NotFound, "there is no such key")
+	errNotAccepted = message.Errorf(message.Forbidden, "the key does not accept messages from this source; add the source to accept of the key")
+	errNotDirect   = message.Errorf(message.Forbidden, "the key accepts messages from its sources only; post to /notify/{KEY}/{SOURCE}, or add direct to accept of the key")
 )
 
 // IsSourceName reports whether name has the form of the name of a source: 1 to 64 letters,
@@ -50,9 +49,9 @@ func (at *Site) Source(name string) (*source.Source, error) {
 
 // NoSource returns the error for a client that names a source that does not exist. It
 // suggests one. Those of the site itself are not told where keys need tokens.
-func (at *Site) NoSource(ctx context.Context, name string) *api.Error {
+func (at *Site) NoSource(ctx context.Context, name string) *message.Error {
 	if name == SourceRuler {
-		return api.Errorf(http.StatusNotFound, "Prometheus posts below this address, to /api/v2/alerts; write it as path_prefix of the Alertmanager in prometheus.yml")
+		return message.Errorf(message.NotFound, "Prometheus posts below this address, to /api/v2/alerts; write it as path_prefix of the Alertmanager in prometheus.yml")
 	}
 	known := at.SourceNames()
 	if at.Protected(ctx) {
@@ -62,7 +61,7 @@ func (at *Site) NoSource(ctx context.Context, name string) *api.Error {
 	if near := similar.Names(name, known); len(near) > 0 {
 		mean = "; you may mean " + strings.Join(near, " or ")
 	}
-	return api.Errorf(http.StatusNotFound, "there is no such source: %s%s; the address of a source is /notify/{KEY}/{SOURCE}, such as /notify/ops/grafana", markup.TruncateBytes(name, 64), mean)
+	return message.Errorf(message.NotFound, "there is no such source: %s%s; the address of a source is /notify/{KEY}/{SOURCE}, such as /notify/ops/grafana", markup.TruncateBytes(name, 64), mean)
 }
 
 // SourceNames returns the names of all sources of the site and the built-in ones, sorted.

@@ -1,12 +1,11 @@
 package site
 
 import (
-	"net/http"
 	"net/netip"
 	"sync"
 	"time"
 
-	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 )
 
 // How many clients wait at a gateway.
@@ -36,11 +35,11 @@ func (w *Waiting) Enter(place string, from netip.Addr) (leave func(), err error)
 	defer w.mu.Unlock()
 	switch {
 	case w.total >= MaxWaiting:
-		return nil, errNoRoomToWait(http.StatusServiceUnavailable, "%d clients wait at this gateway", MaxWaiting)
+		return nil, errNoRoomToWait(message.Unavailable, "%d clients wait at this gateway", MaxWaiting)
 	case w.byKey[place] >= MaxWaitingPerKey:
-		return nil, errNoRoomToWait(http.StatusTooManyRequests, "%d clients wait for this key", MaxWaitingPerKey)
+		return nil, errNoRoomToWait(message.Full, "%d clients wait for this key", MaxWaitingPerKey)
 	case w.byClient[from] >= MaxWaitingPerClient:
-		return nil, errNoRoomToWait(http.StatusTooManyRequests, "%d requests and streams from your address wait", MaxWaitingPerClient)
+		return nil, errNoRoomToWait(message.Full, "%d requests and streams from your address wait", MaxWaitingPerClient)
 	}
 	if w.byKey == nil {
 		w.byKey, w.byClient = map[string]int{}, map[netip.Addr]int{}
@@ -62,8 +61,8 @@ func (w *Waiting) Enter(place string, from netip.Addr) (leave func(), err error)
 }
 
 // errNoRoomToWait returns the error for a client that cannot wait.
-func errNoRoomToWait(status int, format string, limit int) *api.Error {
-	e := api.Errorf(status, format+", which is the limit; try again in %s, or ask without waiting", limit, waitAgain)
+func errNoRoomToWait(kind message.Kind, format string, limit int) *message.Error {
+	e := message.Errorf(kind, format+", which is the limit; try again in %s, or ask without waiting", limit, waitAgain)
 	e.RetryAfter = waitAgain
 	return e
 }

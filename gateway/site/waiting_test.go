@@ -2,11 +2,10 @@ package site
 
 import (
 	"errors"
-	"net/http"
 	"net/netip"
 	"testing"
 
-	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 )
 
 // TestWaiting checks that clients, keys and all together have a share, that who finds no room
@@ -15,14 +14,14 @@ func TestWaiting(t *testing.T) {
 	client := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{192, 0, 2, byte(i)}) }
 	key := func(i int) string { return string(rune('a' + i)) }
 	for name, tt := range map[string]struct {
-		place  func(i int) string
-		from   func(i int) netip.Addr
-		room   int
-		status int
+		place func(i int) string
+		from  func(i int) netip.Addr
+		room  int
+		kind  message.Kind
 	}{
-		"one client": {key, func(int) netip.Addr { return client(1) }, MaxWaitingPerClient, http.StatusTooManyRequests},
-		"one key":    {func(int) string { return "k" }, func(i int) netip.Addr { return client(i / 100) }, MaxWaitingPerKey, http.StatusTooManyRequests},
-		"all":        {func(i int) string { return key(i / 100) }, func(i int) netip.Addr { return client(i / 100) }, MaxWaiting, http.StatusServiceUnavailable},
+		"one client": {key, func(int) netip.Addr { return client(1) }, MaxWaitingPerClient, message.Full},
+		"one key":    {func(int) string { return "k" }, func(i int) netip.Addr { return client(i / 100) }, MaxWaitingPerKey, message.Full},
+		"all":        {func(i int) string { return key(i / 100) }, func(i int) netip.Addr { return client(i / 100) }, MaxWaiting, message.Unavailable},
 	} {
 		var w Waiting
 		var leave []func()
@@ -34,7 +33,7 @@ func TestWaiting(t *testing.T) {
 			leave = append(leave, l)
 		}
 		_, err := w.Enter(tt.place(tt.room), tt.from(tt.room))
-		if e, ok := errors.AsType[*api.Error](err); !ok || e.Status != tt.status || e.RetryAfter == 0 {
+		if e, ok := errors.AsType[*message.Error](err); !ok || e.Kind != tt.kind || e.RetryAfter == 0 {
 			t.Errorf("%s: %v", name, err)
 		}
 		for _, l := range leave {

@@ -126,7 +126,7 @@ func (m *session) Rcpt(address string, _ *smtp.RcptOptions) error {
 		case errors.Is(err, ErrUnnamed):
 			return m.refuse(http.StatusForbidden, errUnnamed)
 		}
-		e, ok := errors.AsType[*api.Error](err)
+		e, ok := api.ErrorOf(err)
 		if !ok {
 			m.server.config.Log.Error("recipient not accepted", zap.Error(err))
 			return m.server.refuse(Refusal{Client: m.conn.client, Key: r.Key, Status: http.StatusInternalServerError}, errInternal)
@@ -227,7 +227,7 @@ func (m *session) refuseMail(key string, err, readErr error) *smtp.SMTPError {
 	if e, ok := errors.AsType[*smtp.SMTPError](err); ok { // it is too large
 		return refuse(http.StatusRequestEntityTooLarge, nil, e)
 	}
-	if e, ok := errors.AsType[*api.Error](err); ok && readErr == nil {
+	if e, ok := api.ErrorOf(err); ok && readErr == nil {
 		if e.Fault != nil {
 			m.server.config.Log.Error("mail not accepted", zap.Error(e.Fault))
 		}

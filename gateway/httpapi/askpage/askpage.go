@@ -1,10 +1,13 @@
-package ask
+// Package askpage makes the page of a question, and reads its form.
+package askpage
 
 import (
 	"cmp"
+	"net/http"
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/ask"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
@@ -23,11 +26,8 @@ type Visit struct {
 	Warnings []string // about what of the request could not be read
 }
 
-// CheckAnswer returns an error, one sentence, if text is no answer to the question.
-func (x *Question) CheckAnswer(text string) error { return api.CheckAnswer(text, x.Options) }
-
-// Page returns the page of the question for who has the link.
-func (at *At) Page(v *Visit) view.AskPage {
+// Of returns the page of the question for who has the link.
+func Of(at *ask.At, v *Visit) view.AskPage {
 	x := at.Question
 	p := view.AskPage{
 		Root: v.Root, Key: x.Key, Title: x.Title, Text: x.Body, Type: string(x.Type), Until: x.Until, Open: x.IsOpen(), Problem: v.Problem,
@@ -52,23 +52,39 @@ func (at *At) Page(v *Visit) view.AskPage {
 	if p.Problem == "" {
 		p.Problem = strings.Join(v.Warnings, ". ")
 	}
-	p.Outcome, p.Answer, p.By, p.At = x.decided(), x.Outcome.Answer, x.Outcome.By, x.Outcome.At
+	p.Outcome, p.Answer, p.By, p.At = howDecided(x), x.Outcome.Answer, x.Outcome.By, x.Outcome.At
 	return p
 }
 
-// decided says how the question was decided; "" while it is open.
-func (x *Question) decided() string {
+// howDecided says how the question was decided; "" while it is open.
+func howDecided(x *ask.Question) string {
 	switch x.Outcome.State {
-	case Answered:
+	case ask.Answered:
 		return "Answered"
-	case Expired:
+	case ask.Expired:
 		if x.Default != "" {
 			return "Nobody has answered in time, so the default counts"
 		}
 		return "Nobody has answered in time"
-	case Cancelled:
+	case ask.Cancelled:
 		return "The question was withdrawn"
-	case Open:
+	case ask.Open:
 	}
 	return ""
+}
+
+// Form is what the form on the page sends.
+type Form struct {
+	Answer, By string
+	Warnings   []string // about what could not be read
+}
+
+// ReadForm reads the form of up to max bytes, or a body in another format with its fields, or one
+// that is the answer itself.
+func ReadForm(w http.ResponseWriter, r *http.Request, max int64) Form {
+	q := api.ReadSignal(w, r, api.Limits{MaxBody: max}, ask.AnswerParameter, "by")
+	defer q.Close()
+	// Only the body counts: the address of a link has an answer, too, which decides nothing.
+	answer := strings.ReplaceAll(cmp.Or(q.SignalField(ask.AnswerParameter), q.SignalText()), "\r\n", "\n")
+	return Form{answer, q.SignalField("by"), q.Warnings()}
 }
