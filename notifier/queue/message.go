@@ -3,6 +3,7 @@ package queue
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"io"
 	"slices"
 	"time"
@@ -127,8 +128,11 @@ func SortJobs(jobs []Job) {
 	slices.SortFunc(jobs, func(a, b Job) int { return a.Compare(b.JobID) })
 }
 
-// MaxJobs is the maximum number of jobs of a message.
-const MaxJobs = 1 << 16
+// The bounds of a message.
+const (
+	MaxJobs = 1 << 16
+	maxBody = 32 << 20 // bytes
+)
 
 // Job is one delivery: a message and one destination.
 type Job struct {
@@ -229,7 +233,8 @@ func (j *Job) TryAgain(now time.Time, retryAfter time.Duration) {
 	j.tryAgain(now, RetryDelay(j.Attempts), retryAfter)
 }
 
-// Hurry changes a job that is Queued or Dead as [Store.Retry] does.
+// Hurry makes a job due that is Queued, or Dead: then it is Queued again, as if it were new,
+// until expires.
 func (j *Job) Hurry(now, expires time.Time) {
 	if j.Status == Dead {
 		j.Status, j.Attempts, j.Expires, j.Reason = Queued, 0, expires, ""
@@ -298,4 +303,15 @@ func (e *Entry) Waits() bool {
 		}
 	}
 	return false
+}
+
+// checkSize returns an error if the entry is too large for every store.
+func (e *Entry) checkSize() error {
+	if n := len(e.Jobs); n > MaxJobs {
+		return fmt.Errorf("the message has %d deliveries; at most %d can be queued", n, MaxJobs)
+	}
+	if n := len(e.Message.Body); n > maxBody {
+		return fmt.Errorf("the message has %d bytes; at most %d can be queued", n, maxBody)
+	}
+	return nil
 }

@@ -449,10 +449,9 @@ func (q *Queue) settleLine(s *Settlement, old [][]byte, status StatusFunc, now t
 	return &Change{Records: q.records(lines, now), Jobs: a.changes(now, own)}, nil
 }
 
-// orderJobs changes jobs of one message, and keeps the order of its incident. f
-// returns the status that a job is to have, or 0 to leave it, and how to change
-// it. It returns the earlier statuses of the changed jobs.
-func (q *Queue) orderJobs(ctx context.Context, jobs []Job, now time.Time, f func(status Status) (Status, func(*Job))) (before []Status, err error) {
+// orderJobs changes jobs of one message that have an incident and are not held by rules, and
+// keeps the order of the incident. It returns the earlier statuses of the changed jobs.
+func (q *Queue) orderJobs(ctx context.Context, jobs []Job, now time.Time, f statusChange) (before []Status, err error) {
 	var names []Hash
 	byName := map[Hash][]*Job{}
 	for i := range jobs {
@@ -496,9 +495,7 @@ func (q *Queue) orderJobs(ctx context.Context, jobs []Job, now time.Time, f func
 
 // change gives jobs of the line the statuses of f, and returns their earlier ones and how
 // each job changes.
-func (l *line) change(
-	jobs []*Job, status StatusFunc, f func(status Status) (Status, func(*Job)),
-) (before []Status, own map[JobID]func(*Job), err error) {
+func (l *line) change(jobs []*Job, status StatusFunc, f statusChange) (before []Status, own map[JobID]func(*Job), err error) {
 	own = map[JobID]func(*Job){}
 	for _, j := range jobs {
 		x := l.find(j.JobID)

@@ -230,6 +230,9 @@ func (q *Queue) signal() {
 // It returns [ErrFull], an [*UnavailableError], a [*DuplicateError] if a
 // message with the same Key is stored already, or [ErrClosed].
 func (q *Queue) Accept(ctx context.Context, e *Entry) error {
+	if err := e.checkSize(); err != nil {
+		return err
+	}
 	o := q.options.Load()
 	now, runs := q.Now(), q.clock.runs()
 	q.complete(e, o, now)
@@ -352,47 +355,46 @@ func (q *Queue) List(ctx context.Context, after JobID, n int, statuses ...Status
 	return q.store.List(ctx, after, n, statuses...)
 }
 
-// Cancel cancels each queued job of a message, and returns how many there were.
+// Cancel cancels each job of a message that waits, and returns how many there were.
 // It leaves jobs that are being sent or dead unchanged. It returns
 // [ErrNotFound] if the message is unknown.
 func (q *Queue) Cancel(ctx context.Context, id uuid.UUID) (int, error) {
-	return q.cancelJobs(ctx, id, Queued)
+	return q.cancelMessage(ctx, id, Queued, Held)
 }
 
-// cancelJobs cancels the jobs of a message that have one of the statuses, or are
-// Held.
-func (q *Queue) cancelJobs(ctx context.Context, id uuid.UUID, statuses ...Status) (int, error) {
-	now := q.Now()
+// Drop cancels each job of a message that waits or is dead, and returns how many there
+// were. It leaves jobs that are being sent unchanged. It returns [ErrNotFound]
+// if the message is unknown.
+func (q *Queue) Drop(ctx context.Context, id uuid.UUID) (int, error) {
+	return q.cancelMessage(ctx, id, Queued, Held, Dead)
+}
+
+// cancelMessage cancels the jobs of a message that have one of the statuses.
+func (q *Queue) cancelMessage(ctx context.Context, id uuid.UUID, statuses ...Status) (int, error) {
+	defer q.signal()
 	e, err := q.store.Get(ctx, id)
 	if err != nil {
 		return 0, q.known(ctx, id, err)
 	}
-	ruled, err := q.cancelHeld(ctx, e.Jobs, now)
-	if err != nil {
-		return 0, err
-	}
-	ordered, err := q.orderJobs(ctx, e.Jobs, now, func(status Status) (Status, func(*Job)) {
-		if status != Held && !slices.Contains(statuses, status) {
+	return q.cancelJobs(ctx, e.Jobs, statuses)
+}
+
+// cancelJobs cancels those of the jobs that have one of the statuses, and returns how many
+// there were.
+func (q *Queue) cancelJobs(ctx context.Context, jobs []Job, statuses []Status) (int, error) {
+	before, err := q.changeJobs(ctx, jobs, func(status Status) (Status, func(*Job)) {
+		if !slices.Contains(statuses, status) {
 			return 0, nil
 		}
 		return Cancelled, func(j *Job) { j.Status = Cancelled }
 	})
-	if err != nil {
-		return 0, err
-	}
-	q.signal()
-	if !slices.ContainsFunc(e.Jobs, func(j Job) bool { return j.Incident == "" && slices.Contains(statuses, j.Status) }) {
-		return ruled + len(ordered), nil
-	}
-	n, err := q.store.Cancel(ctx, id, now, statuses...)
-	return n + ruled + len(ordered), q.known(ctx, id, err)
+	return len(before), err
 }
 
-// Drop cancels each queued or dead job of a message, and returns how many there
-// were. It leaves jobs that are being sent unchanged. It returns [ErrNotFound]
-// if the message is unknown.
-func (q *Queue) Drop(ctx context.Context, id uuid.UUID) (int, error) {
-	return q.cancelJobs(ctx, id, Queued, Dead)
+// Retried counts the jobs of a message that were made due.
+type Retried struct {
+	Dead   int // were dead and are queued again
+	Queued int // were queued and are due now
 }
 
 // Retry makes the jobs of a message due now: those that wait, also if the destination has asked
@@ -406,78 +408,49 @@ func (q *Queue) Retry(ctx context.Context, id uuid.UUID, keep ...string) (n Retr
 	if err != nil {
 		return n, q.known(ctx, id, err)
 	}
-	now := q.Now()
-	expires := now.Add(q.options.Load().MaxAge)
+	var jobs []Job
 	for i := range e.Jobs {
 		j, err := q.Replacement(ctx, &e.Jobs[i])
 		if err != nil {
 			return n, err
 		}
-		if j.heldByRule() {
-			if slices.Contains(keep, j.Rule) {
-				continue
-			}
+		switch {
+		case !j.heldByRule():
+			jobs = append(jobs, *j)
+		case !slices.Contains(keep, j.Rule):
 			released, err := q.releaseHeld(ctx, j)
 			if err != nil {
 				return n, err
 			}
 			n.Queued += released
-			continue
-		}
-		if j.Incident == "" && j.Message != id {
-			status, err := q.hurry(ctx, j.JobID, now, expires)
-			if err != nil {
-				return n, err
-			}
-			if status == Queued || status == Dead {
-				n.Count(status)
-			}
-			continue
-		}
-		changed, err := q.orderJobs(ctx, []Job{*j}, now, func(status Status) (Status, func(*Job)) {
-			hurry := func(j *Job) { j.Hurry(now, expires) }
-			switch status {
-			case Queued:
-				return Queued, hurry
-			case Dead:
-				return Held, hurry // until it is its turn, which may be at once
-			}
-			return 0, nil
-		})
-		if err != nil {
-			return n, err
-		}
-		for _, status := range changed {
-			n.Count(status)
 		}
 	}
-	if !slices.ContainsFunc(e.Jobs, func(j Job) bool { return j.Incident == "" && (j.Status == Queued || j.Status == Dead) }) {
-		return n, nil
+	changed, err := q.hurryJobs(ctx, jobs, Queued, Dead)
+	for _, before := range changed {
+		if before == Dead {
+			n.Dead++
+		} else {
+			n.Queued++
+		}
 	}
-	others, err := q.store.Retry(ctx, id, now, expires)
-	n.Dead += others.Dead
-	n.Queued += others.Queued
-	return n, q.known(ctx, id, err)
+	return n, err
 }
 
-// hurry makes a job due that is Queued or Dead and has no incident. It returns the status
-// that the job had.
-func (q *Queue) hurry(ctx context.Context, id JobID, now, expires time.Time) (before Status, err error) {
-	err = q.store.Update(ctx, &Update{Decide: func(_ [][]byte, status StatusFunc) (*Change, error) {
-		all, err := status([]JobID{id})
-		if err != nil {
-			return nil, err
+// hurryJobs makes those of the jobs due that have one of the statuses, Queued or Dead, and
+// returns the statuses that they had.
+func (q *Queue) hurryJobs(ctx context.Context, jobs []Job, statuses ...Status) (before []Status, err error) {
+	now := q.Now()
+	expires := now.Add(q.options.Load().MaxAge)
+	hurry := func(j *Job) { j.Hurry(now, expires) }
+	return q.changeJobs(ctx, jobs, func(status Status) (Status, func(*Job)) {
+		switch {
+		case !slices.Contains(statuses, status):
+			return 0, nil
+		case status == Dead:
+			return Held, hurry // in an incident, until it is its turn, which may be at once
 		}
-		c := new(Change)
-		if before = all[0]; before == Queued || before == Dead {
-			c.Jobs = []JobChange{{id, func(j *Job) {
-				j.Hurry(now, expires)
-				j.Updated = now
-			}}}
-		}
-		return c, nil
-	}})
-	return before, err
+		return status, hurry
+	})
 }
 
 // maxFollowed is the maximum number of jobs that have replaced each other.
@@ -532,38 +505,11 @@ func (q *Queue) RetryDead(ctx context.Context, may func(*Job) bool) (n int, err 
 		}
 		after = jobs[len(jobs)-1].JobID
 		end := len(jobs) < dropAtOnce
-		revived, err := q.reviveJobs(ctx, slices.DeleteFunc(jobs, func(j Job) bool { return !may(&j) }))
-		if n += revived; err != nil || end {
+		revived, err := q.hurryJobs(ctx, slices.DeleteFunc(jobs, func(j Job) bool { return !may(&j) }), Dead)
+		if n += len(revived); err != nil || end {
 			return n, err
 		}
 	}
-}
-
-// reviveJobs makes those of the jobs due that are still dead.
-func (q *Queue) reviveJobs(ctx context.Context, jobs []Job) (n int, err error) {
-	now := q.Now()
-	expires := now.Add(q.options.Load().MaxAge)
-	var ids []JobID
-	for i := range jobs {
-		if jobs[i].Incident == "" {
-			ids = append(ids, jobs[i].JobID)
-			continue
-		}
-		changed, err := q.orderJobs(ctx, jobs[i:i+1], now, func(status Status) (Status, func(*Job)) {
-			if status != Dead {
-				return 0, nil
-			}
-			return Held, func(j *Job) { j.Hurry(now, expires) } // until it is its turn, which may be at once
-		})
-		if n += len(changed); err != nil {
-			return n, err
-		}
-	}
-	changed, err := q.changeJobs(ctx, ids, []Status{Dead}, func(j *Job) {
-		j.Hurry(now, expires)
-		j.Updated = now
-	})
-	return n + changed, err
 }
 
 // DropDestination cancels jobs that wait for a destination, and with dead also those
@@ -576,7 +522,7 @@ func (q *Queue) DropDestination(ctx context.Context, destination Hash, dead bool
 	if dead {
 		statuses = append(statuses, Dead)
 	}
-	now, after := q.Now(), JobID{}
+	after := JobID{}
 	for range maxDropScan / dropAtOnce {
 		jobs, err := q.store.List(ctx, after, dropAtOnce, statuses...)
 		if err != nil {
@@ -587,7 +533,7 @@ func (q *Queue) DropDestination(ctx context.Context, destination Hash, dead bool
 			after = jobs[len(jobs)-1].JobID
 		}
 		jobs = slices.DeleteFunc(jobs, func(j Job) bool { return q.store.Hash(j.Destination) != destination || !may(&j) })
-		dropped, err := q.dropJobs(ctx, jobs, now, statuses)
+		dropped, err := q.cancelJobs(ctx, jobs, statuses)
 		if n += dropped; err != nil || end {
 			return n, false, err
 		}
@@ -601,46 +547,57 @@ const (
 	maxDropScan = 25_000
 )
 
-// dropJobs cancels those of the jobs that still have one of the statuses.
-func (q *Queue) dropJobs(ctx context.Context, jobs []Job, now time.Time, statuses []Status) (n int, err error) {
-	var ids []JobID
+// statusChange returns the status that a job of a status is to have, and how to change it, or
+// 0 to leave it as it is.
+type statusChange = func(Status) (to Status, apply func(*Job))
+
+// changeJobs changes jobs that nobody has claimed, and returns the statuses of those that
+// have changed. The jobs of an incident keep their order.
+func (q *Queue) changeJobs(ctx context.Context, jobs []Job, f statusChange) (before []Status, err error) {
+	now := q.Now()
+	var free []JobID // of no incident, or held by rules: they have no order
 	for i := range jobs {
-		if jobs[i].Incident == "" {
-			ids = append(ids, jobs[i].JobID)
-			continue
-		}
-		changed, err := q.orderJobs(ctx, jobs[i:i+1], now, func(status Status) (Status, func(*Job)) {
-			if !slices.Contains(statuses, status) {
-				return 0, nil
-			}
-			return Cancelled, func(j *Job) { j.Status = Cancelled }
-		})
-		if n += len(changed); err != nil {
-			return n, err
+		if j := &jobs[i]; j.Incident == "" || j.heldByRule() {
+			free = append(free, j.JobID)
 		}
 	}
-	changed, err := q.changeJobs(ctx, ids, statuses, func(j *Job) { j.Status, j.Updated = Cancelled, now })
-	return n + changed, err
+	if len(free) > 0 {
+		if before, err = q.changeFree(ctx, free, now, f); err != nil {
+			return nil, err
+		}
+	}
+	for len(jobs) > 0 {
+		n := 1
+		for n < len(jobs) && jobs[n].Message == jobs[0].Message {
+			n++
+		}
+		ordered, err := q.orderJobs(ctx, jobs[:n], now, f)
+		if before = append(before, ordered...); err != nil {
+			return before, err
+		}
+		jobs = jobs[n:]
+	}
+	return before, nil
 }
 
-// changeJobs applies a change to those of the jobs that still have one of the statuses, in
-// one transaction, and returns how many there are. They have no incident.
-func (q *Queue) changeJobs(ctx context.Context, ids []JobID, statuses []Status, apply func(*Job)) (n int, err error) {
-	if len(ids) == 0 {
-		return 0, nil
-	}
-	err = q.store.Update(ctx, &Update{Decide: func(_ [][]byte, status StatusFunc) (*Change, error) {
+// changeFree changes jobs that have no order, in one transaction.
+func (q *Queue) changeFree(ctx context.Context, ids []JobID, now time.Time, f statusChange) (before []Status, err error) {
+	err = q.store.Update(ctx, &Update{Jobs: len(ids), Decide: func(_ [][]byte, status StatusFunc) (*Change, error) {
+		statuses, err := status(ids)
+		before = nil
 		c := new(Change)
-		all, err := status(ids)
-		for i, s := range all {
-			if slices.Contains(statuses, s) {
-				c.Jobs = append(c.Jobs, JobChange{ids[i], apply})
+		for i, s := range statuses {
+			if to, apply := f(s); to != 0 {
+				before = append(before, s)
+				c.Jobs = append(c.Jobs, JobChange{ids[i], func(j *Job) {
+					j.Updated = now
+					apply(j)
+				}})
 			}
 		}
-		n = len(c.Jobs)
 		return c, err
 	}})
-	return n, err
+	return before, err
 }
 
 // Check returns an error if the store cannot take messages because it cannot be

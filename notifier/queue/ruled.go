@@ -315,36 +315,6 @@ func (q *Queue) tidyCallers(name Hash) bool {
 	return true
 }
 
-// cancelHeld cancels the jobs of a message that rules hold, and returns how many there
-// were.
-func (q *Queue) cancelHeld(ctx context.Context, jobs []Job, now time.Time) (n int, err error) {
-	var ids []JobID
-	for i := range jobs {
-		if jobs[i].heldByRule() {
-			ids = append(ids, jobs[i].JobID)
-		}
-	}
-	if len(ids) == 0 {
-		return 0, nil
-	}
-	err = q.store.Update(ctx, &Update{Decide: func(_ [][]byte, status StatusFunc) (*Change, error) {
-		statuses, err := status(ids)
-		if err != nil {
-			return nil, err
-		}
-		n = 0
-		c := new(Change)
-		for i, id := range ids {
-			if statuses[i] == Held {
-				n++
-				c.Jobs = append(c.Jobs, JobChange{id, func(j *Job) { j.Status, j.Updated = Cancelled, now }})
-			}
-		}
-		return c, nil
-	}})
-	return n, err
-}
-
 // releaseHeld makes a job due that a rule holds, and returns how many it was. The record
 // of the rule names a job then that is not held.
 func (q *Queue) releaseHeld(ctx context.Context, j *Job) (n int, err error) {

@@ -145,17 +145,6 @@ type Store interface {
 	// more.
 	Messages(ctx context.Context, before uuid.UUID, n int) (entries []*Entry, next uuid.UUID, err error)
 
-	// Cancel sets the status of each job of the message that has one of the given
-	// statuses, Queued or Dead, to Cancelled. It returns how many there were, or
-	// [ErrNotFound] if the message is unknown.
-	Cancel(ctx context.Context, id uuid.UUID, now time.Time, statuses ...Status) (int, error)
-
-	// Retry makes the jobs of a message due now: those that are Queued, and those
-	// that are Dead, which are Queued again with no attempts counted. NotBefore,
-	// Spared and UnknownSince are reset, and Expires is set for the dead ones. Retry
-	// returns [ErrNotFound] if the message is unknown.
-	Retry(ctx context.Context, id uuid.UUID, now, expires time.Time) (Retried, error)
-
 	// Forget removes messages without a waiting job: first those that finished
 	// before the given time, then the oldest until the rest takes at most maxSize
 	// bytes. Those with a dead job or a Key are removed for their size only when no
@@ -207,21 +196,6 @@ type Waiting struct {
 	Client      bool      // as [Job.Client]
 	Jobs        int       // that are Queued
 	Since       time.Time // when the oldest of their messages came in
-}
-
-// Retried counts the jobs of a message that were made due.
-type Retried struct {
-	Dead   int // were dead and are queued again
-	Queued int // were queued and are due now
-}
-
-// Count counts a job that had the given status.
-func (r *Retried) Count(before Status) {
-	if before == Dead {
-		r.Dead++
-	} else {
-		r.Queued++
-	}
 }
 
 // Settlement is the outcome of a claimed job.
@@ -280,6 +254,9 @@ type Update struct {
 
 	// Size is about how many bytes of large records Decide writes or removes.
 	Size int
+
+	// Jobs is the maximum number of jobs that Decide changes, besides one for each record.
+	Jobs int
 }
 
 // StatusFunc returns the statuses of jobs within a transaction.

@@ -728,15 +728,9 @@ func (b *batch) deletePrefix(bucket string, prefix []byte) error {
 	return nil
 }
 
-// checkEntry returns an error if an entry is stored already or is too large.
+// checkEntry returns an error if an entry is stored already or if there is no room for it.
 func (b *batch) checkEntry(e *queue.Entry, maxSize int64) error {
 	m := e.Message
-	if len(e.Jobs) > queue.MaxJobs {
-		return fmt.Errorf("the message has %d deliveries; at most %d can be queued", len(e.Jobs), queue.MaxJobs)
-	}
-	if len(m.Body) > maxValue/2 {
-		return fmt.Errorf("the message has %d bytes; at most %d can be queued", len(m.Body), maxValue/2)
-	}
 	if b.stored(m.ID) {
 		return fmt.Errorf("the message %s is stored already", m.ID)
 	}
@@ -953,13 +947,16 @@ func (b *batch) settle(j *job, r *queue.Job) error {
 // before has the counts before the change.
 func (b *batch) ended(m *message, before counts, now time.Time) error {
 	c := b.count(m)
-	if before == *c || c.waiting > 0 {
+	if before == *c {
 		return nil
 	}
 	if before.waiting == 0 {
 		if err := b.unfinish(m.id); err != nil {
 			return err
 		}
+	}
+	if c.waiting > 0 {
+		return nil
 	}
 	keyed := c.dead == 0 && b.keyed(m) // with a dead job it does not matter
 	if b.tight && c.dead == 0 && !keyed {

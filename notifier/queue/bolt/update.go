@@ -136,33 +136,37 @@ func (b *batch) update(d *decision) error {
 			return err
 		}
 	}
-	for _, c := range d.Jobs {
-		if err := b.changeJob(c); err != nil {
+	return b.changeJobs(d.Jobs)
+}
+
+// changeJobs changes jobs that nobody has claimed.
+func (b *batch) changeJobs(changes []queue.JobChange) error {
+	before := map[*message]counts{}
+	updated := map[*message]time.Time{}
+	for _, c := range changes {
+		b.store.index.mu.Lock()
+		j := b.store.index.find(c.ID)
+		b.store.index.mu.Unlock()
+		key := record.JobKey(c.ID)
+		r, _, err := b.store.openJob(key, b.get(bucketJobs, key))
+		if err != nil {
+			return err
+		}
+		if _, ok := before[j.message]; !ok {
+			before[j.message] = *b.count(j.message)
+		}
+		c.Apply(r)
+		if err := b.settle(j, r); err != nil {
+			return err
+		}
+		updated[j.message] = r.Updated
+	}
+	for m, at := range updated {
+		if err := b.ended(m, before[m], at); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// changeJob changes a job that nobody has claimed.
-func (b *batch) changeJob(c queue.JobChange) error {
-	b.store.index.mu.Lock()
-	j := b.store.index.find(c.ID)
-	b.store.index.mu.Unlock()
-	key := record.JobKey(c.ID)
-	r, _, err := b.store.openJob(key, b.get(bucketJobs, key))
-	if err != nil {
-		return err
-	}
-	before := *b.count(j.message)
-	c.Apply(r)
-	if err := b.settle(j, r); err != nil {
-		return err
-	}
-	if now := b.count(j.message); before.waiting == 0 && now.waiting > 0 {
-		return b.unfinish(j.message.id)
-	}
-	return b.ended(j.message, before, r.Updated)
 }
 
 func (b *batch) putRecord(name queue.Hash, r queue.Record) error {
@@ -244,17 +248,17 @@ func (s *Store) Update(ctx context.Context, u *queue.Update) error {
 		return err
 	}
 	write := func(b *batch) error { return b.update(d) }
-	return s.do(ctx, &change{size: 1 << 10, pages: pagesOfUpdate(u), adds: u.MaxSize > 0, check: check, write: write})
+	return s.do(ctx, &change{size: 1<<10 + 512*u.Jobs, pages: pagesOfUpdate(u), adds: u.MaxSize > 0, check: check, write: write})
 }
 
 // pagesOfUpdate returns the maximum number of pages that an update needs,
-// roughly: for each record, that of a job, and that of its message, and those of large
-// records.
+// roughly: for each record, that of a job, and that of its message, and those of other jobs
+// and of large records.
 func pagesOfUpdate(u *queue.Update) int {
 	if u == nil {
 		return 0
 	}
-	return 2*pagesPerResult*len(u.Names) + u.Size/(pageSize/2)
+	return 2*pagesPerResult*len(u.Names) + pagesPerResult*u.Jobs + u.Size/(pageSize/2)
 }
 
 // Record implements [queue.Store].

@@ -23,9 +23,6 @@ const (
 	placeJob  = "jobs"
 )
 
-// maxBody is the maximum length of a message's body.
-const maxBody = 32 << 20
-
 // Accept implements [queue.Store].
 func (s *Store) Accept(ctx context.Context, maxSize int64, entries ...*queue.Entry) error {
 	if s.pool.resting() {
@@ -34,10 +31,7 @@ func (s *Store) Accept(ctx context.Context, maxSize int64, entries ...*queue.Ent
 	if len(entries) == 0 {
 		return s.checkWritable(ctx)
 	}
-	size, err := sizeOf(entries)
-	if err != nil {
-		return err
-	}
+	size := sizeOf(entries)
 	if size > 0 {
 		if err := s.checkSize(ctx, size, maxSize); err != nil {
 			return err
@@ -68,20 +62,14 @@ func (s *Store) Accept(ctx context.Context, maxSize int64, entries ...*queue.Ent
 	return nil
 }
 
-// sizeOf returns the size of those of the entries that wait, or an error if one is too large.
-func sizeOf(entries []*queue.Entry) (size int64, err error) {
+// sizeOf returns the size of those of the entries that wait.
+func sizeOf(entries []*queue.Entry) (size int64) {
 	for _, e := range entries {
-		if len(e.Jobs) > queue.MaxJobs {
-			return 0, refusef("the message has %d deliveries; at most %d can be queued", len(e.Jobs), queue.MaxJobs)
-		}
-		if len(e.Message.Body) > maxBody {
-			return 0, refusef("the message has %d bytes; at most %d can be queued", len(e.Message.Body), maxBody)
-		}
 		if e.Waits() {
 			size += e.Size()
 		}
 	}
-	return size, nil
+	return size
 }
 
 // insert inserts the entries, and returns what was decided with them. A simple one is

@@ -17,6 +17,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
+	"github.com/caddy-notify/caddy-notify/notifier/queue/queuetest"
 )
 
 // checkCounts compares the counts with what the tables hold.
@@ -104,10 +105,10 @@ func TestCountsOfIncidents(t *testing.T) {
 				}
 				switch k % 7 {
 				case 0:
-					_, err := s.Retry(t.Context(), e.Message.ID, time.Now(), time.Now().Add(time.Hour))
+					_, err := queuetest.Retry(t.Context(), s, e.Message.ID, time.Now(), time.Now().Add(time.Hour))
 					failed(err)
 				case 1:
-					_, err := s.Cancel(t.Context(), e.Message.ID, time.Now(), queue.Queued, queue.Dead)
+					_, err := queuetest.Cancel(t.Context(), s, e.Message.ID, time.Now(), queue.Queued, queue.Dead)
 					failed(err)
 				case 2:
 					_, err := s.Forget(t.Context(), time.Now(), 1<<40)

@@ -1,13 +1,9 @@
 package postgres
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"slices"
-	"time"
 
-	"github.com/google/uuid"
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -82,75 +78,6 @@ func (s *Store) turnEnded(ctx context.Context, t *queue.Settlement, turn bool) {
 	case turn && !t.Job.Status.Waits():
 		s.nextTurn(ctx, s.Hash(t.Job.Destination))
 	}
-}
-
-// Cancel implements [queue.Store].
-func (s *Store) Cancel(ctx context.Context, id uuid.UUID, now time.Time, statuses ...queue.Status) (int, error) {
-	changed, err := s.change(ctx, id, now, statuses, func(j *queue.Job) { j.Status = queue.Cancelled })
-	return len(changed), err
-}
-
-// Retry implements [queue.Store].
-func (s *Store) Retry(ctx context.Context, id uuid.UUID, now, expires time.Time) (n queue.Retried, err error) {
-	changed, err := s.change(ctx, id, now, []queue.Status{queue.Queued, queue.Dead}, func(j *queue.Job) { j.Hurry(now, expires) })
-	for _, status := range changed {
-		n.Count(status)
-	}
-	s.due.changed()
-	signal(s.dirty)
-	return n, err
-}
-
-// change applies f to the jobs of a message that have one of the statuses, in
-// one transaction, and returns the statuses that they had.
-func (s *Store) change(ctx context.Context, id uuid.UUID, now time.Time, statuses []queue.Status, f func(j *queue.Job)) (changed []queue.Status, err error) {
-	var size, files int64
-	err = s.store(ctx, func(ctx context.Context, c *conn, _ bool) error {
-		changed, size, files, err = s.changeJobs(ctx, c, id, now, statuses, f)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	s.waiting -= size
-	s.mu.Unlock()
-	if files > 0 {
-		s.deleteFiles(ctx, id)
-	}
-	return changed, nil
-}
-
-// changeJobs does the work of change on a connection.
-func (s *Store) changeJobs(ctx context.Context, c *conn, id uuid.UUID, now time.Time, statuses []queue.Status, f func(j *queue.Job)) (changed []queue.Status, size, files int64, err error) {
-	var in array
-	for _, st := range statuses {
-		in.bigint(int64(st))
-	}
-	results, err := c.exec(ctx, begin,
-		call{"SELECT idx, status, record FROM notify_queue_jobs WHERE message = $1 AND status = ANY ($2::BIGINT[]) ORDER BY idx FOR UPDATE", []any{id, in}},
-		call{lockMessage, []any{id}})
-	if err != nil {
-		return nil, 0, 0, err
-	}
-	if len(results[2].Rows) == 0 {
-		return nil, 0, 0, cmp.Or(c.rollback(), queue.ErrNotFound)
-	}
-	if len(results[1].Rows) == 0 {
-		return nil, 0, 0, c.rollback()
-	}
-	calls, n, e, err := s.changeRows(id, results[1].Rows, results[2].Rows[0], func(j *queue.Job) {
-		changed = append(changed, j.Status)
-		j.Updated = now
-		f(j)
-	})
-	if err != nil {
-		return nil, 0, 0, err
-	}
-	if _, err := c.exec(ctx, slices.Concat(calls, n.calls(c), []call{commit})...); err != nil {
-		return nil, 0, 0, err
-	}
-	return changed, e.size, e.files, nil
 }
 
 const (

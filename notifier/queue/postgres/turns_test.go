@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
+	"github.com/caddy-notify/caddy-notify/notifier/queue/queuetest"
 )
 
 // down returns a job that has failed at a destination that is down, which has its next turn at
@@ -148,7 +149,7 @@ func TestRowsOfClients(t *testing.T) {
 		t.Errorf("%d rows while jobs wait", n)
 	}
 	for _, e := range []*queue.Entry{client, other, own} {
-		if _, err := s.Cancel(t.Context(), e.Message.ID, now, queue.Queued); err != nil {
+		if _, err := queuetest.Cancel(t.Context(), s, e.Message.ID, now, queue.Queued); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -156,14 +156,13 @@ func lockJobs(ctx context.Context, c *conn, ids []queue.JobID) ([]queue.Status, 
 	if err != nil {
 		return nil, err
 	}
-	statuses := make([]queue.Status, len(ids))
+	found := make(map[queue.JobID]queue.Status, len(rows))
 	for _, row := range rows {
-		found := queue.JobID{Message: id(row[0]), Index: int(number(row[1]))}
-		for i := range ids {
-			if ids[i] == found {
-				statuses[i] = queue.Status(number(row[2]))
-			}
-		}
+		found[queue.JobID{Message: id(row[0]), Index: int(number(row[1]))}] = queue.Status(number(row[2]))
+	}
+	statuses := make([]queue.Status, len(ids))
+	for i, id := range ids {
+		statuses[i] = found[id]
 	}
 	return statuses, nil
 }

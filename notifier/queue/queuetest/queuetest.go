@@ -521,7 +521,7 @@ func (s *suite) files() {
 	s.settle(jobs[1], queue.Dead)
 	s.reopenStore()
 	check()
-	n, err := s.Cancel(s.Context(), e.Message.ID, s.now, queue.Dead)
+	n, err := Cancel(s.Context(), s, e.Message.ID, s.now, queue.Dead)
 	s.must(err)
 	if n != 1 {
 		s.Errorf("%d cancelled", n)
@@ -832,7 +832,7 @@ func (s *suite) cancel() {
 	e.Jobs[0].Status = queue.Sending
 	e.Jobs[1].Status = queue.Dead
 	s.must(s.Accept(s.Context(), noLimit, e))
-	n, err := s.Cancel(s.Context(), e.Message.ID, s.now, queue.Queued)
+	n, err := Cancel(s.Context(), s, e.Message.ID, s.now, queue.Queued)
 	s.must(err)
 	if n != 2 {
 		s.Errorf("%d cancelled", n)
@@ -846,7 +846,7 @@ func (s *suite) cancel() {
 	s.reopenStore()
 	s.statuses(e.Message.ID, queue.Delivered, queue.Dead, queue.Cancelled, queue.Cancelled)
 	s.counts(0, 0, 1)
-	if n, err := s.Cancel(s.Context(), e.Message.ID, s.now, queue.Queued); n != 0 || err != nil {
+	if n, err := Cancel(s.Context(), s, e.Message.ID, s.now, queue.Queued); n != 0 || err != nil {
 		s.Errorf("%d, %v cancelled again", n, err)
 	}
 
@@ -864,7 +864,7 @@ func (s *suite) cancel() {
 		}
 		claimed <- jobs
 	}()
-	n, err = s.Cancel(s.Context(), e.Message.ID, s.now, queue.Queued)
+	n, err = Cancel(s.Context(), s, e.Message.ID, s.now, queue.Queued)
 	s.must(err)
 	jobs := <-claimed
 	sending := 0
@@ -920,7 +920,7 @@ func (s *suite) dead() {
 	}
 
 	now := s.now.Add(week)
-	r, err := s.Retry(s.Context(), e.Message.ID, now, now.Add(time.Hour))
+	r, err := Retry(s.Context(), s, e.Message.ID, now, now.Add(time.Hour))
 	s.must(err)
 	if r != (queue.Retried{Dead: 2}) {
 		s.Errorf("retried: %+v", r)
@@ -962,7 +962,7 @@ func (s *suite) drop() {
 	e.Jobs[0].Status = queue.Dead
 	e.Jobs[1].Status = queue.Sending
 	s.must(s.Accept(s.Context(), noLimit, e))
-	n, err := s.Cancel(s.Context(), e.Message.ID, s.now, queue.Queued, queue.Dead)
+	n, err := Cancel(s.Context(), s, e.Message.ID, s.now, queue.Queued, queue.Dead)
 	s.must(err)
 	if n != 2 {
 		s.Errorf("%d dropped", n)
@@ -1132,9 +1132,9 @@ func (s *suite) notFound() {
 	_, err := s.Get(s.Context(), id)
 	s.wantErr(err, queue.ErrNotFound)
 	s.gone(id)
-	_, err = s.Cancel(s.Context(), id, s.now, queue.Queued)
+	_, err = Cancel(s.Context(), s, id, s.now, queue.Queued)
 	s.wantErr(err, queue.ErrNotFound)
-	_, err = s.Retry(s.Context(), id, s.now, s.now)
+	_, err = Retry(s.Context(), s, id, s.now, s.now)
 	s.wantErr(err, queue.ErrNotFound)
 	s.wantErr(s.Settle(s.Context(), &queue.Settlement{Job: &queue.Job{JobID: queue.JobID{Message: id}, Status: queue.Delivered}}), queue.ErrNotClaimed)
 	if _, next, err := s.Claim(s.Context(), queue.Claim{Now: s.now, Max: 1, Lease: lease}); err != nil || next.Before(s.now) && !next.IsZero() {

@@ -59,7 +59,7 @@ func (s *suite) deadReplaced() {
 				}
 				mu.Unlock()
 				if id != (uuid.UUID{}) {
-					_, err := s.Retry(s.Context(), id, s.now, s.now)
+					_, err := Retry(s.Context(), s, id, s.now, s.now)
 					s.must(err)
 				}
 			}

@@ -275,7 +275,7 @@ func (s *suite) retryQueued() {
 	e.Jobs[2].Status = queue.Sending
 	e.Jobs[3].Status = queue.Delivered
 	s.must(s.Accept(s.Context(), noLimit, e))
-	r, err := s.Retry(s.Context(), e.Message.ID, s.now, s.now.Add(week))
+	r, err := Retry(s.Context(), s, e.Message.ID, s.now, s.now.Add(week))
 	s.must(err)
 	if r != (queue.Retried{Dead: 1, Queued: 1}) {
 		s.Errorf("retried: %+v", r)

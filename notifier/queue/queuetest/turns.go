@@ -167,7 +167,7 @@ func (s *suite) wakeWaiting() {
 		waiting = append(waiting, s.add("down 0"))
 	}
 	t.fail(t.once(10)[0], s.now.Add(time.Hour))
-	_, err := s.Retry(s.Context(), waiting[2].Message.ID, s.now, s.now.Add(week))
+	_, err := Retry(s.Context(), s, waiting[2].Message.ID, s.now, s.now.Add(week))
 	s.must(err)
 	if jobs := t.some(10); len(jobs) != 1 || jobs[0].JobID != waiting[2].Jobs[0].JobID {
 		s.Errorf("claimed %v, want the one that was retried", jobs)
