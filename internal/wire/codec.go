@@ -193,6 +193,18 @@ func Bytes(c *Codec, f Field, v *[]byte) {
 	}
 }
 
+// Part is like [Bytes], but decoding makes no copy: the bytes are part of the record.
+func Part(c *Codec, f Field, v *[]byte) {
+	if !c.decoding {
+		Bytes(c, f, v)
+		return
+	}
+	for c.at(f) {
+		*v = c.in.Bytes()
+		c.done()
+	}
+}
+
 // Array is an array of bytes, such as a hash. It is left out if all bytes are 0.
 func Array(c *Codec, f Field, v []byte) {
 	if !c.decoding {

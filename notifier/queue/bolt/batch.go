@@ -123,6 +123,7 @@ type workspace struct {
 	seal   *seal.Batch          // its records are copied before a transaction ends
 	plain  []byte               // the record that is being sealed
 	key    []byte               // its key, of which bbolt makes a copy
+	job    queue.Job            // the job of an entry that is being stored
 	hashes map[string]seal.Hash // of destinations and hosts
 
 	ids      map[uuid.UUID]struct{} // of accepted entries
@@ -149,6 +150,7 @@ func (w *workspace) reset() {
 	if len(w.hashes) > maxHashes {
 		clear(w.hashes)
 	}
+	w.job = queue.Job{}
 	clear(w.ids)
 	clear(w.accepted)
 	w.accepted, w.jobs = w.accepted[:0], w.jobs[:0]
@@ -769,11 +771,10 @@ func (b *batch) stored(id uuid.UUID) bool {
 // accept stores an entry.
 func (b *batch) accept(e *queue.Entry) error {
 	m, s := e.Message, b.store
-	var hash *seal.Hash
+	var hash seal.Hash
 	if m.Key != "" {
-		h := s.keyHash(m.Key)
-		hash = &h
-		if err := b.put(bucketKeys, h[:], append(append([]byte{}, m.ID[:]...), m.Request...)); err != nil {
+		hash = s.keyHash(m.Key)
+		if err := b.put(bucketKeys, hash[:], append(append([]byte{}, m.ID[:]...), m.Request...)); err != nil {
 			return err
 		}
 	}
@@ -785,8 +786,9 @@ func (b *batch) accept(e *queue.Entry) error {
 	}
 	var c counts
 	before := len(b.jobs)
+	j := &b.job
 	for i := range e.Jobs {
-		j := e.Jobs[i]
+		*j = e.Jobs[i]
 		j.JobID = queue.JobID{Message: m.ID, Index: i}
 		status := j.Status
 		switch status {
@@ -800,13 +802,13 @@ func (b *batch) accept(e *queue.Entry) error {
 		default:
 			continue
 		}
-		if err := b.putJob(bucketJobs, &j, r.Size); err != nil {
+		if err := b.putJob(bucketJobs, j, r.Size); err != nil {
 			return err
 		}
-		if asked(&j) {
+		if asked(j) {
 			b.statuses[j.JobID] = status
 		}
-		b.jobs = append(b.jobs, acceptedJob{i, place{b.hash(j.Destination), b.hash(j.Host), j.Client}, status, timesOf(&j)})
+		b.jobs = append(b.jobs, acceptedJob{i, place{b.hash(j.Destination), b.hash(j.Host), j.Client}, status, timesOf(j)})
 	}
 	if c.waiting+c.dead > 0 {
 		if err := b.put(bucketBodies, m.ID[:], m.Body); err != nil {
@@ -974,14 +976,14 @@ func (b *batch) keyed(m *message) bool {
 		return false
 	}
 	r, err := b.store.openMessage(m.id, b.get(bucketMessages, m.id[:]))
-	return err == nil && r.Key != nil
+	return err == nil && r.Key != (seal.Hash{})
 }
 
 // forget removes a message that has ended.
 func (b *batch) forget(finished []byte, size int64) error {
 	id := finishedID(finished)
 	if sealed := b.get(bucketMessages, id[:]); sealed != nil {
-		if r, err := b.store.openMessage(id, sealed); err == nil && r.Key != nil {
+		if r, err := b.store.openMessage(id, sealed); err == nil && r.Key != (seal.Hash{}) {
 			if err := b.delete(bucketKeys, r.Key[:]); err != nil {
 				return err
 			}

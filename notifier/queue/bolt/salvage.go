@@ -425,7 +425,7 @@ func (v *salvager) compare() error {
 		if f, ok := v.finished[g.id]; ok && f.tree {
 			present[g.id] = true
 		}
-		e := ended{id: g.id, time: time.Now(), size: header.Size, jobs: header.Jobs, keyed: header.Key != nil}
+		e := ended{id: g.id, time: time.Now(), size: header.Size, jobs: header.Jobs, keyed: header.Key != (seal.Hash{})}
 		for _, j := range g.jobs {
 			if j.Status.Waits() {
 				return
@@ -563,7 +563,7 @@ func (v *salvager) complete(g *group) (fixes []func(b *batch) error, header *rec
 		}
 		fix(func(b *batch) error { return b.put(bucketMessages, g.id[:], header.Encode()) })
 	}
-	if header.Key != nil {
+	if header.Key != (seal.Hash{}) {
 		fix(func(b *batch) error {
 			return b.put(bucketKeys, header.Key[:], append(append([]byte{}, g.id[:]...), header.Request...))
 		})

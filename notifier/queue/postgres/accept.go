@@ -277,7 +277,7 @@ func (s *Store) setWaiting(bytes int64) {
 }
 
 func sealJob(b *seal.Batch, id queue.JobID, j *queue.Job) []byte {
-	return b.Seal(record.EncodeJob(j, 0), placeJob, record.JobKey(id))
+	return b.Seal(record.EncodeJob(j), placeJob, record.JobKey(id))
 }
 
 // openJob opens the record of a job. Its status comes from the table.

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"slices"
@@ -201,8 +202,8 @@ func (s *Store) unstored(ctx context.Context, entries []*queue.Entry) (rest []*q
 	ids, keys := array{oid: oidUUID}, array{oid: oidBytea}
 	for _, e := range entries {
 		ids.uuid(e.Message.ID)
-		if h := s.keyHash(e); h != nil {
-			keys.bytes(h[:])
+		if h := s.keyHash(e); h != (seal.Hash{}) {
+			keys.bytes(bytes.Clone(h[:]))
 		}
 	}
 	err = s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
@@ -221,10 +222,11 @@ func (s *Store) unstored(ctx context.Context, entries []*queue.Entry) (rest []*q
 		rest = nil
 		for _, e := range entries {
 			id, h := string(e.Message.ID[:]), s.keyHash(e)
-			if stored[id] || h != nil && stored[string(h[:])] {
+			keyed := h != (seal.Hash{})
+			if stored[id] || keyed && stored[string(h[:])] {
 				continue
 			}
-			if stored[id] = true; h != nil {
+			if stored[id] = true; keyed {
 				stored[string(h[:])] = true
 			}
 			rest = append(rest, e)
@@ -234,13 +236,12 @@ func (s *Store) unstored(ctx context.Context, entries []*queue.Entry) (rest []*q
 	return rest, err
 }
 
-// keyHash returns the hash of an entry's idempotency key, or nil if it has none.
-func (s *Store) keyHash(e *queue.Entry) *seal.Hash {
-	if e.Message.Key == "" {
-		return nil
+// keyHash returns the hash of an entry's idempotency key, or the zero value if it has none.
+func (s *Store) keyHash(e *queue.Entry) (h seal.Hash) {
+	if e.Message.Key != "" {
+		h = s.hash("idempotency key", e.Message.Key)
 	}
-	h := s.hash("idempotency key", e.Message.Key)
-	return &h
+	return h
 }
 
 // acceptAgain stores an entry of a failed transaction. The entry can be stored
@@ -276,8 +277,8 @@ func (s *Store) insertion(entries []*queue.Entry) (insert call, all counts) {
 		m.id.uuid(id)
 		m.created.bigint(created)
 		hash := s.keyHash(e)
-		if hash != nil {
-			m.key.bytes(hash[:])
+		if hash != (seal.Hash{}) {
+			m.key.bytes(bytes.Clone(hash[:]))
 		} else {
 			m.key.bytes(nil)
 		}

@@ -74,8 +74,8 @@ type Message struct {
 	Jobs    int   // how many the message has
 	Summary []byte
 	Request []byte
-	Key     *seal.Hash // of the idempotency key; nil for none
-	Files   []int64    // sizes
+	Key     seal.Hash // of the idempotency key; zero for none
+	Files   []int64   // sizes
 	Done    []queue.Job
 }
 
@@ -101,8 +101,8 @@ func FileKey(id uuid.UUID, i int) []byte {
 }
 
 // NewMessage returns the record of an entry. It includes the jobs that do not
-// wait.
-func NewMessage(e *queue.Entry, key *seal.Hash) *Message {
+// wait. key is the hash of the idempotency key.
+func NewMessage(e *queue.Entry, key seal.Hash) *Message {
 	m := e.Message
 	r := &Message{Created: m.Created, Size: e.Size(), Jobs: len(e.Jobs), Summary: m.Summary, Request: m.Request, Key: key}
 	for _, f := range m.Files {
@@ -144,197 +144,114 @@ func (m *Message) Encode() []byte {
 }
 
 // Append appends the record to b.
-func (m *Message) Append(b []byte) []byte {
-	b = wire.AppendTime(b, messageCreated, m.Created)
-	b = wire.AppendNumber(b, messageSize, m.Size)
-	b = wire.AppendNumber(b, messageJobs, m.Jobs)
-	b = wire.AppendText(b, messageSummary, m.Summary)
-	b = wire.AppendText(b, messageRequest, m.Request)
-	if m.Key != nil {
-		b = wire.AppendText(b, messageKey, m.Key[:])
-	}
-	for _, size := range m.Files {
-		b = wire.AppendNumberItem(b, messageFile, size)
-	}
-	for i := range m.Done {
-		j := &m.Done[i]
-		b = wire.AppendItem(b, messageDone, AppendJob(wire.AppendNumber(nil, jobIndex, j.Index), j, 0))
-	}
-	return b
-}
+func (m *Message) Append(b []byte) []byte { return wire.Append(b, m, (*Message).fields) }
 
 // DecodeMessage is the inverse of [Message.Encode]. id is the ID of the
 // message.
 func DecodeMessage(id uuid.UUID, b []byte) (*Message, error) {
-	m := &Message{}
-	r := wire.NewReader(b)
-	for r.Next() {
-		switch r.Field {
-		case messageCreated:
-			m.Created = r.Time()
-		case messageSize:
-			m.Size = r.Int64()
-		case messageJobs:
-			m.Jobs = r.Int()
-		case messageSummary:
-			m.Summary = r.Bytes()
-		case messageRequest:
-			m.Request = r.Bytes()
-		case messageKey:
-			if key := r.Bytes(); len(key) == seal.HashSize {
-				m.Key = (*seal.Hash)(key)
-			}
-		case messageFile:
-			m.Files = append(m.Files, r.Int64())
-		case messageDone:
-			j, _, err := DecodeJob(queue.JobID{Message: id}, r.Bytes())
-			if err != nil {
-				return nil, err
-			}
-			m.Done = append(m.Done, *j)
-		}
+	m := new(Message)
+	err := wire.Decode(b, m, (*Message).fields)
+	for i := range m.Done {
+		m.Done[i].Message = id
 	}
-	return m, r.Err()
+	return m, err
 }
 
-// EncodeJob returns a job as bytes. size is the size of its entry; a store
-// reads it when it is opened. Destination and State of a final job are left
-// out.
-func EncodeJob(j *queue.Job, size int64) []byte {
-	return AppendJob(make([]byte, 0, 96+len(j.Destination)+len(j.Host)+len(j.State)+len(j.Result)+len(j.Reason)), j, size)
+func (m *Message) fields(c *wire.Codec) {
+	wire.Time(c, messageCreated, &m.Created)
+	wire.Number(c, messageSize, &m.Size)
+	wire.Number(c, messageJobs, &m.Jobs)
+	wire.Part(c, messageSummary, &m.Summary)
+	wire.Part(c, messageRequest, &m.Request)
+	wire.Array(c, messageKey, m.Key[:])
+	wire.Numbers(c, messageFile, &m.Files)
+	wire.Records(c, messageDone, &m.Done, doneFields)
 }
 
-// AppendJob appends [EncodeJob] to b.
+// doneFields are the fields of a job that is part of its message.
+func doneFields(j *queue.Job, c *wire.Codec) {
+	wire.Number(c, jobIndex, &j.Index)
+	jobFields(j, c)
+}
+
+// jobFields are the fields of a job. Those that a final one does not need are left out.
+func jobFields(j *queue.Job, c *wire.Codec) {
+	wire.Number(c, jobStatus, &j.Status)
+	wire.Number(c, jobAttempts, &j.Attempts)
+	wire.Time(c, jobDue, &j.Due)
+	wire.Time(c, jobExpires, &j.Expires)
+	wire.Time(c, jobUpdated, &j.Updated)
+	if c.If(j.Status.Waits() || j.Status == queue.Dead) {
+		wire.Text(c, jobDestination, &j.Destination)
+		wire.Part(c, jobState, &j.State)
+		wire.Text(c, jobIncident, &j.Incident)
+		wire.True(c, jobNewState, &j.NewState)
+		wire.Part(c, jobNote, &j.Note)
+		wire.Part(c, jobRuled, &j.Ruled)
+	}
+	wire.Text(c, jobRule, &j.Rule)
+	if c.If(j.Status == queue.Superseded || j.Status == queue.Failed) {
+		wire.Array(c, jobBy, j.By.Message[:])
+		wire.Number(c, jobByIndex, &j.By.Index)
+	}
+	wire.Part(c, jobResult, &j.Result)
+	wire.Text(c, jobReason, &j.Reason)
+	wire.Text(c, jobHost, &j.Host)
+	wire.True(c, jobClient, &j.Client)
+	wire.Number(c, jobText, &j.Text)
+	wire.Time(c, jobNotBefore, &j.NotBefore)
+	wire.True(c, jobSpared, &j.Spared)
+	wire.True(c, jobOwnAttempts, &j.OwnAttempts)
+	wire.Time(c, jobUnknownSince, &j.UnknownSince)
+}
+
+// EncodeJob returns a job as bytes.
+func EncodeJob(j *queue.Job) []byte {
+	return AppendJob(make([]byte, 0, 96+len(j.Destination)+len(j.Host)+len(j.State)+len(j.Result)+len(j.Reason)), j, 0)
+}
+
+// AppendJob appends a job to b. size is the size of its entry, if the store reads it when it
+// is opened.
 func AppendJob(b []byte, j *queue.Job, size int64) []byte {
-	b = wire.AppendNumber(b, jobStatus, j.Status)
-	b = wire.AppendNumber(b, jobSize, size)
-	b = wire.AppendNumber(b, jobAttempts, j.Attempts)
-	b = wire.AppendTime(b, jobDue, j.Due)
-	b = wire.AppendTime(b, jobExpires, j.Expires)
-	b = wire.AppendTime(b, jobUpdated, j.Updated)
-	if j.Status.Waits() || j.Status == queue.Dead {
-		b = wire.AppendText(b, jobDestination, j.Destination)
-		b = wire.AppendText(b, jobState, j.State)
-		b = wire.AppendText(b, jobIncident, j.Incident)
-		b = wire.AppendTrue(b, jobNewState, j.NewState)
-		b = wire.AppendText(b, jobNote, j.Note)
-		b = wire.AppendText(b, jobRuled, j.Ruled)
-	}
-	b = wire.AppendText(b, jobRule, j.Rule)
-	if j.Status == queue.Superseded || j.Status == queue.Failed && j.By != (queue.JobID{}) {
-		b = wire.AppendText(b, jobBy, j.By.Message[:])
-		b = wire.AppendNumber(b, jobByIndex, j.By.Index)
-	}
-	b = wire.AppendText(b, jobResult, j.Result)
-	b = wire.AppendText(b, jobReason, j.Reason)
-	b = wire.AppendText(b, jobHost, j.Host)
-	b = wire.AppendTrue(b, jobClient, j.Client)
-	b = wire.AppendNumber(b, jobText, j.Text)
-	b = wire.AppendTime(b, jobNotBefore, j.NotBefore)
-	b = wire.AppendTrue(b, jobSpared, j.Spared)
-	b = wire.AppendTrue(b, jobOwnAttempts, j.OwnAttempts)
-	return wire.AppendTime(b, jobUnknownSince, j.UnknownSince)
+	return wire.Append(wire.AppendNumber(b, jobSize, size), j, jobFields)
 }
 
-// DecodeJob is the inverse of [EncodeJob].
+// sizedJob is a job with the size of its entry.
+type sizedJob struct {
+	queue.Job
+	size int64
+}
+
+func (j *sizedJob) fields(c *wire.Codec) {
+	wire.Number(c, jobSize, &j.size)
+	jobFields(&j.Job, c)
+}
+
+// DecodeJob is the inverse of [AppendJob].
 func DecodeJob(id queue.JobID, b []byte) (j *queue.Job, size int64, err error) {
-	j = &queue.Job{JobID: id}
-	r := wire.NewReader(b)
-	for r.Next() {
-		switch r.Field {
-		case jobStatus:
-			j.Status = queue.Status(r.Int())
-		case jobSize:
-			size = r.Int64()
-		case jobAttempts:
-			j.Attempts = r.Int()
-		case jobDue:
-			j.Due = r.Time()
-		case jobExpires:
-			j.Expires = r.Time()
-		case jobUpdated:
-			j.Updated = r.Time()
-		case jobDestination:
-			j.Destination = r.Text()
-		case jobState:
-			j.State = r.Bytes()
-		case jobResult:
-			j.Result = r.Bytes()
-		case jobReason:
-			j.Reason = r.Text()
-		case jobHost:
-			j.Host = r.Text()
-		case jobClient:
-			j.Client = r.Bool()
-		case jobText:
-			j.Text = r.Int()
-		case jobNotBefore:
-			j.NotBefore = r.Time()
-		case jobSpared:
-			j.Spared = r.Bool()
-		case jobUnknownSince:
-			j.UnknownSince = r.Time()
-		case jobIndex:
-			j.Index = r.Int()
-		case jobOwnAttempts:
-			j.OwnAttempts = r.Bool()
-		case jobIncident:
-			j.Incident = r.Text()
-		case jobNewState:
-			j.NewState = r.Bool()
-		case jobNote:
-			j.Note = r.Bytes()
-		case jobBy:
-			copy(j.By.Message[:], r.Bytes())
-		case jobByIndex:
-			j.By.Index = r.Int()
-		case jobRule:
-			j.Rule = r.Text()
-		case jobRuled:
-			j.Ruled = r.Bytes()
-		}
-	}
-	return j, size, r.Err()
+	d := &sizedJob{Job: queue.Job{JobID: id}}
+	err = wire.Decode(b, d, (*sizedJob).fields)
+	return &d.Job, d.size, err
 }
 
 // AppendHealth appends the state of a destination to b.
-func AppendHealth(b []byte, h *queue.Health) []byte {
-	b = wire.AppendText(b, healthHost, h.Host)
-	b = wire.AppendTrue(b, healthClient, h.Client)
-	b = wire.AppendTrue(b, healthKnown, h.Known)
-	b = wire.AppendNumber(b, healthFailures, h.Failures)
-	b = wire.AppendTime(b, healthDownSince, h.DownSince)
-	b = wire.AppendTime(b, healthLastSuccess, h.LastSuccess)
-	b = wire.AppendText(b, healthLastError, h.LastError)
-	b = wire.AppendTime(b, healthChanged, h.Changed)
-	return wire.AppendText(b, healthAbout, h.About)
-}
+func AppendHealth(b []byte, h *queue.Health) []byte { return wire.Append(b, h, healthFields) }
 
 // DecodeHealth is the inverse of [AppendHealth].
 func DecodeHealth(id queue.Hash, b []byte) (*queue.Health, error) {
 	h := &queue.Health{Destination: id}
-	r := wire.NewReader(b)
-	for r.Next() {
-		switch r.Field {
-		case healthHost:
-			h.Host = r.Text()
-		case healthClient:
-			h.Client = r.Bool()
-		case healthKnown:
-			h.Known = r.Bool()
-		case healthFailures:
-			h.Failures = r.Int()
-		case healthDownSince:
-			h.DownSince = r.Time()
-		case healthLastSuccess:
-			h.LastSuccess = r.Time()
-		case healthLastError:
-			h.LastError = r.Text()
-		case healthChanged:
-			h.Changed = r.Time()
-		case healthAbout:
-			h.About = r.Text()
-		}
-	}
-	return h, r.Err()
+	err := wire.Decode(b, h, healthFields)
+	return h, err
+}
+
+func healthFields(h *queue.Health, c *wire.Codec) {
+	wire.Text(c, healthHost, &h.Host)
+	wire.True(c, healthClient, &h.Client)
+	wire.True(c, healthKnown, &h.Known)
+	wire.Number(c, healthFailures, &h.Failures)
+	wire.Time(c, healthDownSince, &h.DownSince)
+	wire.Time(c, healthLastSuccess, &h.LastSuccess)
+	wire.Text(c, healthLastError, &h.LastError)
+	wire.Time(c, healthChanged, &h.Changed)
+	wire.Text(c, healthAbout, &h.About)
 }
