@@ -737,13 +737,13 @@ func (b *batch) checkEntry(e *queue.Entry, maxSize int64) error {
 		return fmt.Errorf("the message %s is stored already", m.ID)
 	}
 	for _, key := range m.Keys() {
-		hash := b.store.keyHash(key)
+		hash := b.store.sealer.KeyHash(key)
 		if sealed := b.get(bucketKeys, hash[:]); sealed != nil {
 			plain, err := b.store.sealer.Open(sealed, bucketKeys, hash[:])
 			if err == nil && len(plain) >= 16 {
 				return &queue.DuplicateError{ID: uuid.UUID(plain[:16]), SameRequest: bytes.Equal(plain[16:], m.Request)}
 			}
-			_ = b.store.damaged(fmt.Sprintf("the record of the idempotency key with the hash %x", hash))
+			_ = b.store.sealer.Damaged(fmt.Sprintf("the record of the idempotency key with the hash %x", hash))
 		}
 	}
 	if e.Waits() {
@@ -771,9 +771,8 @@ func (b *batch) stored(id uuid.UUID) bool {
 // accept stores an entry.
 func (b *batch) accept(e *queue.Entry) error {
 	m, s := e.Message, b.store
-	var hash seal.Hash
+	hash := s.sealer.KeyHash(m.Key)
 	if m.Key != "" {
-		hash = s.keyHash(m.Key)
 		if err := b.put(bucketKeys, hash[:], append(append([]byte{}, m.ID[:]...), m.Request...)); err != nil {
 			return err
 		}
@@ -975,7 +974,7 @@ func (b *batch) keyed(m *message) bool {
 	if m.unkeyed {
 		return false
 	}
-	r, err := b.store.openMessage(m.id, b.get(bucketMessages, m.id[:]))
+	r, err := b.store.sealer.OpenHead(m.id, b.get(bucketMessages, m.id[:]))
 	return err == nil && r.Key != (seal.Hash{})
 }
 
@@ -983,7 +982,7 @@ func (b *batch) keyed(m *message) bool {
 func (b *batch) forget(finished []byte, size int64) error {
 	id := finishedID(finished)
 	if sealed := b.get(bucketMessages, id[:]); sealed != nil {
-		if r, err := b.store.openMessage(id, sealed); err == nil && r.Key != (seal.Hash{}) {
+		if r, err := b.store.sealer.OpenHead(id, sealed); err == nil && r.Key != (seal.Hash{}) {
 			if err := b.delete(bucketKeys, r.Key[:]); err != nil {
 				return err
 			}

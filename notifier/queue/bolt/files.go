@@ -132,7 +132,7 @@ func (s *Store) openFiles(m *queue.Message, sizes []int64) (release func(), err 
 		f, err := os.Open(s.filePath(m.ID, i))
 		if errors.Is(err, fs.ErrNotExist) {
 			release()
-			return nil, s.damaged(fmt.Sprintf("attachment %d of message %s", i+1, m.ID))
+			return nil, s.sealer.Damaged(fmt.Sprintf("attachment %d of message %s", i+1, m.ID))
 		} else if err != nil {
 			release()
 			return nil, &queue.UnavailableError{Err: err}

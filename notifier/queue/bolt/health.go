@@ -21,11 +21,7 @@ func (s *Store) Health(_ context.Context, age time.Duration) (all []queue.Health
 			if len(k) != seal.HashSize {
 				return nil // the filler
 			}
-			plain, err := s.sealer.Open(v, bucketHealth, k)
-			if err != nil {
-				return nil //nolint:nilerr // the next attempt stores it again
-			}
-			if h, err := record.DecodeHealth(seal.Hash(k), plain); err == nil {
+			if h := s.sealer.OpenHealth(bucketHealth, k, v); h != nil {
 				all = append(all, *h)
 			}
 			return nil

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -77,7 +76,7 @@ func pagesOf(size int, entries ...*queue.Entry) int {
 }
 
 // Hash implements [queue.Store].
-func (s *Store) Hash(text string) queue.Hash { return s.sealer.Hash("destination", text) }
+func (s *Store) Hash(text string) queue.Hash { return s.sealer.DestinationHash(text) }
 
 // Claim implements [queue.Store].
 func (s *Store) Claim(_ context.Context, c queue.Claim) ([]queue.Job, time.Time, error) {
@@ -155,8 +154,7 @@ func (s *Store) read(all []claimedJob) ([]queue.Job, error) {
 	err := s.view(func(tx *bbolt.Tx) error {
 		b := tx.Bucket([]byte(bucketJobs))
 		for _, c := range stored {
-			key := record.JobKey(c.id)
-			j, _, err := s.openJob(key, b.Get(key))
+			j, _, err := s.sealer.OpenJob(bucketJobs, c.id, b.Get(record.JobKey(c.id)))
 			if err != nil {
 				damaged = true
 				continue
@@ -285,12 +283,11 @@ func (x *settlement) write(b *batch) error {
 }
 
 func (x *settlement) stored(tx *bbolt.Tx) bool {
-	key := record.JobKey(x.t.Job.JobID)
-	sealed := tx.Bucket([]byte(bucketJobs)).Get(key)
+	sealed := tx.Bucket([]byte(bucketJobs)).Get(record.JobKey(x.t.Job.JobID))
 	if sealed == nil {
 		return true
 	}
-	r, _, err := x.s.openJob(key, sealed)
+	r, _, err := x.s.sealer.OpenJob(bucketJobs, x.t.Job.JobID, sealed)
 	return err == nil && r.Updated.UnixMicro() == x.t.Job.Updated.UnixMicro()
 }
 
@@ -372,24 +369,12 @@ func (s *Store) Load(_ context.Context, id uuid.UUID) (*queue.Message, func(), e
 	if header == nil || body == nil {
 		return nil, nil, queue.ErrNotFound
 	}
-	r, err := s.openMessage(id, header)
+	m, files, err := s.sealer.OpenMessage(id, header, body)
 	if err != nil {
-		return nil, nil, s.damaged("the record of message " + id.String())
+		return nil, nil, err
 	}
-	text, err := s.sealer.Open(body, bucketBodies, id[:])
-	if err != nil {
-		return nil, nil, s.damaged("the text of message " + id.String())
-	}
-	m := &queue.Message{ID: id, Created: r.Created, Body: text, Summary: r.Summary, Request: r.Request}
-	release, err := s.openFiles(m, r.Files)
+	release, err := s.openFiles(m, files)
 	return m, release, err
-}
-
-// damaged logs that a record is damaged, and returns a [*queue.DamagedError].
-func (s *Store) damaged(what string) error {
-	err := &queue.DamagedError{What: what}
-	s.log.Error(err.Error())
-	return err
 }
 
 // Get implements [queue.Store].
@@ -450,42 +435,17 @@ func (s *Store) Messages(_ context.Context, before uuid.UUID, n int) (entries []
 
 // entry returns a message with its jobs, as the database has them.
 func (s *Store) entry(tx *bbolt.Tx, id uuid.UUID, sealed []byte) (*queue.Entry, error) {
-	r, err := s.openMessage(id, sealed)
-	if err != nil {
-		return nil, s.damaged("the record of message " + id.String())
-	}
-	e := &queue.Entry{
-		Message: &queue.Message{ID: id, Created: r.Created, Summary: r.Summary, Request: r.Request, StoredSize: r.Size},
-		Jobs:    make([]queue.Job, r.Jobs),
-	}
-	for i := range e.Jobs {
-		e.Jobs[i] = queue.Job{JobID: queue.JobID{Message: id, Index: i}}
-	}
-	for _, j := range r.Done {
-		if j.Index < len(e.Jobs) {
-			e.Jobs[j.Index] = j
-		}
-	}
-	for _, bucket := range []string{bucketJobs, bucketDone} {
-		c := tx.Bucket([]byte(bucket)).Cursor()
-		for k, v := c.Seek(id[:]); len(k) == record.JobKeySize && uuid.UUID(k[:16]) == id; k, v = c.Next() {
-			plain, err := s.sealer.Open(v, bucket, k)
-			if err != nil {
-				continue // it is lost
-			}
-			j, _, err := record.DecodeJob(record.ParseJobKey(k), plain)
-			if err == nil && j.Index < len(e.Jobs) {
-				e.Jobs[j.Index] = *j
+	return s.sealer.OpenEntry(id, sealed, func(yield func(*queue.Job) bool) {
+		for _, bucket := range []string{bucketJobs, bucketDone} {
+			c := tx.Bucket([]byte(bucket)).Cursor()
+			for k, v := c.Seek(id[:]); len(k) == record.JobKeySize && uuid.UUID(k[:16]) == id; k, v = c.Next() {
+				// One that is damaged is lost.
+				if j, _, err := s.sealer.OpenJob(bucket, record.ParseJobKey(k), v); err == nil && !yield(j) {
+					return
+				}
 			}
 		}
-	}
-	for i := range e.Jobs {
-		if j := &e.Jobs[i]; j.Status == 0 {
-			j.Status = queue.Lost
-			_ = s.damaged(fmt.Sprintf("delivery %d of message %s", i+1, id))
-		}
-	}
-	return e, nil
+	})
 }
 
 // update sets what the index knows better than the database: which jobs are being
@@ -516,12 +476,9 @@ func (s *Store) Batches(_ context.Context, from, to uuid.UUID) (batches [][]byte
 			if !queue.IsBatch(id) {
 				continue
 			}
-			m, err := s.openMessage(id, v)
-			if err != nil {
-				_ = s.damaged("the batch of results " + id.String())
-				continue
+			if summary, ok := s.sealer.OpenBatch(id, v); ok {
+				batches = append(batches, summary)
 			}
-			batches = append(batches, m.Summary)
 		}
 		return nil
 	})
@@ -537,7 +494,6 @@ const listAtOnce = 256
 func (s *Store) List(_ context.Context, after queue.JobID, n int, statuses ...queue.Status) ([]queue.Job, error) {
 	type row struct {
 		id     queue.JobID
-		key    []byte
 		sealed []byte
 		status queue.Status
 		due    int64
@@ -554,7 +510,7 @@ func (s *Store) List(_ context.Context, after queue.JobID, n int, statuses ...qu
 		for k != nil && len(jobs) < n {
 			for rows = rows[:0]; k != nil && len(rows) < listAtOnce; k, v = c.Next() {
 				if len(k) == record.JobKeySize {
-					rows = append(rows, row{id: record.ParseJobKey(k), key: k, sealed: v})
+					rows = append(rows, row{id: record.ParseJobKey(k), sealed: v})
 				}
 			}
 			s.index.mu.Lock()
@@ -571,7 +527,7 @@ func (s *Store) List(_ context.Context, after queue.JobID, n int, statuses ...qu
 				if !slices.Contains(statuses, r.status) {
 					continue
 				}
-				if j, _, err := s.openJob(r.key, r.sealed); err == nil {
+				if j, _, err := s.sealer.OpenJob(bucketJobs, r.id, r.sealed); err == nil {
 					j.Status, j.Due = r.status, time.UnixMicro(r.due)
 					jobs = append(jobs, *j)
 				}

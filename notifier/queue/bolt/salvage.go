@@ -335,7 +335,7 @@ func (v *salvager) newer(key, plain []byte) bool {
 		return false
 	}
 	if known := v.tx.Bucket([]byte(bucketJobs)).Get(key); known != nil {
-		k, _, err := v.store.openJob(key, known)
+		k, _, err := v.store.sealer.OpenJob(bucketJobs, record.ParseJobKey(key), known)
 		return err == nil && j.Updated.After(k.Updated)
 	}
 	return v.tx.Bucket([]byte(bucketMessages)).Get(key[:16]) != nil || v.partial && j.Status.Waits() && j.Expires.After(time.Now())
@@ -456,7 +456,7 @@ func (v *salvager) apply(fixes []func(b *batch) error) error {
 	var kept int64
 	for part := range slices.Chunk(fixes, 10_000) {
 		err := v.db.Update(func(tx *bbolt.Tx) error {
-			b := newBatch(v.store, tx, newWorkspace(v.store.sealer))
+			b := newBatch(v.store, tx, newWorkspace(v.store.sealer.Sealer))
 			for _, f := range part {
 				if err := f(b); err != nil {
 					return err
@@ -541,7 +541,7 @@ func (v *salvager) complete(g *group) (fixes []func(b *batch) error, header *rec
 		return ended
 	})
 	if g.header != nil {
-		if m, err := v.store.openMessage(g.id, g.header); err == nil {
+		if m, err := v.store.sealer.OpenHead(g.id, g.header); err == nil {
 			header = m
 		}
 	}

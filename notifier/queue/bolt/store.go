@@ -62,15 +62,15 @@ type Options struct {
 
 // The buckets of the database.
 const (
-	bucketMeta     = "meta"     // keyCheck, keyKept
-	bucketMessages = "messages" // ID → record.Message
-	bucketBodies   = "bodies"   // ID → Body, while a job waits or is dead
-	bucketJobs     = "jobs"     // JobKey → job that waits or is dead
-	bucketDone     = "done"     // JobKey → job that has ended
-	bucketKeys     = "keys"     // hash of the idempotency key → ID and hash of the request
-	bucketFinished = "finished" // kind, time and ID → size of a message that has no waiting job
-	bucketHealth   = "health"   // hash of the destination → its state
-	bucketRecords  = "records"  // name → when it is due, and a record of queue.Update
+	bucketMeta     = "meta"         // keyCheck, keyKept
+	bucketMessages = record.Heads   // ID → record.Message
+	bucketBodies   = record.Bodies  // ID → Body, while a job waits or is dead
+	bucketJobs     = record.Jobs    // JobKey → job that waits or is dead
+	bucketDone     = "done"         // JobKey → job that has ended
+	bucketKeys     = "keys"         // hash of the idempotency key → ID and hash of the request
+	bucketFinished = "finished"     // kind, time and ID → size of a message that has no waiting job
+	bucketHealth   = "health"       // hash of the destination → its state
+	bucketRecords  = record.Records // name → when it is due, and a record of queue.Update
 )
 
 var buckets = []string{bucketMeta, bucketMessages, bucketBodies, bucketJobs, bucketDone, bucketKeys, bucketFinished, bucketHealth, bucketRecords}
@@ -83,7 +83,7 @@ var (
 // Store is a [queue.Store] in a folder.
 type Store struct {
 	path     string
-	sealer   *seal.Sealer
+	sealer   *record.Sealer
 	log      *zap.Logger
 	noSync   bool
 	commitTx func(*bbolt.Tx) error
@@ -176,10 +176,12 @@ func (s *Store) open(secret string) error {
 			return err
 		}
 	}
-	if s.sealer, err = seal.New(secret); err != nil {
+	sealer, err := seal.New(secret)
+	if err != nil {
 		return err
 	}
-	s.workspace = newWorkspace(s.sealer)
+	s.sealer = &record.Sealer{Sealer: sealer, Log: s.log}
+	s.workspace = newWorkspace(sealer)
 	if !exists {
 		if err := s.create(nil); err != nil {
 			return err
@@ -310,7 +312,10 @@ func (s *Store) readIndex(tx *bbolt.Tx, x *index) error {
 		if isFiller(k) {
 			return nil
 		}
-		j, size, err := s.openJob(k, v)
+		if len(k) != record.JobKeySize {
+			return &damage{what: "a job"}
+		}
+		j, size, err := s.sealer.OpenJob(bucketJobs, record.ParseJobKey(k), v)
 		if err != nil {
 			return &damage{what: "a job"}
 		}
@@ -357,28 +362,6 @@ func checkKeys(tx *bbolt.Tx, x *index) error {
 
 // timeOf returns the time at which the ID of a message was made.
 func timeOf(id uuid.UUID) time.Time { return time.Unix(id.Time().UnixTime()) }
-
-// openJob opens the record of a job that waits, is dead or has ended.
-func (s *Store) openJob(key, sealed []byte) (*queue.Job, int64, error) {
-	if len(key) != record.JobKeySize {
-		return nil, 0, seal.ErrOpen
-	}
-	plain, err := s.sealer.Open(sealed, bucketJobs, key)
-	if err != nil {
-		return nil, 0, err
-	}
-	return record.DecodeJob(record.ParseJobKey(key), plain)
-}
-
-func (s *Store) openMessage(id uuid.UUID, sealed []byte) (*record.Message, error) {
-	plain, err := s.sealer.Open(sealed, bucketMessages, id[:])
-	if err != nil {
-		return nil, err
-	}
-	return record.DecodeMessage(id, plain)
-}
-
-func (s *Store) keyHash(text string) seal.Hash { return s.sealer.Hash("idempotency key", text) }
 
 func (s *Store) database() *bbolt.DB {
 	s.mu.RLock()

@@ -147,8 +147,7 @@ func (b *batch) changeJobs(changes []queue.JobChange) error {
 		b.store.index.mu.Lock()
 		j := b.store.index.find(c.ID)
 		b.store.index.mu.Unlock()
-		key := record.JobKey(c.ID)
-		r, _, err := b.store.openJob(key, b.get(bucketJobs, key))
+		r, _, err := b.store.sealer.OpenJob(bucketJobs, c.ID, b.get(bucketJobs, b.jobKey(c.ID)))
 		if err != nil {
 			return err
 		}
@@ -266,7 +265,7 @@ func (s *Store) Record(_ context.Context, name queue.Hash) (data []byte, err err
 	err = s.view(func(tx *bbolt.Tx) error {
 		r, err := s.openRecord(name, tx.Bucket([]byte(bucketRecords)).Get(name[:]))
 		if err != nil {
-			return s.damaged("a record of an incident")
+			return s.sealer.Damaged("a record of an incident")
 		}
 		data = r.data
 		return nil

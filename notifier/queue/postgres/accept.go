@@ -8,19 +8,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/caddy-notify/caddy-notify/internal/seal"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/queue/internal/record"
-)
-
-// The places in the store that records are bound to.
-const (
-	placeHead = "messages"
-	placeBody = "bodies"
-	placeJob  = "jobs"
 )
 
 // Accept implements [queue.Store].
@@ -277,28 +269,16 @@ func (s *Store) setWaiting(bytes int64) {
 }
 
 func sealJob(b *seal.Batch, id queue.JobID, j *queue.Job) []byte {
-	return b.Seal(record.EncodeJob(j), placeJob, record.JobKey(id))
+	return b.Seal(record.EncodeJob(j), record.Jobs, record.JobKey(id))
 }
 
 // openJob opens the record of a job. Its status comes from the table.
 func (s *Store) openJob(id queue.JobID, status int64, sealed []byte) (*queue.Job, error) {
-	plain, err := s.sealer.Open(sealed, placeJob, record.JobKey(id))
-	if err != nil {
-		return nil, err
-	}
-	j, _, err := record.DecodeJob(id, plain)
+	j, _, err := s.sealer.OpenJob(record.Jobs, id, sealed)
 	if err == nil {
 		j.Status = queue.Status(status)
 	}
 	return j, err
-}
-
-func (s *Store) openMessage(id uuid.UUID, sealed []byte) (*record.Message, error) {
-	plain, err := s.sealer.Open(sealed, placeHead, id[:])
-	if err != nil {
-		return nil, err
-	}
-	return record.DecodeMessage(id, plain)
 }
 
 // storedEarlier returns a [*queue.DuplicateError] if an earlier version has stored the message.
@@ -316,15 +296,15 @@ func (s *Store) storedEarlier(ctx context.Context, m *queue.Message) error {
 
 // keyed returns a [*queue.DuplicateError] as found if a message with an idempotency key is stored.
 func (s *Store) keyed(ctx context.Context, c *conn, key string, request []byte) (found, err error) {
-	hash := s.hash("idempotency key", key)
+	hash := s.sealer.KeyHash(key)
 	rows, err := c.query(ctx, "SELECT id, head FROM notify_queue_messages WHERE idempotency = $1", hash[:])
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
 	first := id(rows[0][0])
-	m, err := s.openMessage(first, rows[0][1])
+	m, err := s.sealer.OpenHead(first, rows[0][1])
 	if err != nil {
-		return nil, s.damaged("the record of message " + first.String())
+		return nil, s.sealer.Damaged("the record of message " + first.String())
 	}
 	return &queue.DuplicateError{ID: first, SameRequest: bytes.Equal(m.Request, request)}, nil
 }
@@ -364,10 +344,4 @@ func (s *Store) duplicate(ctx context.Context, c *conn, entries []*queue.Entry, 
 	}
 	// The stored message has been forgotten meanwhile.
 	return &pgconn.PgError{Code: "40001", Message: "a message with the same key was removed at the same time"}
-}
-
-func (s *Store) damaged(what string) error {
-	err := &queue.DamagedError{What: what}
-	s.log.Error(err.Error())
-	return err
 }

@@ -202,7 +202,7 @@ func (s *Store) unstored(ctx context.Context, entries []*queue.Entry) (rest []*q
 	ids, keys := array{oid: oidUUID}, array{oid: oidBytea}
 	for _, e := range entries {
 		ids.uuid(e.Message.ID)
-		if h := s.keyHash(e); h != (seal.Hash{}) {
+		if h := s.sealer.KeyHash(e.Message.Key); h != (seal.Hash{}) {
 			keys.bytes(bytes.Clone(h[:]))
 		}
 	}
@@ -221,7 +221,7 @@ func (s *Store) unstored(ctx context.Context, entries []*queue.Entry) (rest []*q
 		}
 		rest = nil
 		for _, e := range entries {
-			id, h := string(e.Message.ID[:]), s.keyHash(e)
+			id, h := string(e.Message.ID[:]), s.sealer.KeyHash(e.Message.Key)
 			keyed := h != (seal.Hash{})
 			if stored[id] || keyed && stored[string(h[:])] {
 				continue
@@ -234,14 +234,6 @@ func (s *Store) unstored(ctx context.Context, entries []*queue.Entry) (rest []*q
 		return nil
 	})
 	return rest, err
-}
-
-// keyHash returns the hash of an entry's idempotency key, or the zero value if it has none.
-func (s *Store) keyHash(e *queue.Entry) (h seal.Hash) {
-	if e.Message.Key != "" {
-		h = s.hash("idempotency key", e.Message.Key)
-	}
-	return h
 }
 
 // acceptAgain stores an entry of a failed transaction. The entry can be stored
@@ -276,14 +268,14 @@ func (s *Store) insertion(entries []*queue.Entry) (insert call, all counts) {
 		id, created := e.Message.ID, e.Message.Created.UnixMicro()
 		m.id.uuid(id)
 		m.created.bigint(created)
-		hash := s.keyHash(e)
+		hash := s.sealer.KeyHash(e.Message.Key)
 		if hash != (seal.Hash{}) {
 			m.key.bytes(bytes.Clone(hash[:]))
 		} else {
 			m.key.bytes(nil)
 		}
 		r := record.NewMessage(e, hash)
-		m.head.bytes(sealer.Seal(r.Encode(), placeHead, id[:]))
+		m.head.bytes(sealer.Seal(r.Encode(), record.Heads, id[:]))
 		waiting, dead := 0, 0
 		for i := range e.Jobs {
 			job := &e.Jobs[i]
@@ -315,7 +307,7 @@ func (s *Store) insertion(entries []*queue.Entry) (insert call, all counts) {
 			m.finished.bigint(created)
 		}
 		if waiting+dead > 0 {
-			m.body.bytes(sealer.Seal(e.Message.Body, placeBody, id[:]))
+			m.body.bytes(sealer.Seal(e.Message.Body, record.Bodies, id[:]))
 		} else {
 			m.body.bytes(nil)
 		}

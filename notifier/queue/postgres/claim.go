@@ -238,7 +238,7 @@ func (s *Store) take(rows [][][]byte) (jobs []queue.Job) {
 		s.claimed[jid].turn = number(row[6]) != 0
 		j, err := s.openJob(jid, int64(queue.Sending), row[3])
 		if err != nil {
-			_ = s.damaged(jobName(jid))
+			_ = s.sealer.DamagedJob(jid)
 			j = &queue.Job{JobID: jid, Status: queue.Lost}
 		}
 		j.Due, j.Updated = time.UnixMicro(number(row[2])), time.UnixMicro(number(row[7])) // it may have been woken or parked

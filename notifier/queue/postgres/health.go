@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/caddy-notify/caddy-notify/internal/seal"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/queue/internal/record"
 )
@@ -74,27 +73,13 @@ func (s *Store) Health(ctx context.Context, age time.Duration) (all []queue.Heal
 		rows, err := c.query(ctx, `SELECT hash, record FROM notify_queue_destinations WHERE stored >= `+serverTime+` - $1::BIGINT`, age.Microseconds())
 		all = nil
 		for _, row := range rows {
-			if h := s.openHealth(row[0], row[1]); h != nil {
+			if h := s.sealer.OpenHealth(placeHealth, row[0], row[1]); h != nil {
 				all = append(all, *h)
 			}
 		}
 		return err
 	})
 	return all, err
-}
-
-// openHealth returns the state of a destination. It is nil if there is none, or if it is
-// damaged: then the next attempt stores it again.
-func (s *Store) openHealth(hash, sealed []byte) *queue.Health {
-	plain, err := s.sealer.Open(sealed, placeHealth, hash)
-	if err != nil {
-		return nil
-	}
-	h, err := record.DecodeHealth(seal.Hash(hash), plain)
-	if err != nil {
-		return nil
-	}
-	return h
 }
 
 // SaveHealth implements [queue.Store].

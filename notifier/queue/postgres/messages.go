@@ -15,10 +15,6 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue/internal/record"
 )
 
-func jobName(id queue.JobID) string {
-	return fmt.Sprintf("delivery %d of message %s", id.Index+1, id.Message)
-}
-
 // Load implements [queue.Store].
 func (s *Store) Load(ctx context.Context, id uuid.UUID) (*queue.Message, func(), error) {
 	var head, body []byte
@@ -41,17 +37,12 @@ func (s *Store) Load(ctx context.Context, id uuid.UUID) (*queue.Message, func(),
 			return nil, nil, err
 		}
 	}
-	r, err := s.openMessage(id, head)
+	m, files, err := s.sealer.OpenMessage(id, head, body)
 	if err != nil {
-		return nil, nil, s.damaged("the record of message " + id.String())
+		return nil, nil, err
 	}
-	text, err := s.sealer.Open(body, placeBody, id[:])
-	if err != nil {
-		return nil, nil, s.damaged("the text of message " + id.String())
-	}
-	m := &queue.Message{ID: id, Created: r.Created, Body: text, Summary: r.Summary, Request: r.Request}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	for i, size := range r.Files {
+	for i, size := range files {
 		m.Files = append(m.Files, queue.File{Size: size, ReaderAt: s.openFile(ctx, id, i, size)})
 	}
 	return m, cancel, nil
@@ -113,37 +104,19 @@ func (s *Store) Messages(ctx context.Context, before uuid.UUID, n int) (entries 
 
 // entry returns a message with its jobs, of which each row has idx, status, record
 // and due.
-func (s *Store) entry(id uuid.UUID, head []byte, jobs [][][]byte) (*queue.Entry, error) {
-	r, err := s.openMessage(id, head)
-	if err != nil {
-		return nil, s.damaged("the record of message " + id.String())
-	}
-	e := &queue.Entry{
-		Message: &queue.Message{ID: id, Created: r.Created, Summary: r.Summary, Request: r.Request, StoredSize: r.Size},
-		Jobs:    make([]queue.Job, r.Jobs),
-	}
-	for i := range e.Jobs {
-		e.Jobs[i].JobID = queue.JobID{Message: id, Index: i}
-	}
-	for _, j := range r.Done {
-		if j.Index < len(e.Jobs) {
-			e.Jobs[j.Index] = j
-		}
-	}
-	for _, row := range jobs {
-		jid := queue.JobID{Message: id, Index: int(number(row[0]))}
-		if j, err := s.openJob(jid, number(row[1]), row[2]); err == nil && jid.Index < len(e.Jobs) {
+func (s *Store) entry(id uuid.UUID, head []byte, rows [][][]byte) (*queue.Entry, error) {
+	return s.sealer.OpenEntry(id, head, func(yield func(*queue.Job) bool) {
+		for _, row := range rows {
+			j, err := s.openJob(queue.JobID{Message: id, Index: int(number(row[0]))}, number(row[1]), row[2])
+			if err != nil {
+				continue // it is lost
+			}
 			j.Due = time.UnixMicro(number(row[3])) // it may have been woken
-			e.Jobs[jid.Index] = *j
+			if !yield(j) {
+				return
+			}
 		}
-	}
-	for i := range e.Jobs {
-		if j := &e.Jobs[i]; j.Status == 0 {
-			j.Status = queue.Lost
-			_ = s.damaged(jobName(j.JobID))
-		}
-	}
-	return e, nil
+	})
 }
 
 // Batches implements [queue.Store].
@@ -152,13 +125,9 @@ func (s *Store) Batches(ctx context.Context, from, to uuid.UUID) (batches [][]by
 		rows, err := c.query(ctx, "SELECT id, head FROM notify_queue_messages WHERE id >= $1 AND id < $2 AND jobs = 0", from, to)
 		batches = nil
 		for _, row := range rows {
-			id := id(row[0])
-			m, err := s.openMessage(id, row[1])
-			if err != nil {
-				_ = s.damaged("the batch of results " + id.String())
-				continue
+			if summary, ok := s.sealer.OpenBatch(id(row[0]), row[1]); ok {
+				batches = append(batches, summary)
 			}
-			batches = append(batches, m.Summary)
 		}
 		return err
 	})
@@ -186,7 +155,7 @@ func (s *Store) List(ctx context.Context, after queue.JobID, n int, statuses ...
 			jid := queue.JobID{Message: id(row[0]), Index: int(number(row[1]))}
 			j, err := s.openJob(jid, number(row[3]), row[2])
 			if err != nil {
-				_ = s.damaged(jobName(jid))
+				_ = s.sealer.DamagedJob(jid)
 				continue
 			}
 			j.Due = time.UnixMicro(number(row[4])) // it may have been woken
@@ -236,7 +205,7 @@ func (s *Store) openFile(ctx context.Context, id uuid.UUID, file int, size int64
 		err = s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
 			rows, err := c.query(ctx, "SELECT data FROM notify_queue_files WHERE message = $1 AND file = $2 AND chunk = $3", id, file, chunk)
 			if err == nil && len(rows) == 0 {
-				err = s.damaged(fmt.Sprintf("attachment %d of message %s", file+1, id))
+				err = s.sealer.Damaged(fmt.Sprintf("attachment %d of message %s", file+1, id))
 			}
 			if err == nil {
 				data = rows[0][0]

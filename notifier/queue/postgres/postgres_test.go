@@ -24,6 +24,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/racetest"
 	"github.com/caddy-notify/caddy-notify/internal/seal"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
+	"github.com/caddy-notify/caddy-notify/notifier/queue/internal/record"
 	"github.com/caddy-notify/caddy-notify/notifier/queue/queuetest"
 )
 
@@ -180,7 +181,7 @@ func TestWithoutAdvisoryLocks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Store{sealer: sealer, knows: len(migrations)}
+	s := &Store{sealer: &record.Sealer{Sealer: sealer}, knows: len(migrations)}
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {

@@ -39,6 +39,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/internal/seal"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
+	"github.com/caddy-notify/caddy-notify/notifier/queue/internal/record"
 )
 
 // Options configure a store.
@@ -80,7 +81,7 @@ const (
 // Store is a [queue.Store] in tables of PostgreSQL.
 type Store struct {
 	pool   *pool
-	sealer *seal.Sealer
+	sealer *record.Sealer
 	knows  int // the version of the tables that this program knows
 	log    *zap.Logger
 	owner  uuid.UUID // names this handle
@@ -169,9 +170,11 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if s.log == nil {
 		s.log = zap.NewNop()
 	}
-	if s.sealer, err = seal.New(o.Secret); err != nil {
+	sealer, err := seal.New(o.Secret)
+	if err != nil {
 		return nil, fmt.Errorf("opening the queue in Postgres: %w", err)
 	}
+	s.sealer = &record.Sealer{Sealer: sealer, Log: s.log}
 	short, cancel := context.WithTimeout(ctx, openTime)
 	defer cancel()
 	if err := s.prepare(short); err != nil {
@@ -293,6 +296,4 @@ func (s *Store) Close() error {
 }
 
 // Hash implements [queue.Store].
-func (s *Store) Hash(text string) queue.Hash { return s.hash("destination", text) }
-
-func (s *Store) hash(purpose, text string) seal.Hash { return s.sealer.Hash(purpose, text) }
+func (s *Store) Hash(text string) queue.Hash { return s.sealer.DestinationHash(text) }

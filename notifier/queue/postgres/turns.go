@@ -253,7 +253,7 @@ func (s *Store) fillDestinations(ctx context.Context, c *conn) error {
 	}
 	var hash, known, client array
 	for _, row := range rows {
-		h := s.openHealth(row[0], row[1])
+		h := s.sealer.OpenHealth(placeHealth, row[0], row[1])
 		if h == nil {
 			continue
 		}

@@ -8,12 +8,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/caddy-notify/caddy-notify/internal/seal"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/queue/internal/record"
 )
-
-const placeRecord = "records"
 
 // decision is what an update has decided within a transaction.
 type decision struct {
@@ -94,7 +91,7 @@ func (s *Store) lock(ctx context.Context, c *conn, names []queue.Hash) (old [][]
 		if len(row[1]) > 0 {
 			// A damaged one counts as missing.
 			i := slices.Index(names, name)
-			old[i], _ = s.sealer.Open(row[1], placeRecord, name[:])
+			old[i], _ = s.sealer.Open(row[1], record.Records, name[:])
 			sizes[i] = record.UpdateSize(row[1])
 		}
 	}
@@ -103,7 +100,7 @@ func (s *Store) lock(ctx context.Context, c *conn, names []queue.Hash) (old [][]
 
 // records adds the calls that change records of the names, whose contents and sizes were
 // these.
-func (d *decision) records(sealer *seal.Sealer, names []queue.Hash, records []queue.Record, old [][]byte, sizes []int64) {
+func (d *decision) records(sealer *record.Sealer, names []queue.Hash, records []queue.Record, old [][]byte, sizes []int64) {
 	for i, r := range records {
 		name := names[i]
 		switch {
@@ -112,7 +109,7 @@ func (d *decision) records(sealer *seal.Sealer, names []queue.Hash, records []qu
 			d.counts.recordBytes -= sizes[i]
 			d.counts.records -= min(sizes[i], 1)
 		case !bytes.Equal(r.Data, old[i]):
-			sealed := sealer.Seal(r.Data, placeRecord, name[:])
+			sealed := sealer.Seal(r.Data, record.Records, name[:])
 			d.calls = append(d.calls, call{changeRecord, []any{name[:], r.Due.UnixMicro(), group(r.Group), sealed}})
 			d.counts.recordBytes += record.UpdateSize(sealed) - sizes[i]
 			d.counts.records += 1 - min(sizes[i], 1)
@@ -121,13 +118,13 @@ func (d *decision) records(sealer *seal.Sealer, names []queue.Hash, records []qu
 }
 
 // owned adds the calls that change owned records.
-func (d *decision) owned(sealer *seal.Sealer, counter int, owned []queue.OwnedRecord) {
+func (d *decision) owned(sealer *record.Sealer, counter int, owned []queue.OwnedRecord) {
 	for _, r := range owned {
 		if len(r.Data) == 0 {
 			d.calls = append(d.calls, call{removeOwned, []any{counter, r.Name[:], record.UpdateOverhead}})
 			continue
 		}
-		sealed := sealer.Seal(r.Data, placeRecord, r.Name[:])
+		sealed := sealer.Seal(r.Data, record.Records, r.Name[:])
 		d.calls = append(d.calls, call{addOwned, []any{r.Name[:], r.Due.UnixMicro(), group(r.Group), sealed}})
 		d.counts.recordBytes += record.UpdateSize(sealed)
 		d.counts.records++
@@ -241,7 +238,7 @@ func (s *Store) changeRows(id uuid.UUID, rows [][][]byte, row [][]byte, f func(j
 		jid := queue.JobID{Message: id, Index: int(number(row[0]))}
 		j, err := s.openJob(jid, number(row[1]), row[2])
 		if err != nil {
-			return nil, all, e, s.damaged(jobName(jid))
+			return nil, all, e, s.sealer.DamagedJob(jid)
 		}
 		if j.Status == queue.Dead {
 			dead--
@@ -329,8 +326,8 @@ func (s *Store) Record(ctx context.Context, name queue.Hash) (data []byte, err e
 			data = nil
 			return err
 		}
-		if data, err = s.sealer.Open(rows[0][0], placeRecord, name[:]); err != nil {
-			return s.damaged("a record of an incident")
+		if data, err = s.sealer.Open(rows[0][0], record.Records, name[:]); err != nil {
+			return s.sealer.Damaged("a record of an incident")
 		}
 		return nil
 	})
@@ -356,7 +353,7 @@ func (s *Store) Group(ctx context.Context, group, after queue.Hash, n int) (reco
 			}
 			for _, row := range rows {
 				after = queue.Hash(row[0])
-				if data, err := s.sealer.Open(row[1], placeRecord, after[:]); err == nil { // a damaged one counts as missing
+				if data, err := s.sealer.Open(row[1], record.Records, after[:]); err == nil { // a damaged one counts as missing
 					records = append(records, queue.NamedRecord{Name: after, Data: data})
 				}
 			}
@@ -400,7 +397,7 @@ func (s *Store) DueRecords(
 		for i, row := range rows {
 			r := &records[i]
 			r.Name, r.Due = queue.Hash(row[0]), time.UnixMicro(number(row[1]))
-			r.Data, _ = s.sealer.Open(row[2], placeRecord, r.Name[:]) // a damaged one has none
+			r.Data, _ = s.sealer.Open(row[2], record.Records, r.Name[:]) // a damaged one has none
 			more = more || number(row[3]) > int64(len(rows))
 		}
 		return err
