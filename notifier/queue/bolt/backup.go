@@ -27,6 +27,8 @@ var (
 // backups are the back-ups in progress. They keep pages of the database and
 // attachments that are not needed any more.
 type backups struct {
+	dir *folder
+
 	mu     sync.Mutex
 	cancel map[int]context.CancelCauseFunc
 	last   int
@@ -40,7 +42,7 @@ type backups struct {
 func (s *Store) Backup(ctx context.Context, w io.Writer) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer s.beginBackup(cancel)()
+	defer s.backups.begin(cancel)()
 	pr, pw := io.Pipe()
 	defer context.AfterFunc(ctx, func() { pw.CloseWithError(context.Cause(ctx)) })()
 
@@ -121,9 +123,8 @@ func (s *Store) backupFile(t *tar.Writer, name string, header func(name string, 
 	return err
 }
 
-// beginBackup registers a back-up. end removes it.
-func (s *Store) beginBackup(cancel context.CancelCauseFunc) (end func()) {
-	b := &s.backups
+// begin registers a back-up. end removes it.
+func (b *backups) begin(cancel context.CancelCauseFunc) (end func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.cancel == nil {
@@ -136,26 +137,24 @@ func (s *Store) beginBackup(cancel context.CancelCauseFunc) (end func()) {
 		b.mu.Lock()
 		delete(b.cancel, id)
 		b.mu.Unlock()
-		s.removeKept()
+		b.removeKept()
 	}
 }
 
-// endBackups ends the back-ups in progress.
-func (s *Store) endBackups(cause error) {
-	b := &s.backups
+// end ends the back-ups in progress.
+func (b *backups) end(cause error) {
 	b.mu.Lock()
 	for id, cancel := range b.cancel {
 		cancel(cause)
 		delete(b.cancel, id)
 	}
 	b.mu.Unlock()
-	s.removeKept()
+	b.removeKept()
 }
 
 // removeKept removes the attachments that were kept for back-ups, if none is in
 // progress.
-func (s *Store) removeKept() {
-	b := &s.backups
+func (b *backups) removeKept() {
 	b.mu.Lock()
 	files := b.files
 	if len(b.cancel) > 0 {
@@ -164,7 +163,7 @@ func (s *Store) removeKept() {
 		b.files = nil
 	}
 	b.mu.Unlock()
-	s.removeFiles(files)
+	b.dir.removeFiles(files)
 }
 
 // keep reports whether attachments are kept for a back-up, and removed later.

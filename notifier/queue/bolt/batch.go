@@ -71,7 +71,7 @@ type change struct {
 // batch is a transaction that makes the changes of several callers.
 type batch struct {
 	*workspace
-	store  *Store
+	store  *writer
 	began  time.Time
 	tx     *bbolt.Tx
 	room   int             // pages that the transaction can use
@@ -110,7 +110,7 @@ func (b *batch) accepts(id uuid.UUID) bool {
 	return ok
 }
 
-func newBatch(s *Store, tx *bbolt.Tx, w *workspace) *batch {
+func newBatch(s *writer, tx *bbolt.Tx, w *workspace) *batch {
 	w.reset()
 	return &batch{
 		workspace: w, store: s, began: time.Now(), tx: tx, open: map[string]*bbolt.Bucket{}, told: map[string]bool{}, counts: map[uuid.UUID]*counts{},
@@ -208,10 +208,7 @@ func (w *changes) add(c *change) bool {
 	wake := len(w.all) == 1 || len(w.all) == maxDeferred || !c.deferrable && !w.urgent
 	w.urgent = w.urgent || !c.deferrable
 	if wake {
-		select {
-		case w.added <- struct{}{}:
-		default:
-		}
+		signal(w.added)
 	}
 	return true
 }
@@ -244,10 +241,7 @@ func (w *changes) putBack(all []*change) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.all, w.urgent = append(all, w.all...), true
-	select {
-	case w.added <- struct{}{}:
-	default:
-	}
+	signal(w.added)
 }
 
 // close returns the changes that wait, and refuses others.
@@ -259,46 +253,46 @@ func (w *changes) close() []*change {
 }
 
 // do passes a change to the writer and waits for the commit.
-func (s *Store) do(ctx context.Context, c *change) error {
+func (w *writer) do(ctx context.Context, c *change) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	c.done, _ = s.results.Get().(chan error)
+	c.done, _ = w.results.Get().(chan error)
 	if c.done == nil {
 		c.done = make(chan error, 1)
 	}
-	if !s.changes.add(c) {
+	if !w.changes.add(c) {
 		return queue.ErrClosed
 	}
 	// Wait for the outcome even if ctx ends: a caller must not get an error for a
 	// stored change.
 	err := <-c.done
-	s.results.Put(c.done) // the writer sends one result
+	w.results.Put(c.done) // the writer sends one result
 	return err
 }
 
 // write is the goroutine that writes. It commits all waiting changes in one
 // transaction, until the store is closed.
-func (s *Store) write() {
-	defer close(s.stopped)
+func (w *writer) write() {
+	defer close(w.stopped)
 	var retry time.Time
 	for {
 		// Let the goroutines run that are ready: a change that one of them adds now
 		// shares this commit, and a busy processor makes fewer commits.
 		runtime.Gosched()
-		changes := s.next()
+		changes := w.next()
 		if changes == nil {
 			break
 		}
 		if time.Now().Before(retry) {
-			answer(changes, s.lastError)
+			answer(changes, w.lastError)
 			continue
 		}
-		if err := s.commitAll(changes); err != nil {
-			retry, s.lastError = time.Now().Add(coolDown), err
+		if err := w.commitAll(changes); err != nil {
+			retry, w.lastError = time.Now().Add(coolDown), err
 		}
 	}
-	for _, c := range s.changes.close() {
+	for _, c := range w.changes.close() {
 		c.done <- queue.ErrClosed
 	}
 }
@@ -323,24 +317,24 @@ const maxFailures = 3
 
 // commitAll makes changes in one transaction, or in several ones if the disk has
 // no room for one. It answers all of them, and returns the last error.
-func (s *Store) commitAll(changes []*change) (err error) {
+func (w *writer) commitAll(changes []*change) (err error) {
 	for len(changes) > 0 && err == nil {
 		var db *bbolt.DB
-		if db, err = s.writable(); err != nil {
+		if db, err = w.writable(); err != nil {
 			break
 		}
 		var n int
-		if changes, n = s.fit(db, changes); n == 0 {
+		if changes, n = w.fit(db, changes); n == 0 {
 			break
 		}
-		if err = s.commit(changes[:n]); err != nil && n > 1 && s.database() != nil {
+		if err = w.commit(changes[:n]); err != nil && n > 1 && w.current() != nil {
 			// One of the changes may need more than there is.
 			err = nil
 			for i, failures := 0, 0; i < n && failures < maxFailures; i++ {
 				if changes[i] == nil {
 					continue
 				}
-				if e := s.commit(changes[i : i+1]); e != nil {
+				if e := w.commit(changes[i : i+1]); e != nil {
 					answer(changes[i:i+1], e)
 					failures++
 					err = e
@@ -355,32 +349,32 @@ func (s *Store) commitAll(changes []*change) (err error) {
 }
 
 // writable returns the database. It opens it if that failed before.
-func (s *Store) writable() (*bbolt.DB, error) {
-	if db := s.database(); db != nil {
+func (w *writer) writable() (*bbolt.DB, error) {
+	if db := w.current(); db != nil {
 		return db, nil
 	}
-	if err := s.reopen(); err != nil {
+	if err := w.reopen(); err != nil {
 		return nil, err
 	}
-	return s.database(), nil
+	return w.current(), nil
 }
 
 // next waits for changes and returns those of the next transaction, or nil if
 // the store is closed.
-func (s *Store) next() []*change {
+func (w *writer) next() []*change {
 	var late <-chan time.Time // deferred changes wait no longer
 	now := false
-	for !s.closed() {
+	for !w.closed() {
 		// Repair first: a change that does not touch the damage would be stored.
 		select {
-		case <-s.broken:
-			if err := s.reopen(); err != nil {
-				s.log.Error("the queue's store cannot be opened again", zap.Error(err))
+		case <-w.broken:
+			if err := w.reopen(); err != nil {
+				w.log.Error("the queue's store cannot be opened again", zap.Error(err))
 			}
 			continue
 		default:
 		}
-		taken, deferred := s.changes.take(now)
+		taken, deferred := w.changes.take(now)
 		if len(taken) > 0 {
 			return taken
 		}
@@ -388,15 +382,15 @@ func (s *Store) next() []*change {
 			late = time.After(deferTime)
 		}
 		select {
-		case <-s.changes.added:
+		case <-w.changes.added:
 		case <-late:
 			now = true
-		case <-s.rememberLate:
-			s.rememberLate = nil
-			s.remember(false)
-		case <-s.broken:
-			s.reopenSoon() // the next turn of the loop opens it
-		case <-s.stop:
+		case <-w.rememberLate:
+			w.rememberLate = nil
+			w.remember(false)
+		case <-w.broken:
+			w.reopenSoon() // the next turn of the loop opens it
+		case <-w.stop:
 		}
 	}
 	return nil
@@ -404,17 +398,17 @@ func (s *Store) next() []*change {
 
 // commit makes changes in one transaction. Changes that have their answer are
 // set to nil.
-func (s *Store) commit(changes []*change) error {
-	db, err := s.writable()
+func (w *writer) commit(changes []*change) error {
+	db, err := w.writable()
 	if err != nil {
 		return err
 	}
 	var before, after int
-	b := newBatch(s, nil, s.workspace)
-	b.room, b.tight = s.room(db), s.reserve.tight
+	b := newBatch(w, nil, w.workspace)
+	b.room, b.tight = w.room(db), w.reserve.tight
 	defer b.unlockJobs()
 	x := &committing{changes: changes, equal: map[int]error{}}
-	defer func() { s.changes.putBack(x.later) }()
+	defer func() { w.changes.putBack(x.later) }()
 	err = guard(func() error {
 		tx, err := db.Begin(true)
 		if err != nil {
@@ -428,13 +422,13 @@ func (s *Store) commit(changes []*change) error {
 		if err := b.writeKept(); err != nil {
 			return err
 		}
-		s.rollback.committing.Store(true)
-		defer s.rollback.committing.Store(false)
-		return s.commitTx(tx)
+		w.rollback.committing.Store(true)
+		defer w.rollback.committing.Store(false)
+		return w.commitTx(tx)
 	})
 	if err == nil {
-		s.apply(b)
-		s.remember(false)
+		w.apply(b)
+		w.remember(false)
 		for i, e := range x.equal {
 			changes[i].done <- e
 			changes[i] = nil
@@ -444,18 +438,18 @@ func (s *Store) commit(changes []*change) error {
 	}
 	fault, damaged := errors.AsType[*faultError](err)
 	if damaged {
-		s.log.Error("the queue's store is damaged", zap.Error(fault))
+		w.log.Error("the queue's store is damaged", zap.Error(fault))
 	}
 	if e := guard(func() error {
 		return db.View(func(tx *bbolt.Tx) error { after = tx.ID(); return nil })
 	}); e == nil && (before == 0 || after < before) {
 		if damaged {
-			err = errors.Join(err, s.reopen())
+			err = errors.Join(err, w.reopen())
 		}
 		return err
 	}
 	// A commit that fails while its last page is written may have taken effect.
-	return s.lookUp(b, changes, x.equal, before, err)
+	return w.lookUp(b, changes, x.equal, before, err)
 }
 
 // committing are the changes of one transaction.
@@ -494,21 +488,21 @@ func (x *committing) write(b *batch) error {
 }
 
 // apply changes the index after the commit of b.
-func (s *Store) apply(b *batch) {
-	s.index.mu.Lock()
-	b.addAccepted(s.index)
+func (w *writer) apply(b *batch) {
+	w.index.mu.Lock()
+	b.addAccepted(w.index)
 	for _, f := range b.then {
-		f(s.index)
+		f(w.index)
 	}
-	s.index.mu.Unlock()
+	w.index.mu.Unlock()
 	for id := range b.ids {
-		if bytes.Compare(id[:], s.lastID[:]) > 0 {
-			s.lastID = id
+		if bytes.Compare(id[:], w.lastID[:]) > 0 {
+			w.lastID = id
 		}
 	}
-	s.kept.Add(b.kept)
-	if !s.backups.keep(b.files) {
-		s.removeFiles(b.files)
+	w.kept.Add(b.kept)
+	if !w.backups.keep(b.files) {
+		w.removeFiles(b.files)
 	}
 }
 
@@ -519,9 +513,9 @@ const maxLookUp = 10 * time.Second
 // and answers the changes by what it finds. While the disk fails, it tries
 // again: until the outcome is certain, an answer could be wrong. Other changes
 // are refused meanwhile. It returns cause if the changes are not stored.
-func (s *Store) lookUp(b *batch, changes []*change, equal map[int]error, number int, cause error) error {
+func (w *writer) lookUp(b *batch, changes []*change, equal map[int]error, number int, cause error) error {
 	for wait := coolDown; ; wait = min(2*wait, maxLookUp) {
-		stored, err := s.lookUpOnce(b, changes, equal, number)
+		stored, err := w.lookUpOnce(b, changes, equal, number)
 		if err == nil {
 			for i, c := range changes {
 				if c != nil && stored[i] {
@@ -535,16 +529,16 @@ func (s *Store) lookUp(b *batch, changes []*change, equal map[int]error, number 
 			}
 			return nil
 		}
-		s.log.Error("the queue's store cannot be opened again", zap.Error(err))
+		w.log.Error("the queue's store cannot be opened again", zap.Error(err))
 		late := time.After(wait)
 		for waiting := true; waiting; {
-			others, _ := s.changes.take(true)
+			others, _ := w.changes.take(true)
 			answer(others, err)
 			select {
-			case <-s.changes.added:
+			case <-w.changes.added:
 			case <-late:
 				waiting = false
-			case <-s.stop:
+			case <-w.stop:
 				answer(changes, errUnclear)
 				return errUnclear
 			}
@@ -553,9 +547,9 @@ func (s *Store) lookUp(b *batch, changes []*change, equal map[int]error, number 
 }
 
 // lookUpOnce opens the database and reports which changes are stored.
-func (s *Store) lookUpOnce(b *batch, changes []*change, equal map[int]error, number int) ([]bool, error) {
-	s.closeDatabase()
-	o, err := s.openOrSalvage()
+func (w *writer) lookUpOnce(b *batch, changes []*change, equal map[int]error, number int) ([]bool, error) {
+	w.closeDatabase()
+	o, err := w.openOrSalvage()
 	if err != nil {
 		return nil, err
 	}
@@ -586,16 +580,16 @@ func (s *Store) lookUpOnce(b *batch, changes []*change, equal map[int]error, num
 			return err
 		}
 		defer func() { _ = tx.Rollback() }()
-		return s.commitTx(tx)
+		return w.commitTx(tx)
 	})
 	if err != nil {
 		_ = o.db.Close()
 		return nil, err
 	}
 	if all {
-		s.apply(b) // so that claimed jobs stay claimed
+		w.apply(b) // so that claimed jobs stay claimed
 	}
-	s.install(o)
+	w.install(o)
 	return stored, nil
 }
 
@@ -645,29 +639,24 @@ func guard(f func() error) (err error) {
 
 // reopenSoon makes the writer open the database again. Records were readable
 // when the store was opened; opening it again finds later damage.
-func (s *Store) reopenSoon() {
-	select {
-	case s.broken <- struct{}{}:
-	default:
-	}
-}
+func (d *database) reopenSoon() { signal(d.broken) }
 
 // view calls f with a read transaction.
-func (s *Store) view(f func(tx *bbolt.Tx) error) error {
-	db := s.database()
+func (d *database) view(f func(tx *bbolt.Tx) error) error {
+	db := d.current()
 	if db == nil {
-		if s.closed() {
+		if d.closed() {
 			return queue.ErrClosed
 		}
 		return &queue.UnavailableError{Err: errors.New("it is being opened again")}
 	}
 	err := guard(func() error { return db.View(f) })
-	if errors.Is(err, berrors.ErrDatabaseNotOpen) && s.closed() {
+	if errors.Is(err, berrors.ErrDatabaseNotOpen) && d.closed() {
 		return queue.ErrClosed
 	}
 	if fault, ok := errors.AsType[*faultError](err); ok {
-		s.log.Error("the queue's store is damaged", zap.Error(fault))
-		s.reopenSoon()
+		d.log.Error("the queue's store is damaged", zap.Error(fault))
+		d.reopenSoon()
 		return &queue.UnavailableError{Err: err}
 	}
 	return err
@@ -711,7 +700,7 @@ func (b *batch) jobKey(id queue.JobID) []byte {
 func (b *batch) hash(text string) seal.Hash {
 	h, ok := b.hashes[text]
 	if !ok {
-		h = b.store.Hash(text)
+		h = b.store.sealer.DestinationHash(text)
 		b.hashes[text] = h
 	}
 	return h
@@ -880,8 +869,8 @@ func finishedID(key []byte) uuid.UUID { return uuid.UUID(key[9:]) }
 
 // keptSize returns the counted size of a finished message, or 0 if the record
 // is damaged.
-func (s *Store) keptSize(key, sealed []byte) int64 {
-	plain, err := s.sealer.Open(sealed, bucketFinished, key)
+func (d *database) keptSize(key, sealed []byte) int64 {
+	plain, err := d.sealer.Open(sealed, bucketFinished, key)
 	if err != nil {
 		return 0
 	}
@@ -1031,16 +1020,16 @@ func (b *batch) writeKept() error {
 
 // readKept reads the total size of the finished messages. It adds their sizes
 // up if the record is damaged.
-func (s *Store) readKept(tx *bbolt.Tx) (kept int64, err error) {
+func (d *database) readKept(tx *bbolt.Tx) (kept int64, err error) {
 	if sealed := tx.Bucket([]byte(bucketMeta)).Get(keyKept); sealed != nil {
-		if plain, err := s.sealer.Open(sealed, bucketMeta, keyKept); err == nil {
+		if plain, err := d.sealer.Open(sealed, bucketMeta, keyKept); err == nil {
 			kept, _ = binary.Varint(plain)
 			return kept, nil
 		}
 	}
 	err = tx.Bucket([]byte(bucketFinished)).ForEach(func(k, v []byte) error {
 		if !isFiller(k) {
-			kept += s.keptSize(k, v)
+			kept += d.keptSize(k, v)
 		}
 		return nil
 	})

@@ -22,7 +22,7 @@ func TestCheckFile(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	key := func() []byte { return binary.BigEndian.AppendUint64(nil, random.Uint64N(5000)) }
 	for i := range 300 {
-		err := s.database().Update(func(tx *bbolt.Tx) error {
+		err := s.current().Update(func(tx *bbolt.Tx) error {
 			b := tx.Bucket([]byte(bucketJobs))
 			b.FillPercent = fillPercent
 			for range random.IntN(200) {

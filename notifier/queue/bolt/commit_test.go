@@ -126,7 +126,7 @@ func TestCloseWhileUnclear(t *testing.T) {
 	e := withFile(newEntry([]byte("text"), "a"))
 	accepted := make(chan error)
 	go func() { accepted <- s.Accept(context.Background(), 1<<40, e) }()
-	for s.database() != nil {
+	for s.current() != nil {
 		time.Sleep(time.Millisecond)
 	}
 	if err := s.Close(); err != nil {

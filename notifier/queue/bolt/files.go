@@ -29,7 +29,7 @@ func (e *LockedError) Error() string {
 
 // KeyFile returns the path of the file that has the key, unless the
 // configuration has a secret.
-func (s *Store) KeyFile() string { return filepath.Join(s.path, "key") }
+func (dir *folder) KeyFile() string { return filepath.Join(dir.path, "key") }
 
 // readKey returns the content of the key file. It creates a missing file if
 // create is true.
@@ -84,44 +84,44 @@ func syncDir(path string) error {
 
 // writeFiles stores the attachments of messages and returns their paths. If that
 // fails, it removes what it has stored.
-func (s *Store) writeFiles(entries ...*queue.Entry) (paths []string, err error) {
+func (dir *folder) writeFiles(entries ...*queue.Entry) (paths []string, err error) {
 	for _, e := range entries {
 		m := e.Message
 		for i, f := range m.Files {
-			path := s.filePath(m.ID, i)
+			path := dir.filePath(m.ID, i)
 			w, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 			if err == nil {
 				paths = append(paths, path)
-				err = s.writeSealed(w, f, record.FileKey(m.ID, i))
+				err = dir.writeSealed(w, f, record.FileKey(m.ID, i))
 			}
 			if err != nil {
-				s.removeFiles(paths)
+				dir.removeFiles(paths)
 				return nil, &queue.UnavailableError{Err: err}
 			}
 		}
 	}
-	if len(paths) > 0 && !s.noSync {
-		if err := syncDir(filepath.Join(s.path, "files")); err != nil {
-			s.removeFiles(paths)
+	if len(paths) > 0 && !dir.noSync {
+		if err := syncDir(filepath.Join(dir.path, "files")); err != nil {
+			dir.removeFiles(paths)
 			return nil, &queue.UnavailableError{Err: err}
 		}
 	}
 	return paths, nil
 }
 
-func (s *Store) writeSealed(w *os.File, file queue.File, key []byte) error {
-	err := s.sealer.SealFile(file, file.Size, key, func(_ int64, sealed []byte) error {
+func (dir *folder) writeSealed(w *os.File, file queue.File, key []byte) error {
+	err := dir.sealer.SealFile(file, file.Size, key, func(_ int64, sealed []byte) error {
 		_, err := w.Write(sealed)
 		return err
 	})
-	if err == nil && !s.noSync {
+	if err == nil && !dir.noSync {
 		err = w.Sync()
 	}
 	return errors.Join(err, w.Close())
 }
 
 // openFiles adds its attachments to a message. release closes them.
-func (s *Store) openFiles(m *queue.Message, sizes []int64) (release func(), err error) {
+func (dir *folder) openFiles(m *queue.Message, sizes []int64) (release func(), err error) {
 	var open []*os.File
 	release = func() {
 		for _, f := range open {
@@ -129,10 +129,10 @@ func (s *Store) openFiles(m *queue.Message, sizes []int64) (release func(), err 
 		}
 	}
 	for i, size := range sizes {
-		f, err := os.Open(s.filePath(m.ID, i))
+		f, err := os.Open(dir.filePath(m.ID, i))
 		if errors.Is(err, fs.ErrNotExist) {
 			release()
-			return nil, s.sealer.Damaged(fmt.Sprintf("attachment %d of message %s", i+1, m.ID))
+			return nil, dir.sealer.Damaged(fmt.Sprintf("attachment %d of message %s", i+1, m.ID))
 		} else if err != nil {
 			release()
 			return nil, &queue.UnavailableError{Err: err}
@@ -146,24 +146,24 @@ func (s *Store) openFiles(m *queue.Message, sizes []int64) (release func(), err 
 			}
 			return b[:n], err
 		}
-		m.Files = append(m.Files, queue.File{Size: size, ReaderAt: s.sealer.OpenFile(size, record.FileKey(m.ID, i), read)})
+		m.Files = append(m.Files, queue.File{Size: size, ReaderAt: dir.sealer.OpenFile(size, record.FileKey(m.ID, i), read)})
 	}
 	return release, nil
 }
 
 // removeFiles removes attachments. removeOrphans removes those that remain when
 // the store is next opened.
-func (s *Store) removeFiles(paths []string) {
+func (dir *folder) removeFiles(paths []string) {
 	for _, path := range paths {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			s.log.Warn("removing an attachment of the queue", zap.Error(err))
+			dir.log.Warn("removing an attachment of the queue", zap.Error(err))
 		}
 	}
 }
 
 // storedFiles counts the attachments of each message.
-func (s *Store) storedFiles() (map[uuid.UUID]int, error) {
-	entries, err := os.ReadDir(filepath.Join(s.path, "files"))
+func (dir *folder) storedFiles() (map[uuid.UUID]int, error) {
+	entries, err := os.ReadDir(filepath.Join(dir.path, "files"))
 	if err != nil {
 		return nil, err
 	}

@@ -166,7 +166,7 @@ func TestFullDiskDrains(t *testing.T) {
 			if len(d.accepted) < test.min*test.disk/16 {
 				t.Errorf("only %d messages were accepted", len(d.accepted))
 			}
-			t.Logf("%d messages were accepted, %d pages are free", len(d.accepted), d.store.room(d.store.database()))
+			t.Logf("%d messages were accepted, %d pages are free", len(d.accepted), d.store.room(d.store.current()))
 			if test.retry {
 				d.settleAll(func(j *queue.Job) {
 					j.Status, j.Due, j.Result = queue.Queued, time.Now().Add(time.Hour), bytes.Repeat([]byte("e"), 300)
@@ -184,7 +184,7 @@ func TestFullDiskDrains(t *testing.T) {
 			if kept == len(d.accepted) {
 				t.Error("the results are kept although the disk is full")
 			}
-			t.Logf("%d pages are free, and %d results are kept", d.store.room(d.store.database()), kept)
+			t.Logf("%d pages are free, and %d results are kept", d.store.room(d.store.current()), kept)
 			free()
 			for !d.accept(newEntry([]byte("text"), "a")) {
 				time.Sleep(coolDown)
@@ -217,11 +217,11 @@ func TestFullDiskGivesUp(t *testing.T) {
 		e.Jobs[0].State = make([]byte, 100)
 		err := s.Settle(t.Context(), &queue.Settlement{Job: &j, Next: e})
 		if err != nil {
-			t.Fatalf("after %d: %v; %d pages are free", next, err, s.room(s.database()))
+			t.Fatalf("after %d: %v; %d pages are free", next, err, s.room(s.current()))
 		}
 		next++
 	}
-	t.Logf("%d given up; %d pages are free", next, s.room(s.database()))
+	t.Logf("%d given up; %d pages are free", next, s.room(s.current()))
 	clear(d.accepted)
 	d.settleAll(deliver)
 	if n := len(d.arrived); n == 0 || n > next/10 {
@@ -301,7 +301,7 @@ func TestRoomBesideReaders(t *testing.T) {
 		if err := s.Accept(t.Context(), 1<<40, newEntry([]byte("text"), "json://host")); err != nil {
 			t.Fatal(err)
 		}
-		large := &change{pages: s.room(s.database()) + growStep, adds: true, check: func(*batch) error { return nil }, write: func(*batch) error { return nil }}
+		large := &change{pages: s.room(s.current()) + growStep, adds: true, check: func(*batch) error { return nil }, write: func(*batch) error { return nil }}
 		if err := s.do(t.Context(), large); err != nil {
 			t.Fatal(err)
 		}
@@ -339,7 +339,7 @@ func TestFullDiskUpdates(t *testing.T) {
 	}
 	for i := range n { // acknowledgements, for example
 		if err := update(fmt.Sprint("silence", i), 0, 2000); err != nil {
-			t.Fatalf("after %d: %v; %d pages are free", i, err, d.store.room(d.store.database()))
+			t.Fatalf("after %d: %v; %d pages are free", i, err, d.store.room(d.store.current()))
 		}
 	}
 	replaced := 0

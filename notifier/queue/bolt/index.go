@@ -542,6 +542,13 @@ func (x *index) find(id queue.JobID) *job {
 	return nil
 }
 
+// countWaiting returns how many jobs wait. The caller does not hold the lock.
+func (x *index) countWaiting() int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.queued + x.sending
+}
+
 // kept returns the size of the messages that wait and of the records.
 func (x *index) kept() int64 { return x.waiting + x.records.bytes }
 

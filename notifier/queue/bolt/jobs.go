@@ -105,27 +105,20 @@ type claimedJob struct {
 // Wake implements [queue.Store]. It changes the index only, so it costs no
 // commit.
 func (s *Store) Wake(_ context.Context, w queue.Wake) (more []queue.Hash, err error) {
-	if s.closed() {
-		return nil, queue.ErrClosed
-	}
-	s.index.mu.Lock()
-	defer s.index.mu.Unlock()
-	for _, h := range w.Destinations {
-		if s.index.wake(h, w.Now.UnixMicro(), w.Max, w.Force) {
-			more = append(more, h)
+	err = s.look(func(x *index) {
+		for _, h := range w.Destinations {
+			if x.wake(h, w.Now.UnixMicro(), w.Max, w.Force) {
+				more = append(more, h)
+			}
 		}
-	}
-	return more, nil
+	})
+	return more, err
 }
 
 // Waiting implements [queue.Store].
-func (s *Store) Waiting(_ context.Context, destinations ...queue.Hash) ([]queue.Waiting, error) {
-	if s.closed() {
-		return nil, queue.ErrClosed
-	}
-	s.index.mu.Lock()
-	defer s.index.mu.Unlock()
-	return s.index.waitingFor(destinations), nil
+func (s *Store) Waiting(_ context.Context, destinations ...queue.Hash) (all []queue.Waiting, err error) {
+	err = s.look(func(x *index) { all = x.waitingFor(destinations) })
+	return all, err
 }
 
 // read returns the records of claimed jobs. It gives up the claims of those
@@ -340,7 +333,7 @@ func (s *Store) beginSettling(id queue.JobID) bool {
 		return false
 	}
 	if s.index.beginSettling(j) {
-		s.signal()
+		signal(s.changed)
 	}
 	return true
 }
@@ -619,11 +612,7 @@ func (b *batch) forgettable(before time.Time, maxSize int64) (rows []finishedRow
 }
 
 // Stats implements [queue.Store].
-func (s *Store) Stats(context.Context) (queue.Stats, error) {
-	if s.closed() {
-		return queue.Stats{}, queue.ErrClosed
-	}
-	s.index.mu.Lock()
-	defer s.index.mu.Unlock()
-	return s.index.stats(), nil
+func (s *Store) Stats(context.Context) (st queue.Stats, err error) {
+	err = s.look(func(x *index) { st = x.stats() })
+	return st, err
 }

@@ -65,13 +65,13 @@ func (r *reserve) reset(db *bbolt.DB, written int64) {
 
 // room returns the number of pages that can be written without more room on the
 // disk.
-func (s *Store) room(db *bbolt.DB) int {
+func (w *writer) room(db *bbolt.DB) int {
 	stats := db.Stats()
 	free := stats.FreePageN
 	if stats.OpenTxN == 0 {
 		free += stats.PendingPageN // readers may need them
 	}
-	return free + int(max(s.reserve.written-end(db), 0)/pageSize)
+	return free + int(max(w.reserve.written-end(db), 0)/pageSize)
 }
 
 // end returns where the part of the file ends that bbolt has used.
@@ -84,39 +84,37 @@ func end(db *bbolt.DB) (n int64) {
 // fit refuses the changes that would use up the reserve. It returns the others,
 // and how many of them the next transaction should make. What replaces jobs that wait frees
 // pages only after it is stored, so it may use half of the reserve.
-func (s *Store) fit(db *bbolt.DB, changes []*change) (rest []*change, n int) {
+func (w *writer) fit(db *bbolt.DB, changes []*change) (rest []*change, n int) {
 	need := pagesPerCommit
 	for _, c := range changes {
 		need += c.pages
 	}
-	if size := end(db) + int64(need)*pageSize; size >= s.reserve.mapped {
-		s.endBackups(errBackupGrows)
-		s.reserve.mapped = mappingOf(size + pageSize)
+	if size := end(db) + int64(need)*pageSize; size >= w.reserve.mapped {
+		w.backups.end(errBackupGrows)
+		w.reserve.mapped = mappingOf(size + pageSize)
 	}
-	s.index.mu.Lock()
-	waiting := s.index.queued + s.index.sending
-	s.index.mu.Unlock()
+	waiting := w.index.countWaiting()
 	ofJobs := waiting * reservePerJob / pageSize
 	want := need + minReserve + ofJobs
-	if s.reserve.tight {
+	if w.reserve.tight {
 		want += minReserve / 4 // so that it does not change with every delivery
 	}
-	tight := !s.extend(db, want)
-	if tight != s.reserve.tight {
-		s.reserve.tight, s.reserve.told = tight, map[string]bool{}
+	tight := !w.extend(db, want)
+	if tight != w.reserve.tight {
+		w.reserve.tight, w.reserve.told = tight, map[string]bool{}
 		if tight {
-			s.log.Error("the disk is full: no more messages are accepted, and results of delivered messages are not kept; what waits is delivered", zap.String("folder", s.path), zap.Error(s.reserve.err))
+			w.log.Error("the disk is full: no more messages are accepted, and results of delivered messages are not kept; what waits is delivered", zap.String("folder", w.path), zap.Error(w.reserve.err))
 		} else {
-			s.log.Info("the disk has room again, and messages are accepted", zap.String("folder", s.path))
+			w.log.Info("the disk has room again, and messages are accepted", zap.String("folder", w.path))
 		}
 	}
 	if !tight {
 		return changes, len(changes)
 	}
-	s.endBackups(errBackupSpace)
+	w.backups.end(errBackupSpace)
 	rest = changes[:0]
 	need = pagesPerCommit
-	room := s.room(db)
+	room := w.room(db)
 	for _, c := range changes {
 		if c.adds && !(c.replaces && room >= need+c.pages+minReserve/2+ofJobs) {
 			answer([]*change{c}, queue.ErrDiskFull)
@@ -152,19 +150,19 @@ func (b *batch) leavesOut(e *queue.Entry) bool {
 
 // extend extends the file until so many pages can be written. It reports false
 // if the disk has no room.
-func (s *Store) extend(db *bbolt.DB, pages int) bool {
-	room := s.room(db)
+func (w *writer) extend(db *bbolt.DB, pages int) bool {
+	room := w.room(db)
 	if room >= pages {
 		return true
 	}
-	if time.Since(s.reserve.failed) < coolDown {
+	if time.Since(w.reserve.failed) < coolDown {
 		return false
 	}
-	from := max(s.reserve.written, end(db))
-	written, err := writeZeros(s.dbPath(), from, int64(max(pages-room, growStep))*pageSize, !s.noSync)
-	s.reserve.written = from + written
+	from := max(w.reserve.written, end(db))
+	written, err := writeZeros(w.dbPath(), from, int64(max(pages-room, growStep))*pageSize, !w.noSync)
+	w.reserve.written = from + written
 	if err != nil {
-		s.reserve.failed, s.reserve.err = time.Now(), err
+		w.reserve.failed, w.reserve.err = time.Now(), err
 	}
 	// room is not read again: it is less while somebody reads, and that does not
 	// mean that the disk is full.

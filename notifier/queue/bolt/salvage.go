@@ -33,16 +33,16 @@ var (
 
 func isFiller(key []byte) bool { return len(key) == len(fillerKey) }
 
-func (s *Store) newPath() string { return s.dbPath() + ".new" }
+func (dir *folder) newPath() string { return dir.dbPath() + ".new" }
 
 // create creates a database at newPath. fill adds content, if it is not nil.
-func (s *Store) create(fill func(db *bbolt.DB) error) error {
-	if err := os.Remove(s.newPath()); err != nil && !errors.Is(err, os.ErrNotExist) {
+func (d *database) create(fill func(db *bbolt.DB) error) error {
+	if err := os.Remove(d.newPath()); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	options := s.boltOptions()
+	options := d.boltOptions()
 	options.NoSync = true // until the final sync
-	db, err := bbolt.Open(s.newPath(), 0o600, options)
+	db, err := bbolt.Open(d.newPath(), 0o600, options)
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func (s *Store) create(fill func(db *bbolt.DB) error) error {
 				return err
 			}
 		}
-		return tx.Bucket([]byte(bucketMeta)).Put(keyCheck, s.sealer.Seal(nil, bucketMeta, keyCheck))
+		return tx.Bucket([]byte(bucketMeta)).Put(keyCheck, d.sealer.Seal(nil, bucketMeta, keyCheck))
 	})
 	if err == nil && fill != nil {
 		err = fill(db)
@@ -66,44 +66,44 @@ func (s *Store) create(fill func(db *bbolt.DB) error) error {
 		// writes one of them.
 		err = db.Update(func(*bbolt.Tx) error { return nil })
 	}
-	if err == nil && !s.noSync {
+	if err == nil && !d.noSync {
 		err = db.Sync()
 	}
 	return errors.Join(err, db.Close())
 }
 
 // replace renames the database at newPath to queue.db.
-func (s *Store) replace() error {
-	if err := os.Rename(s.newPath(), s.dbPath()); err != nil {
+func (d *database) replace() error {
+	if err := os.Rename(d.newPath(), d.dbPath()); err != nil {
 		return err
 	}
-	return syncDir(s.path)
+	return syncDir(d.path)
 }
 
 // salvage keeps a damaged database under another name, creates a new one from
 // its readable records, and logs each loss.
-func (s *Store) salvage(why error) error {
-	old, err := openPages(s.dbPath())
+func (w *writer) salvage(why error) error {
+	old, err := openPages(w.dbPath())
 	if err != nil {
 		return err
 	}
 	defer old.f.Close()
-	v := &salvager{store: s, old: old, visited: map[uint64]bool{}, finished: map[uuid.UUID]finish{}}
-	if err := guard(func() error { return s.create(v.fill) }); err != nil {
+	v := &salvager{store: w, old: old, visited: map[uint64]bool{}, finished: map[uuid.UUID]finish{}}
+	if err := guard(func() error { return w.create(v.fill) }); err != nil {
 		return err
 	}
-	aside := fmt.Sprintf("%s.damaged-%s", s.dbPath(), time.Now().UTC().Format("20060102T150405.000000Z"))
+	aside := fmt.Sprintf("%s.damaged-%s", w.dbPath(), time.Now().UTC().Format("20060102T150405.000000Z"))
 	// queue.db must exist at every moment: without it, a start after a crash would
 	// create an empty queue.
-	if err := os.Link(s.dbPath(), aside); err != nil {
-		if err := copyFile(aside, s.dbPath()); err != nil {
+	if err := os.Link(w.dbPath(), aside); err != nil {
+		if err := copyFile(aside, w.dbPath()); err != nil {
 			return err
 		}
 	}
-	if err := s.replace(); err != nil {
+	if err := w.replace(); err != nil {
 		return err
 	}
-	s.log.Error("the queue's store was damaged; what could be read has been kept, and the damaged file is set aside",
+	w.log.Error("the queue's store was damaged; what could be read has been kept, and the damaged file is set aside",
 		zap.String("damage", why.Error()), zap.String("file", aside), zap.Int("records", v.kept), zap.Int("lost", v.lost))
 	return nil
 }
@@ -128,7 +128,7 @@ func copyFile(to, from string) error {
 // intact. The scan also finds records outside the tree and deleted ones.
 // Finally it compares the records with each other to find missing ones.
 type salvager struct {
-	store   *Store
+	store   *writer
 	old     *pages
 	visited map[uint64]bool // damaged pages
 	walker  *walker
@@ -505,7 +505,7 @@ func (v *salvager) groups(f func(*group)) error {
 	})
 }
 
-func (g *group) add(s *Store, bucket string, key, sealed []byte) {
+func (g *group) add(s *writer, bucket string, key, sealed []byte) {
 	switch bucket {
 	case bucketMessages:
 		g.header = sealed
@@ -605,9 +605,9 @@ func (v *salvager) lose(g *group, header *record.Message) (fixes []func(b *batch
 
 // fileSizes returns the sizes of the attachments of a message, computed from
 // their files.
-func (s *Store) fileSizes(id uuid.UUID) (sizes []int64) {
+func (dir *folder) fileSizes(id uuid.UUID) (sizes []int64) {
 	for i := 0; ; i++ {
-		info, err := os.Stat(filepath.Clean(s.filePath(id, i)))
+		info, err := os.Stat(filepath.Clean(dir.filePath(id, i)))
 		if err != nil {
 			return sizes
 		}

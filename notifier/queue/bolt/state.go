@@ -27,11 +27,11 @@ const (
 	stateLate = time.Minute
 )
 
-func (s *Store) statePath() string { return filepath.Join(s.path, "state") }
+func (dir *folder) statePath() string { return filepath.Join(dir.path, "state") }
 
 // readState reports false if there is no state.
-func (s *Store) readState() (st state, ok bool) {
-	b, err := os.ReadFile(s.statePath())
+func (dir *folder) readState() (st state, ok bool) {
+	b, err := os.ReadFile(dir.statePath())
 	if err != nil {
 		return state{}, false
 	}
@@ -41,13 +41,13 @@ func (s *Store) readState() (st state, ok bool) {
 	return st, true
 }
 
-func (s *Store) writeState(st state) error {
-	f, err := os.OpenFile(s.statePath(), os.O_WRONLY|os.O_CREATE, 0o600)
+func (dir *folder) writeState(st state) error {
+	f, err := os.OpenFile(dir.statePath(), os.O_WRONLY|os.O_CREATE, 0o600)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	if _, err := fmt.Fprintf(f, stateFormat, st.waiting, st.written); err != nil || s.noSync {
+	if _, err := fmt.Fprintf(f, stateFormat, st.waiting, st.written); err != nil || dir.noSync {
 		return err
 	}
 	return f.Sync()
@@ -55,53 +55,51 @@ func (s *Store) writeState(st state) error {
 
 // remember writes the state if that is due. Only the writer calls it, or Close
 // with closing set.
-func (s *Store) remember(closing bool) {
-	s.index.mu.Lock()
-	now := state{s.index.queued + s.index.sending, s.reserve.written}
-	s.index.mu.Unlock()
-	before := s.remembered
+func (w *writer) remember(closing bool) {
+	now := state{w.index.countWaiting(), w.reserve.written}
+	before := w.remembered
 	more, less := max(now.waiting, before.waiting), min(now.waiting, before.waiting)
 	interval := stateLate
 	switch {
 	case now == before:
 		return
-	case closing || s.rememberedAt.IsZero() || now.written != before.written:
+	case closing || w.rememberedAt.IsZero() || now.written != before.written:
 		interval = 0
 	case more >= 2*less:
 		interval = stateSoon
 	}
-	if wait := interval - time.Since(s.rememberedAt); wait > 0 {
-		if s.rememberLate == nil || interval == stateSoon {
-			s.rememberLate = time.After(wait)
+	if wait := interval - time.Since(w.rememberedAt); wait > 0 {
+		if w.rememberLate == nil || interval == stateSoon {
+			w.rememberLate = time.After(wait)
 		}
 		return
 	}
-	s.rememberLate = nil
-	s.rememberedAt = time.Now()
-	if err := s.writeState(now); err != nil {
-		s.log.Warn("writing the state of the queue", zap.Error(err))
+	w.rememberLate = nil
+	w.rememberedAt = time.Now()
+	if err := w.writeState(now); err != nil {
+		w.log.Warn("writing the state of the queue", zap.Error(err))
 		return
 	}
 	if before == (state{}) {
-		_ = syncDir(s.path) // the file is new
+		_ = syncDir(w.path) // the file is new
 	}
-	s.remembered = now
+	w.remembered = now
 }
 
 // logMissing logs that there was a database, or may have been one.
-func (s *Store) logMissing(known bool) {
+func (w *writer) logMissing(known bool) {
 	if known {
-		s.log.Error("queue.db is missing: what was in the queue is lost, and the queue begins empty; if there is a back-up, stop the gateway and restore it",
-			zap.String("folder", s.path), zap.Int("waiting", s.remembered.waiting))
+		w.log.Error("queue.db is missing: what was in the queue is lost, and the queue begins empty; if there is a back-up, stop the gateway and restore it",
+			zap.String("folder", w.path), zap.Int("waiting", w.remembered.waiting))
 	} else {
-		s.log.Warn("the folder of the queue has a key but no queue.db: if there were messages in the queue, they are lost", zap.String("folder", s.path))
+		w.log.Warn("the folder of the queue has a key but no queue.db: if there were messages in the queue, they are lost", zap.String("folder", w.path))
 	}
 }
 
 // logDifference logs how many deliveries were lost with a damaged database.
-func (s *Store) logDifference(waiting, found int) {
+func (w *writer) logDifference(waiting, found int) {
 	if lost := waiting - found; lost > 0 {
-		s.log.Error("deliveries that waited are lost with the damaged part of the queue's store; the numbers are approximate",
+		w.log.Error("deliveries that waited are lost with the damaged part of the queue's store; the numbers are approximate",
 			zap.Int("waited", waiting), zap.Int("found", found), zap.Int("lost", lost))
 	}
 }

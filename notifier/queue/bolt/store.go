@@ -82,37 +82,53 @@ var (
 
 // Store is a [queue.Store] in a folder.
 type Store struct {
-	path     string
-	sealer   *record.Sealer
-	log      *zap.Logger
-	noSync   bool
-	commitTx func(*bbolt.Tx) error
-	unlock   func() error // of the folder
+	*writer
+	recordStore
+	unlock func() error // of the folder
+	once   sync.Once
+}
+
+// folder is the folder of a store.
+type folder struct {
+	path   string
+	noSync bool
+	sealer *record.Sealer
+	log    *zap.Logger
+}
+
+// database is the open database, and what is known of its content.
+type database struct {
+	*folder
+	rollback *rollbackGuard
+	broken   chan struct{} // signals that a reader has found a damaged page
+	stop     chan struct{}
 
 	mu sync.RWMutex
 	db *bbolt.DB // nil while it cannot be opened
 
 	index  *index
-	recent recent
 	kept   atomic.Int64 // bytes of the finished messages
+	lastID uuid.UUID    // no message has a higher ID; for the writer
+}
+
+// writer changes the database, by one goroutine.
+type writer struct {
+	*database
+	commitTx func(*bbolt.Tx) error
 
 	changes changes
+	results sync.Pool // of chan error, for changes
+	recent  recent
 	backups backups
-	results sync.Pool     // of chan error, for changes
-	broken  chan struct{} // signals that a reader has found a damaged page
 	changed chan struct{} // of Changed
-	stop    chan struct{}
 	stopped chan struct{}
-	once    sync.Once
 
-	// Used by the writer only.
+	// Used by the goroutine only.
 	lastError    error // of the last failed commit
 	reserve      reserve
 	remembered   state
 	rememberedAt time.Time        // zero if nothing has been written since the store was opened
 	rememberLate <-chan time.Time // when to write the state, though nothing changes
-	lastID       uuid.UUID        // no message has a higher ID
-	rollback     *rollbackGuard
 	workspace    *workspace
 }
 
@@ -123,17 +139,19 @@ var _ queue.Store = (*Store)(nil)
 // key is missing or wrong. Open renames a damaged database and replaces it with
 // one that has its readable records.
 func Open(o Options) (*Store, error) {
-	s := &Store{
-		path: o.Path, log: o.Logger, noSync: o.noSync, index: newIndex(),
-		changes: changes{added: make(chan struct{}, 1)}, changed: make(chan struct{}, 1), broken: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{}),
+	dir := &folder{path: o.Path, noSync: o.noSync, log: o.Logger}
+	if dir.log == nil {
+		dir.log = zap.NewNop()
 	}
-	if s.log == nil {
-		s.log = zap.NewNop()
+	d := &database{folder: dir, rollback: newRollbackGuard(dir.dbPath()), index: newIndex(), broken: make(chan struct{}, 1), stop: make(chan struct{})}
+	w := &writer{
+		database: d, commitTx: o.commit, changes: changes{added: make(chan struct{}, 1)},
+		backups: backups{dir: dir}, changed: make(chan struct{}, 1), stopped: make(chan struct{}),
 	}
-	if s.commitTx = o.commit; s.commitTx == nil {
-		s.commitTx = (*bbolt.Tx).Commit
+	if w.commitTx == nil {
+		w.commitTx = (*bbolt.Tx).Commit
 	}
-	s.rollback = newRollbackGuard(s.dbPath())
+	s := &Store{writer: w, recordStore: recordStore{w}}
 	if err := os.MkdirAll(filepath.Join(s.path, "files"), 0o700); err != nil {
 		return nil, fmt.Errorf("creating the folder of the queue: %w", err)
 	}
@@ -150,10 +168,10 @@ func Open(o Options) (*Store, error) {
 	return s, nil
 }
 
-func (s *Store) dbPath() string { return filepath.Join(s.path, "queue.db") }
+func (dir *folder) dbPath() string { return filepath.Join(dir.path, "queue.db") }
 
-func (s *Store) filePath(id uuid.UUID, i int) string {
-	return filepath.Join(s.path, "files", fmt.Sprintf("%s.%d", id, i))
+func (dir *folder) filePath(id uuid.UUID, i int) string {
+	return filepath.Join(dir.path, "files", fmt.Sprintf("%s.%d", id, i))
 }
 
 func (s *Store) open(secret string) error {
@@ -198,12 +216,12 @@ func (s *Store) open(secret string) error {
 }
 
 // load opens the database and reads the index.
-func (s *Store) load() error {
-	o, err := s.openOrSalvage()
+func (w *writer) load() error {
+	o, err := w.openOrSalvage()
 	if err != nil {
 		return err
 	}
-	s.install(o)
+	w.install(o)
 	return nil
 }
 
@@ -216,13 +234,13 @@ type opened struct {
 }
 
 // openOrSalvage opens the database. If it is damaged, it is replaced first.
-func (s *Store) openOrSalvage() (*opened, error) {
-	o, err := s.openDB()
+func (w *writer) openOrSalvage() (*opened, error) {
+	o, err := w.openDB()
 	if damage, ok := errors.AsType[*damage](err); ok {
-		if err := s.salvage(damage); err != nil {
+		if err := w.salvage(damage); err != nil {
 			return nil, err
 		}
-		if o, err = s.openDB(); err == nil {
+		if o, err = w.openDB(); err == nil {
 			o.salvaged = true
 		}
 	}
@@ -230,49 +248,47 @@ func (s *Store) openOrSalvage() (*opened, error) {
 }
 
 // install begins to use a database.
-func (s *Store) install(o *opened) {
-	s.index.mu.Lock()
-	waiting := s.index.queued + s.index.sending
-	s.index.mu.Unlock()
+func (w *writer) install(o *opened) {
+	waiting := w.index.countWaiting()
 	found := o.index.queued + o.index.sending
-	s.mu.Lock()
-	s.db = o.db
-	s.kept.Store(o.kept)
-	s.mu.Unlock()
-	s.index.replace(o.index)
+	w.mu.Lock()
+	w.db = o.db
+	w.kept.Store(o.kept)
+	w.mu.Unlock()
+	w.index.replace(o.index)
 	if o.salvaged {
-		s.logDifference(max(waiting, s.remembered.waiting), found)
-		s.remembered, s.reserve.written = state{}, 0
+		w.logDifference(max(waiting, w.remembered.waiting), found)
+		w.remembered, w.reserve.written = state{}, 0
 	}
-	s.reserve.reset(o.db, max(s.remembered.written, s.reserve.written))
+	w.reserve.reset(o.db, max(w.remembered.written, w.reserve.written))
 }
 
 // openDB opens the database if bbolt can read it. The error is a [*damage] if a
 // page or a job is damaged.
-func (s *Store) openDB() (*opened, error) {
-	if err := checkFile(s.dbPath()); err != nil {
+func (d *database) openDB() (*opened, error) {
+	if err := checkFile(d.dbPath()); err != nil {
 		return nil, err
 	}
 	o := &opened{index: newIndex()}
 	err := guard(func() (err error) {
-		options := s.boltOptions()
-		options.Logger = s.rollback
+		options := d.boltOptions()
+		options.Logger = d.rollback
 		options.InitialMmapSize = initialMapping(runtime.GOOS)
-		if o.db, err = bbolt.Open(s.dbPath(), 0o600, options); err != nil {
+		if o.db, err = bbolt.Open(d.dbPath(), 0o600, options); err != nil {
 			return err
 		}
 		o.db.AllocSize = 1 << 20 // by which bbolt extends the file beyond the reserve
 		return o.db.View(func(tx *bbolt.Tx) (err error) {
-			if err := s.readIndex(tx, o.index); err != nil {
+			if err := d.readIndex(tx, o.index); err != nil {
 				return err
 			}
-			if last, _ := tx.Bucket([]byte(bucketMessages)).Cursor().Last(); len(last) == len(s.lastID) && bytes.Compare(last, s.lastID[:]) > 0 {
-				s.lastID = uuid.UUID(last)
+			if last, _ := tx.Bucket([]byte(bucketMessages)).Cursor().Last(); len(last) == len(d.lastID) && bytes.Compare(last, d.lastID[:]) > 0 {
+				d.lastID = uuid.UUID(last)
 			}
-			if err := s.readRecords(tx, o.index); err != nil {
+			if err := d.readRecords(tx, o.index); err != nil {
 				return err
 			}
-			o.kept, err = s.readKept(tx)
+			o.kept, err = d.readKept(tx)
 			return err
 		})
 	})
@@ -291,20 +307,20 @@ func (s *Store) openDB() (*opened, error) {
 // boltOptions returns the options of bbolt. The list of free pages is not
 // stored, because it grows with the free space and would be written with every
 // commit. checkFile reads all pages anyway.
-func (s *Store) boltOptions() *bbolt.Options {
+func (d *database) boltOptions() *bbolt.Options {
 	return &bbolt.Options{
 		NoFreelistSync: true, FreelistType: bbolt.FreelistMapType, PageSize: pageSize,
-		Timeout: time.Second, NoSync: s.noSync, NoGrowSync: s.noSync,
+		Timeout: time.Second, NoSync: d.noSync, NoGrowSync: d.noSync,
 	}
 }
 
 // readIndex reads the jobs that wait or are dead.
-func (s *Store) readIndex(tx *bbolt.Tx, x *index) error {
+func (d *database) readIndex(tx *bbolt.Tx, x *index) error {
 	check := tx.Bucket([]byte(bucketMeta)).Get(keyCheck)
-	if _, err := s.sealer.Open(check, bucketMeta, keyCheck); err != nil {
+	if _, err := d.sealer.Open(check, bucketMeta, keyCheck); err != nil {
 		return &damage{what: "the record that the secret is checked with"}
 	}
-	files, err := s.storedFiles()
+	files, err := d.storedFiles()
 	if err != nil {
 		return err
 	}
@@ -315,7 +331,7 @@ func (s *Store) readIndex(tx *bbolt.Tx, x *index) error {
 		if len(k) != record.JobKeySize {
 			return &damage{what: "a job"}
 		}
-		j, size, err := s.sealer.OpenJob(bucketJobs, record.ParseJobKey(k), v)
+		j, size, err := d.sealer.OpenJob(bucketJobs, record.ParseJobKey(k), v)
 		if err != nil {
 			return &damage{what: "a job"}
 		}
@@ -323,7 +339,7 @@ func (s *Store) readIndex(tx *bbolt.Tx, x *index) error {
 		if m == nil {
 			m = &message{id: j.Message, created: timeOf(j.Message).UnixMicro(), size: size, files: files[j.Message], text: uint32(j.Text), own: j.OwnAttempts}
 		}
-		x.add(m, j.Index, place{s.Hash(j.Destination), s.Hash(j.Host), j.Client}, j.Status, timesOf(j))
+		x.add(m, j.Index, place{d.sealer.DestinationHash(j.Destination), d.sealer.DestinationHash(j.Host), j.Client}, j.Status, timesOf(j))
 		return nil
 	})
 	if err != nil {
@@ -363,15 +379,27 @@ func checkKeys(tx *bbolt.Tx, x *index) error {
 // timeOf returns the time at which the ID of a message was made.
 func timeOf(id uuid.UUID) time.Time { return time.Unix(id.Time().UnixTime()) }
 
-func (s *Store) database() *bbolt.DB {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.db
+// look calls f with the index, which is locked meanwhile.
+func (d *database) look(f func(x *index)) error {
+	if d.closed() {
+		return queue.ErrClosed
+	}
+	d.index.mu.Lock()
+	defer d.index.mu.Unlock()
+	f(d.index)
+	return nil
 }
 
-func (s *Store) closed() bool {
+// current returns the database, or nil while it cannot be opened.
+func (d *database) current() *bbolt.DB {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	return d.db
+}
+
+func (d *database) closed() bool {
 	select {
-	case <-s.stop:
+	case <-d.stop:
 		return true
 	default:
 		return false
@@ -379,20 +407,20 @@ func (s *Store) closed() bool {
 }
 
 // reopen closes and reopens the database after a fault.
-func (s *Store) reopen() error {
-	s.closeDatabase()
-	return s.load()
+func (w *writer) reopen() error {
+	w.closeDatabase()
+	return w.load()
 }
 
-func (s *Store) closeDatabase() {
-	s.mu.Lock()
-	db := s.db
-	s.db = nil
-	s.mu.Unlock()
-	s.endBackups(errBackupOpens) // bbolt waits for them
+func (w *writer) closeDatabase() {
+	w.mu.Lock()
+	db := w.db
+	w.db = nil
+	w.mu.Unlock()
+	w.backups.end(errBackupOpens) // bbolt waits for them
 	if db != nil {
 		if err := db.Close(); err != nil {
-			s.log.Warn("closing the queue's damaged store", zap.Error(err))
+			w.log.Warn("closing the queue's damaged store", zap.Error(err))
 		}
 	}
 }
@@ -406,7 +434,7 @@ func (s *Store) Close() (err error) {
 		db := s.db
 		s.db = nil
 		s.mu.Unlock()
-		s.endBackups(queue.ErrClosed)
+		s.backups.end(queue.ErrClosed)
 		if db != nil {
 			s.remember(true)
 			err = db.Close()
@@ -419,10 +447,10 @@ func (s *Store) Close() (err error) {
 // Changed implements [queue.Store].
 func (s *Store) Changed() <-chan struct{} { return s.changed }
 
-// signal makes Changed receive a value.
-func (s *Store) signal() {
+// signal makes a channel that has room for a value receive one.
+func signal(c chan struct{}) {
 	select {
-	case s.changed <- struct{}{}:
+	case c <- struct{}{}:
 	default:
 	}
 }

@@ -111,7 +111,7 @@ func (b *batch) unlockJobs() {
 		if j := x.find(id); j != nil && j.writing == cancelling {
 			x.set(j, status)
 			if status == queue.Queued {
-				b.store.signal()
+				signal(b.store.changed)
 			}
 		}
 	}
@@ -205,11 +205,11 @@ type openedRecord struct {
 }
 
 // openRecord opens a record, which may be missing.
-func (s *Store) openRecord(name queue.Hash, sealed []byte) (r openedRecord, err error) {
+func (d *database) openRecord(name queue.Hash, sealed []byte) (r openedRecord, err error) {
 	if sealed == nil {
 		return r, nil
 	}
-	plain, err := s.sealer.Open(sealed, bucketRecords, name[:])
+	plain, err := d.sealer.Open(sealed, bucketRecords, name[:])
 	if err != nil {
 		return r, err
 	}
@@ -225,11 +225,11 @@ func (s *Store) openRecord(name queue.Hash, sealed []byte) (r openedRecord, err 
 }
 
 // readRecords reads when the records are due.
-func (s *Store) readRecords(tx *bbolt.Tx, x *index) error {
+func (d *database) readRecords(tx *bbolt.Tx, x *index) error {
 	return tx.Bucket([]byte(bucketRecords)).ForEach(func(k, v []byte) error {
 		if len(k) == seal.HashSize {
 			// A damaged one is due, so that it is removed.
-			r, _ := s.openRecord(queue.Hash(k), v)
+			r, _ := d.openRecord(queue.Hash(k), v)
 			x.records.put(queue.Hash(k), r.due, r.group)
 			x.records.bytes += record.UpdateSize(v)
 		}
@@ -237,8 +237,11 @@ func (s *Store) readRecords(tx *bbolt.Tx, x *index) error {
 	})
 }
 
+// recordStore changes and reads the records of updates.
+type recordStore struct{ *writer }
+
 // Update implements [queue.Store].
-func (s *Store) Update(ctx context.Context, u *queue.Update) error {
+func (s recordStore) Update(ctx context.Context, u *queue.Update) error {
 	var d *decision
 	check := func(b *batch) (err error) {
 		if d, err = b.decide(u); err == nil && u.MaxSize > 0 && d.growth() > 0 {
@@ -261,7 +264,7 @@ func pagesOfUpdate(u *queue.Update) int {
 }
 
 // Record implements [queue.Store].
-func (s *Store) Record(_ context.Context, name queue.Hash) (data []byte, err error) {
+func (s recordStore) Record(_ context.Context, name queue.Hash) (data []byte, err error) {
 	err = s.view(func(tx *bbolt.Tx) error {
 		r, err := s.openRecord(name, tx.Bucket([]byte(bucketRecords)).Get(name[:]))
 		if err != nil {
@@ -274,7 +277,7 @@ func (s *Store) Record(_ context.Context, name queue.Hash) (data []byte, err err
 }
 
 // Group implements [queue.Store].
-func (s *Store) Group(_ context.Context, group, after queue.Hash, n int) (records []queue.NamedRecord, err error) {
+func (s recordStore) Group(_ context.Context, group, after queue.Hash, n int) (records []queue.NamedRecord, err error) {
 	for len(records) < n {
 		names := s.namesOfGroup(group, after, min(n-len(records), namesAtOnce))
 		if len(names) == 0 {
@@ -293,25 +296,21 @@ func (s *Store) Group(_ context.Context, group, after queue.Hash, n int) (record
 const namesAtOnce = 1000
 
 // namesOfGroup returns the first n names of a group after the name after.
-func (s *Store) namesOfGroup(group, after queue.Hash, n int) []queue.Hash {
+func (s recordStore) namesOfGroup(group, after queue.Hash, n int) []queue.Hash {
 	s.index.mu.Lock()
 	defer s.index.mu.Unlock()
 	return s.index.records.ofGroup(group, after, n)
 }
 
 // GroupSizes implements [queue.Store].
-func (s *Store) GroupSizes(context.Context) (map[queue.Hash]int, error) {
-	if s.closed() {
-		return nil, queue.ErrClosed
-	}
-	s.index.mu.Lock()
-	defer s.index.mu.Unlock()
-	return s.index.records.groupSizes(), nil
+func (s recordStore) GroupSizes(context.Context) (sizes map[queue.Hash]int, err error) {
+	err = s.look(func(x *index) { sizes = x.records.groupSizes() })
+	return sizes, err
 }
 
 // openRecords returns the records with the given names, except those that are gone or
 // damaged.
-func (s *Store) openRecords(names []queue.Hash) (records []queue.NamedRecord, err error) {
+func (s recordStore) openRecords(names []queue.Hash) (records []queue.NamedRecord, err error) {
 	err = s.view(func(tx *bbolt.Tx) error {
 		for _, name := range names {
 			r, err := s.openRecord(name, tx.Bucket([]byte(bucketRecords)).Get(name[:]))
@@ -325,7 +324,7 @@ func (s *Store) openRecords(names []queue.Hash) (records []queue.NamedRecord, er
 }
 
 // DueRecords implements [queue.Store].
-func (s *Store) DueRecords(
+func (s recordStore) DueRecords(
 	_ context.Context, now time.Time, after queue.DuePlace, n int,
 ) (records []queue.DueRecord, more bool, err error) {
 	places := s.duePlaces(now, after, n)
@@ -351,18 +350,14 @@ func (s *Store) DueRecords(
 }
 
 // duePlaces returns the places of at most n records that are due, after one.
-func (s *Store) duePlaces(now time.Time, after queue.DuePlace, n int) []dueRecord {
+func (s recordStore) duePlaces(now time.Time, after queue.DuePlace, n int) []dueRecord {
 	s.index.mu.Lock()
 	defer s.index.mu.Unlock()
 	return s.index.records.dueAfter(now.UnixMicro(), dueRecord{after.Due.UnixMicro(), after.Name}, n)
 }
 
 // SurplusRecords implements [queue.Store].
-func (s *Store) SurplusRecords(_ context.Context, keep, n int) ([]queue.Hash, error) {
-	if s.closed() {
-		return nil, queue.ErrClosed
-	}
-	s.index.mu.Lock()
-	defer s.index.mu.Unlock()
-	return s.index.records.surplus(keep, n), nil
+func (s recordStore) SurplusRecords(_ context.Context, keep, n int) (names []queue.Hash, err error) {
+	err = s.look(func(x *index) { names = x.records.surplus(keep, n) })
+	return names, err
 }
