@@ -32,6 +32,10 @@ type batch[T any] struct {
 	collect sync.Mutex // one transaction collects values while others are written
 }
 
+func newBatch[T any](stop <-chan struct{}) batch[T] {
+	return batch[T]{in: make(chan item[T]), stop: stop}
+}
+
 type item[T any] struct {
 	value  T
 	linger bool       // it can wait for others
@@ -111,25 +115,33 @@ func (b *batch[T]) next() (items []item[T]) {
 	return items
 }
 
+// writer stores messages and the outcomes of jobs, mostly several in one transaction.
+type writer struct {
+	*tables
+	accepting batch[*queue.Entry]
+	settlings batch[*settling]
+	loseReply func() error // of Options
+}
+
 // accept stores entries without files in one transaction. Those that are stored
 // already, or have the same idempotency key as another one, are left out and
 // stored separately.
-func (s *Store) accept(entries []*queue.Entry) []error {
+func (w *writer) accept(entries []*queue.Entry) []error {
 	ctx := context.Background()
 	// All transactions store keys in the same order, because each waits for others
 	// that store one of its keys.
 	order := slices.Clone(entries)
 	slices.SortStableFunc(order, func(a, b *queue.Entry) int { return strings.Compare(a.Message.Key, b.Message.Key) })
 	separate := map[*queue.Entry]bool{}
-	err := s.acceptOnce(ctx, order)
+	err := w.acceptOnce(ctx, order)
 	if len(entries) > 1 && isDuplicate(err) {
 		var rest []*queue.Entry
-		if rest, err = s.unstored(ctx, order); err == nil {
+		if rest, err = w.unstored(ctx, order); err == nil {
 			for _, e := range order {
 				separate[e] = !slices.Contains(rest, e)
 			}
 			if len(rest) > 0 {
-				err = s.acceptOnce(ctx, rest)
+				err = w.acceptOnce(ctx, rest)
 			}
 			if isDuplicate(err) { // another transaction was faster
 				for _, e := range rest {
@@ -144,32 +156,32 @@ func (s *Store) accept(entries []*queue.Entry) []error {
 	errs := make([]error, len(entries))
 	for i, e := range entries {
 		if errs[i] = err; separate[e] {
-			errs[i] = s.acceptAgain(ctx, e)
+			errs[i] = w.acceptAgain(ctx, e)
 		}
 	}
 	return errs
 }
 
 // acceptOnce stores entries without files in one transaction.
-func (s *Store) acceptOnce(ctx context.Context, entries []*queue.Entry) error {
-	return s.storing(ctx, func(ctx context.Context, c *conn, repeated bool) error {
-		err := s.insertAlone(ctx, c, entries)
-		if err == nil && s.loseReply != nil {
-			err = s.loseReply()
+func (w *writer) acceptOnce(ctx context.Context, entries []*queue.Entry) error {
+	return w.storing(ctx, func(ctx context.Context, c *conn, repeated bool) error {
+		err := w.insertAlone(ctx, c, entries)
+		if err == nil && w.loseReply != nil {
+			err = w.loseReply()
 		}
 		if len(entries) == 1 && isDuplicate(err) {
 			if err := c.rollback(); err != nil {
 				return err
 			}
-			return s.duplicate(ctx, c, entries, repeated)
+			return w.duplicate(ctx, c, entries, repeated)
 		}
 		return err
 	})
 }
 
 // insertAlone stores entries without files in a transaction that does nothing else.
-func (s *Store) insertAlone(ctx context.Context, c *conn, entries []*queue.Entry) error {
-	insert, n := s.insertion(entries)
+func (w *writer) insertAlone(ctx context.Context, c *conn, entries []*queue.Entry) error {
+	insert, n := w.insertion(entries)
 	_, err := c.exec(ctx, slices.Concat([]call{begin, insert}, n.calls(c), []call{commit})...)
 	return err
 }
@@ -183,9 +195,9 @@ func (e *unclearError) Unwrap() error { return e.error }
 
 // storing is do for a transaction that stores messages. An error that is unclear means that
 // another look can find out.
-func (s *Store) storing(ctx context.Context, f func(ctx context.Context, c *conn, repeated bool) error) error {
+func (w *writer) storing(ctx context.Context, f func(ctx context.Context, c *conn, repeated bool) error) error {
 	unclear := false
-	err := s.store(ctx, func(ctx context.Context, c *conn, repeated bool) error {
+	err := w.store(ctx, func(ctx context.Context, c *conn, repeated bool) error {
 		err := f(ctx, c, repeated)
 		unclear = unclear || err != nil && broken(err)
 		return err
@@ -198,15 +210,15 @@ func (s *Store) storing(ctx context.Context, f func(ctx context.Context, c *conn
 
 // unstored returns the entries whose ID and idempotency key are not stored. Of
 // those with the same key, it returns the first.
-func (s *Store) unstored(ctx context.Context, entries []*queue.Entry) (rest []*queue.Entry, err error) {
+func (w *writer) unstored(ctx context.Context, entries []*queue.Entry) (rest []*queue.Entry, err error) {
 	ids, keys := array{oid: oidUUID}, array{oid: oidBytea}
 	for _, e := range entries {
 		ids.uuid(e.Message.ID)
-		if h := s.sealer.KeyHash(e.Message.Key); h != (seal.Hash{}) {
+		if h := w.sealer.KeyHash(e.Message.Key); h != (seal.Hash{}) {
 			keys.bytes(bytes.Clone(h[:]))
 		}
 	}
-	err = s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
+	err = w.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
 		results, err := c.exec(ctx,
 			call{"SELECT id FROM notify_queue_messages WHERE id = ANY ($1::UUID[])", []any{ids}},
 			call{"SELECT idempotency FROM notify_queue_messages WHERE idempotency = ANY ($1::BYTEA[])", []any{keys}})
@@ -221,7 +233,7 @@ func (s *Store) unstored(ctx context.Context, entries []*queue.Entry) (rest []*q
 		}
 		rest = nil
 		for _, e := range entries {
-			id, h := string(e.Message.ID[:]), s.sealer.KeyHash(e.Message.Key)
+			id, h := string(e.Message.ID[:]), w.sealer.KeyHash(e.Message.Key)
 			keyed := h != (seal.Hash{})
 			if stored[id] || keyed && stored[string(h[:])] {
 				continue
@@ -238,14 +250,14 @@ func (s *Store) unstored(ctx context.Context, entries []*queue.Entry) (rest []*q
 
 // acceptAgain stores an entry of a failed transaction. The entry can be stored
 // already, because the connection can be lost after a successful commit.
-func (s *Store) acceptAgain(ctx context.Context, e *queue.Entry) error {
-	return s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
-		err := s.insertAlone(ctx, c, []*queue.Entry{e})
+func (w *writer) acceptAgain(ctx context.Context, e *queue.Entry) error {
+	return w.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
+		err := w.insertAlone(ctx, c, []*queue.Entry{e})
 		if isDuplicate(err) {
 			if err := c.rollback(); err != nil {
 				return err
 			}
-			return s.duplicate(ctx, c, []*queue.Entry{e}, true)
+			return w.duplicate(ctx, c, []*queue.Entry{e}, true)
 		}
 		return err
 	})
@@ -260,15 +272,15 @@ func isDuplicate(err error) bool {
 
 // insertion returns the statement that stores messages and their jobs, and what they add
 // to the counts.
-func (s *Store) insertion(entries []*queue.Entry) (insert call, all counts) {
+func (w *writer) insertion(entries []*queue.Entry) (insert call, all counts) {
 	var m struct{ id, created, size, kept, jobs, waiting, dead, files, finished, key, head, body array }
 	var j jobColumns
-	sealer := s.sealer.Batch()
+	sealer := w.sealer.Batch()
 	for _, e := range entries {
 		id, created := e.Message.ID, e.Message.Created.UnixMicro()
 		m.id.uuid(id)
 		m.created.bigint(created)
-		hash := s.sealer.KeyHash(e.Message.Key)
+		hash := w.sealer.KeyHash(e.Message.Key)
 		if hash != (seal.Hash{}) {
 			m.key.bytes(bytes.Clone(hash[:]))
 		} else {
@@ -287,7 +299,7 @@ func (s *Store) insertion(entries []*queue.Entry) (insert call, all counts) {
 			default:
 				continue // it is part of the message
 			}
-			j.add(s, sealer, queue.JobID{Message: id, Index: i}, created, job)
+			j.add(w.sealer, sealer, queue.JobID{Message: id, Index: i}, created, job)
 		}
 		m.size.bigint(r.Size)
 		m.jobs.bigint(int64(len(e.Jobs)))
@@ -319,7 +331,7 @@ func (s *Store) insertion(entries []*queue.Entry) (insert call, all counts) {
 	}
 	return call{insertEntries, append(args,
 		j.message, j.index, j.shard, j.created, j.destination, j.host, j.client, j.text, j.status, j.due, j.notBefore, j.updated, j.record,
-		s.owner, lease.Microseconds(), j.expires,
+		w.owner, lease.Microseconds(), j.expires,
 	)}, all
 }
 
@@ -329,8 +341,8 @@ type jobColumns struct {
 }
 
 // add adds a job of a message that was created at a time.
-func (j *jobColumns) add(s *Store, sealer *seal.Batch, id queue.JobID, created int64, job *queue.Job) {
-	h, host := s.Hash(job.Destination), s.Hash(job.Host)
+func (j *jobColumns) add(s *record.Sealer, sealer *seal.Batch, id queue.JobID, created int64, job *queue.Job) {
+	h, host := s.DestinationHash(job.Destination), s.DestinationHash(job.Host)
 	j.message.uuid(id.Message)
 	j.index.bigint(int64(id.Index))
 	j.shard.bigint(shardOf(id.Message))
@@ -393,12 +405,12 @@ type settling struct {
 // settle records the outcomes of jobs in one transaction. If t is not nil, it is
 // the settlement of the only job, and the transaction stores what else belongs to
 // it.
-func (s *Store) settle(ctx context.Context, jobs []*settling, t *queue.Settlement) []error {
+func (w *writer) settle(ctx context.Context, jobs []*settling, t *queue.Settlement) []error {
 	// Earlier calls have tokens, too, if their commit may have succeeded without a
 	// reply.
 	earlier := slices.ContainsFunc(jobs, func(j *settling) bool { return len(j.tokens) > 0 })
 	errs := make([]error, len(jobs))
-	err := s.do(ctx, func(ctx context.Context, c *conn, repeated bool) error {
+	err := w.do(ctx, func(ctx context.Context, c *conn, repeated bool) error {
 		settled := map[queue.JobID]bool{}
 		note := func(rows [][][]byte) {
 			for _, row := range rows {
@@ -413,12 +425,12 @@ func (s *Store) settle(ctx context.Context, jobs []*settling, t *queue.Settlemen
 			}
 		}
 		if len(settled) < len(jobs) {
-			rows, err := s.writeOutcomes(ctx, c, jobs, t, note)
+			rows, err := w.writeOutcomes(ctx, c, jobs, t, note)
 			if err != nil {
 				return err
 			}
-			if s.loseReply != nil {
-				if err := s.loseReply(); err != nil {
+			if w.loseReply != nil {
+				if err := w.loseReply(); err != nil {
 					return err
 				}
 			}
@@ -477,13 +489,13 @@ func settledBefore(ctx context.Context, c *conn, jobs []*settling, note func(row
 // writeOutcomes updates jobs and their messages with a new token. It passes the
 // rows of the jobs to note, and returns the rows of the messages. Without t, all is
 // one request.
-func (s *Store) writeOutcomes(ctx context.Context, c *conn, jobs []*settling, t *queue.Settlement, note func([][][]byte)) (messages [][][]byte, err error) {
+func (w *writer) writeOutcomes(ctx context.Context, c *conn, jobs []*settling, t *queue.Settlement, note func([][][]byte)) (messages [][][]byte, err error) {
 	token := uuid.New()
 	for _, j := range jobs {
 		j.tokens = append(j.tokens, token)
 	}
 	if t == nil {
-		settle, health, finish := s.settlement(jobs, token)
+		settle, health, finish := w.settlement(jobs, token)
 		finish = call{finishMessages, append(finish.args, c.counter)}
 		results, err := c.exec(ctx, slices.Concat([]call{begin, settle}, health, []call{finish, commit})...)
 		if err != nil {
@@ -494,14 +506,14 @@ func (s *Store) writeOutcomes(ctx context.Context, c *conn, jobs []*settling, t 
 	}
 	d := new(decision)
 	if t.Update != nil {
-		d, err = s.decide(ctx, c, t.Update)
+		d, err = w.decide(ctx, c, t.Update)
 	} else {
 		_, err = c.exec(ctx, begin)
 	}
 	if err != nil {
 		return nil, err
 	}
-	settle, health, finish := s.settlement(jobs, token)
+	settle, health, finish := w.settlement(jobs, token)
 	results, err := c.exec(ctx, slices.Concat([]call{settle}, health, []call{finish})...)
 	if err != nil {
 		return nil, err
@@ -517,7 +529,7 @@ func (s *Store) writeOutcomes(ctx context.Context, c *conn, jobs []*settling, t 
 	if t.Next != nil {
 		next = []*queue.Entry{t.Next}
 	}
-	if err := s.insertLast(ctx, c, next, d.calls, n); err != nil {
+	if err := w.insertLast(ctx, c, next, d.calls, n); err != nil {
 		return nil, err
 	}
 	note(rows)
@@ -527,10 +539,10 @@ func (s *Store) writeOutcomes(ctx context.Context, c *conn, jobs []*settling, t 
 
 // settlement returns the statements that update jobs, the states of their destinations,
 // and their messages. The last of them is settleMessages.
-func (s *Store) settlement(jobs []*settling, token uuid.UUID) (settle call, health []call, finish call) {
+func (w *writer) settlement(jobs []*settling, token uuid.UUID) (settle call, health []call, finish call) {
 	var message, index, status, due, notBefore, sealed, updated, expires array
 	var states []jobHealth
-	sealer := s.sealer.Batch()
+	sealer := w.sealer.Batch()
 	for _, j := range jobs {
 		message.uuid(j.job.Message)
 		index.bigint(int64(j.job.Index))
@@ -544,8 +556,8 @@ func (s *Store) settlement(jobs []*settling, token uuid.UUID) (settle call, heal
 			states = append(states, jobHealth{&j.health[i], j.job.JobID})
 		}
 	}
-	return call{settleJobs, []any{message, index, status, due, notBefore, updated, sealed, s.owner, token, expires}},
-		s.settledHealth(states, token), call{settleMessages, []any{message, index, updated, token}}
+	return call{settleJobs, []any{message, index, status, due, notBefore, updated, sealed, w.owner, token, expires}},
+		w.settledHealth(states, token), call{settleMessages, []any{message, index, updated, token}}
 }
 
 const settleJobs = `UPDATE notify_queue_jobs j SET status = k.status, due = k.due, not_before = k.not_before, updated = k.updated, record = k.record,

@@ -23,7 +23,7 @@ func (s *Store) Claim(ctx context.Context, c queue.Claim) (jobs []queue.Job, nex
 	// If the chosen jobs were all claimed by others, there may be more.
 	for range 4 {
 		s.takeBack(ctx)
-		chosen, empty := s.due.choose(c, c.Max, s.held)
+		chosen, empty := s.due.choose(c, c.Max, s.claims.has)
 		r := s.due.toRead(c, every)
 		if len(chosen) == 0 && len(empty) == 0 && !r.jobs {
 			break
@@ -65,13 +65,6 @@ func (s *Store) gather(ctx context.Context) {
 	case <-ctx.Done():
 	case <-s.stop:
 	}
-}
-
-// held reports whether this handle has claimed a job.
-func (s *Store) held(id queue.JobID) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.claimed[id] != nil
 }
 
 // claimAndRead claims jobs, and reads which others are due, in one exchange with
@@ -230,26 +223,15 @@ const claimJobs = `WITH t AS (
 // take records that this handle has claimed jobs, and opens their records. A
 // job with a damaged record has the status Lost.
 func (s *Store) take(rows [][][]byte) (jobs []queue.Job) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	for _, row := range rows {
 		jid := queue.JobID{Message: id(row[0]), Index: int(number(row[1]))}
-		s.claim(jid)
-		s.claimed[jid].turn = number(row[6]) != 0
+		s.claims.take(jid, number(row[6]) != 0, row[4], row[5])
 		j, err := s.openJob(jid, int64(queue.Sending), row[3])
 		if err != nil {
 			_ = s.sealer.DamagedJob(jid)
 			j = &queue.Job{JobID: jid, Status: queue.Lost}
 		}
 		j.Due, j.Updated = time.UnixMicro(number(row[2])), time.UnixMicro(number(row[7])) // it may have been woken or parked
-		if row[5] != nil {
-			m := s.messages[jid.Message]
-			if m == nil {
-				m = &loaded{head: row[4], body: row[5]}
-				s.messages[jid.Message] = m
-			}
-			m.jobs++
-		}
 		jobs = append(jobs, *j)
 	}
 	return jobs
@@ -260,20 +242,14 @@ const recoverJobs = `UPDATE notify_queue_jobs SET status = 1, owner = NULL, leas
 
 // Renew implements [queue.Store].
 func (s *Store) Renew(ctx context.Context, lease time.Duration) error {
-	s.mu.Lock()
-	var messages, index array
-	for id := range s.claimed {
-		messages.uuid(id.Message)
-		index.bigint(int64(id.Index))
-	}
-	s.mu.Unlock()
-	if len(messages.items) == 0 {
+	claimed := s.claims.all()
+	if len(claimed) == 0 {
 		return nil
 	}
 	return s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
 		_, err := c.query(ctx, `UPDATE notify_queue_jobs j SET lease = `+serverTime+` + $4::BIGINT
 			FROM unnest($1::UUID[], $2::BIGINT[]) AS k (message, idx)
-			WHERE j.message = k.message AND j.idx = k.idx AND j.status = 2 AND j.owner = $3`, messages, index, s.owner, lease.Microseconds())
+			WHERE j.message = k.message AND j.idx = k.idx AND j.status = 2 AND j.owner = $3`, append(jobArrays(claimed), s.owner, lease.Microseconds())...)
 		return err
 	})
 }

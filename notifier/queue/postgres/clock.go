@@ -58,14 +58,14 @@ func (c *serverClock) startsAt() time.Time {
 }
 
 // readClock reads the clock of the server.
-func (s *Store) readClock(ctx context.Context, c *conn) error {
-	began := s.clock.elapsed()
+func (t *tables) readClock(ctx context.Context, c *conn) error {
+	began := t.clock.elapsed()
 	results, err := c.exec(ctx, readTime)
 	if err == nil {
-		s.clock.set(time.UnixMicro(number(results[0].Rows[0][0])), began, s.clock.elapsed())
+		t.clock.set(time.UnixMicro(number(results[0].Rows[0][0])), began, t.clock.elapsed())
 	}
 	return err
 }
 
 // Now implements [queue.Store].
-func (s *Store) Now() time.Time { return s.clock.now() }
+func (t *tables) Now() time.Time { return t.clock.now() }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/internal/seal"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
+	"github.com/caddy-notify/caddy-notify/notifier/queue/internal/record"
 )
 
 // due holds jobs that are due, as far as this handle knows: those that it has
@@ -96,7 +97,7 @@ func (d *due) add(c candidate, more bool) {
 }
 
 // accepted notes jobs that this handle has stored.
-func (d *due) accepted(s *Store, entries []*queue.Entry) {
+func (d *due) accepted(s *record.Sealer, entries []*queue.Entry) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, e := range entries {
@@ -111,7 +112,7 @@ func (d *due) accepted(s *Store, entries []*queue.Entry) {
 			}
 			if len(d.known) >= maxDue {
 				d.partial = true
-				if l := d.lanes[s.Hash(j.Destination)]; l != nil {
+				if l := d.lanes[s.DestinationHash(j.Destination)]; l != nil {
 					l.more = true
 					continue
 				} else if len(d.lanes) >= maxLanes {
@@ -119,7 +120,7 @@ func (d *due) accepted(s *Store, entries []*queue.Entry) {
 				}
 			}
 			d.add(candidate{Candidate: queue.Candidate{
-				Job: queue.JobID{Message: e.Message.ID, Index: i}, Destination: s.Hash(j.Destination), Host: s.Hash(j.Host), Client: j.Client, Text: int64(j.Text),
+				Job: queue.JobID{Message: e.Message.ID, Index: i}, Destination: s.DestinationHash(j.Destination), Host: s.DestinationHash(j.Host), Client: j.Client, Text: int64(j.Text),
 			}, due: j.Due.UnixMicro()}, false)
 		}
 	}

@@ -119,7 +119,7 @@ func (s *Store) Stats(ctx context.Context) (st queue.Stats, err error) {
 		return nil
 	})
 	if err == nil {
-		s.setWaiting(st.Bytes)
+		s.size.set(st.Bytes)
 	}
 	return st, err
 }

@@ -65,15 +65,15 @@ const otherJobs = `SELECT 1 FROM (
 		UNION ALL (SELECT 1 FROM notify_queue_jobs WHERE destination = $1 AND status = 1 AND parked = 1 LIMIT 1)) a`
 
 // Health implements [queue.Store].
-func (s *Store) Health(ctx context.Context, age time.Duration) (all []queue.Health, err error) {
+func (t *tables) Health(ctx context.Context, age time.Duration) (all []queue.Health, err error) {
 	if age == 0 {
 		age = math.MaxInt64
 	}
-	err = s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
+	err = t.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
 		rows, err := c.query(ctx, `SELECT hash, record FROM notify_queue_destinations WHERE stored >= `+serverTime+` - $1::BIGINT`, age.Microseconds())
 		all = nil
 		for _, row := range rows {
-			if h := s.sealer.OpenHealth(placeHealth, row[0], row[1]); h != nil {
+			if h := t.sealer.OpenHealth(placeHealth, row[0], row[1]); h != nil {
 				all = append(all, *h)
 			}
 		}
@@ -83,18 +83,18 @@ func (s *Store) Health(ctx context.Context, age time.Duration) (all []queue.Heal
 }
 
 // SaveHealth implements [queue.Store].
-func (s *Store) SaveHealth(ctx context.Context, states ...queue.Health) error {
+func (t *tables) SaveHealth(ctx context.Context, states ...queue.Health) error {
 	all := make([]jobHealth, len(states))
 	for i := range states {
 		all[i].Health = &states[i]
 	}
-	gone, saved := s.sealHealth(all)
+	gone, saved := t.sealHealth(all)
 	calls := []call{begin}
 	for _, sql := range removeHealth {
 		calls = append(calls, call{sql + "ANY ($1::BYTEA[])", []any{gone.hash}})
 	}
 	calls = append(calls, call{saveHealth + onConflict, saved.args()}, commit)
-	return s.store(ctx, func(ctx context.Context, c *conn, _ bool) error {
+	return t.store(ctx, func(ctx context.Context, c *conn, _ bool) error {
 		_, err := c.exec(ctx, calls...)
 		return err
 	})
@@ -114,12 +114,12 @@ type healthRows struct{ hash, changed, record, known, client, message, index arr
 func (r *healthRows) args() []any { return []any{r.hash, r.changed, r.record, r.known, r.client} }
 
 // sealHealth returns the states to remove and those to store.
-func (s *Store) sealHealth(states []jobHealth) (gone, saved healthRows) {
+func (t *tables) sealHealth(states []jobHealth) (gone, saved healthRows) {
 	// All transactions lock rows in the same order.
 	slices.SortStableFunc(states, func(a, b jobHealth) int { return bytes.Compare(a.Destination[:], b.Destination[:]) })
 	bytea, bigint := array{oid: oidBytea}, array{oid: oidBigint}
 	gone, saved = healthRows{hash: bytea}, healthRows{hash: bytea, changed: bigint, record: bytea, known: bigint, client: bigint}
-	sealer := s.sealer.Batch()
+	sealer := t.sealer.Batch()
 	for i, h := range states {
 		if i+1 < len(states) && states[i+1].Destination == h.Destination {
 			continue // a later state follows
@@ -141,8 +141,8 @@ func (s *Store) sealHealth(states []jobHealth) (gone, saved healthRows) {
 
 // settledHealth returns the statements that store states of destinations if the
 // jobs that they come from are settled with a token.
-func (s *Store) settledHealth(states []jobHealth, token uuid.UUID) (calls []call) {
-	gone, saved := s.sealHealth(states)
+func (t *tables) settledHealth(states []jobHealth, token uuid.UUID) (calls []call) {
+	gone, saved := t.sealHealth(states)
 	if len(gone.hash.items) > 0 {
 		for _, sql := range removeHealth {
 			calls = append(calls, call{sql + `ANY (SELECT k.hash FROM unnest($1::BYTEA[], $2::UUID[], $3::BIGINT[]) AS k (hash, message, idx), notify_queue_jobs j

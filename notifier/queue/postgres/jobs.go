@@ -12,14 +12,8 @@ import (
 // Settle implements [queue.Store].
 func (s *Store) Settle(ctx context.Context, t *queue.Settlement) error {
 	j := t.Job
-	s.mu.Lock()
-	c := s.claimed[j.JobID]
-	free := c != nil && !c.settling
-	if free {
-		c.settling = true
-	}
-	s.mu.Unlock()
-	if !free {
+	c := s.claims.settle(j.JobID)
+	if c == nil {
 		return queue.ErrNotClaimed
 	}
 	if s.due.waits() {
@@ -29,23 +23,18 @@ func (s *Store) Settle(ctx context.Context, t *queue.Settlement) error {
 	var err error
 	switch {
 	case t.Shared != nil:
-		err = s.fail(j, t.Shared, true, t.Deferrable)
+		err = s.parking.fail(j, t.Shared, true, t.Deferrable)
 	case t.Next == nil && t.Update == nil:
 		err = s.settlings.do(st, t.Deferrable)
 	default:
 		err = s.settle(ctx, []*settling{st}, t)[0]
 	}
-	s.mu.Lock()
-	c.settling, c.tokens = false, st.tokens
-	if err == nil || errors.Is(err, queue.ErrNotClaimed) {
-		s.unclaim(j.JobID, c)
-	}
-	s.waiting -= st.size
+	s.claims.settled(j.JobID, c, st.tokens, err == nil || errors.Is(err, queue.ErrNotClaimed))
+	s.size.add(-st.size)
 	if err == nil && t.Next != nil {
-		s.waiting += t.Next.Size()
-		s.hold(t.Next)
+		s.size.add(t.Next.Size())
+		s.claims.hold(t.Next)
 	}
-	s.mu.Unlock()
 	if err == nil && j.Status == queue.Queued {
 		s.due.mu.Lock()
 		s.due.later(j.Due)
@@ -61,7 +50,7 @@ func (s *Store) Settle(ctx context.Context, t *queue.Settlement) error {
 		s.done(ctx, st.decided)
 	}
 	if err == nil && t.Next != nil {
-		s.due.accepted(s, []*queue.Entry{t.Next})
+		s.due.accepted(s.sealer, []*queue.Entry{t.Next})
 		signal(s.dirty)
 	}
 	return err
@@ -72,11 +61,11 @@ func (s *Store) Settle(ctx context.Context, t *queue.Settlement) error {
 func (s *Store) turnEnded(ctx context.Context, t *queue.Settlement, turn bool) {
 	switch {
 	case t.Failure != nil:
-		if err := s.fail(t.Job, t.Failure, false, t.Deferrable); err != nil && !errors.Is(err, queue.ErrClosed) {
+		if err := s.parking.fail(t.Job, t.Failure, false, t.Deferrable); err != nil && !errors.Is(err, queue.ErrClosed) {
 			s.log.Warn("what waits for a destination that is down is tried one by one, because the queue's store failed", zap.Error(err))
 		}
 	case turn && !t.Job.Status.Waits():
-		s.nextTurn(ctx, s.Hash(t.Job.Destination))
+		s.parking.nextTurn(ctx, s.Hash(t.Job.Destination))
 	}
 }
 

@@ -54,18 +54,18 @@ type work struct {
 
 // do does work, unless another gateway is at it. done is when it was begun that has now
 // been completed, by the clock of the server, or the zero time if another gateway is at it.
-func (s *Store) doWork(ctx context.Context, w work) (done time.Time, err error) {
-	held, completed, began, err := s.takeLease(ctx, w.name)
+func (t *tables) doWork(ctx context.Context, w work) (done time.Time, err error) {
+	held, completed, began, err := t.takeLease(ctx, w.name)
 	if err != nil || !held {
 		return time.Time{}, err
 	}
 	defer func() {
 		if done.IsZero() {
-			s.endLease(ctx, w.name)
+			t.endLease(ctx, w.name)
 		}
 	}()
 	if !w.since.IsZero() && !completed.Before(w.since) && !completed.After(began) {
-		s.endLease(ctx, w.name)
+		t.endLease(ctx, w.name)
 		return completed, nil
 	}
 	for {
@@ -76,7 +76,7 @@ func (s *Store) doWork(ctx context.Context, w work) (done time.Time, err error) 
 		if last {
 			break
 		}
-		if held, _, _, err = s.takeLease(ctx, w.name); err != nil || !held {
+		if held, _, _, err = t.takeLease(ctx, w.name); err != nil || !held {
 			return time.Time{}, err
 		}
 	}
@@ -84,8 +84,8 @@ func (s *Store) doWork(ctx context.Context, w work) (done time.Time, err error) 
 	if w.result != nil {
 		data = w.result()
 	}
-	err = s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
-		_, err := c.query(ctx, completeLease, w.name, s.owner, began.UnixMicro(), data)
+	err = t.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
+		_, err := c.query(ctx, completeLease, w.name, t.owner, began.UnixMicro(), data)
 		return err
 	})
 	if err != nil {
@@ -96,9 +96,9 @@ func (s *Store) doWork(ctx context.Context, w work) (done time.Time, err error) 
 
 // takeLease takes a lease or renews it. completed is when the work was last begun that has
 // been completed.
-func (s *Store) takeLease(ctx context.Context, name string) (held bool, completed, now time.Time, err error) {
-	err = s.store(ctx, func(ctx context.Context, c *conn, _ bool) error {
-		rows, err := c.query(ctx, takeLease, name, s.owner, workLease.Microseconds())
+func (t *tables) takeLease(ctx context.Context, name string) (held bool, completed, now time.Time, err error) {
+	err = t.store(ctx, func(ctx context.Context, c *conn, _ bool) error {
+		rows, err := c.query(ctx, takeLease, name, t.owner, workLease.Microseconds())
 		if held = len(rows) > 0; held {
 			completed, now = time.UnixMicro(number(rows[0][0])), time.UnixMicro(number(rows[0][1]))
 		}
@@ -108,14 +108,14 @@ func (s *Store) takeLease(ctx context.Context, name string) (held bool, complete
 }
 
 // endLease ends a lease before its time. If it cannot, the lease runs out.
-func (s *Store) endLease(ctx context.Context, name string) {
+func (t *tables) endLease(ctx context.Context, name string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), replyTime)
 	defer cancel()
-	err := s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
-		_, err := c.query(ctx, endLease, name, s.owner)
+	err := t.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
+		_, err := c.query(ctx, endLease, name, t.owner)
 		return err
 	})
 	if err != nil {
-		s.log.Debug("another gateway has to wait for the end of a lease", zap.String("work", name), zap.Error(err))
+		t.log.Debug("another gateway has to wait for the end of a lease", zap.String("work", name), zap.Error(err))
 	}
 }

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -22,19 +23,28 @@ const listenAgain = 10 * time.Minute
 // pool.
 var errUnheard = errors.New("notifications of the database do not arrive")
 
+// listener hears of jobs of other gateways, and tells them of its own.
+type listener struct {
+	*tables
+	due       *due
+	listening atomic.Bool   // the server notifies of jobs of other gateways
+	changed   chan struct{} // of [Store.Changed]
+	dirty     chan struct{} // signals that jobs for other gateways are stored
+}
+
 // listen waits for notifications of other gateways. It returns if the server
 // does not support them; the store then polls every second.
-func (s *Store) listen(ctx context.Context) {
+func (l *listener) listen(ctx context.Context) {
 	told := false
 	for ctx.Err() == nil {
 		pause := restTime
-		c, err := s.pool.listen(ctx)
+		c, err := l.pool.listen(ctx)
 		if err == nil {
-			err = s.hear(ctx, c)
+			err = l.hear(ctx, c)
 			closeConn(c)
-			if s.listening.Swap(false) {
+			if l.listening.Swap(false) {
 				told = false
-				s.lookAgain()
+				l.lookAgain()
 			}
 		}
 		switch {
@@ -44,7 +54,7 @@ func (s *Store) listen(ctx context.Context) {
 			pause = listenAgain
 			if !told {
 				told = true
-				s.log.Warn("the pooler in front of the queue's database does not pass notifications on, so the database is asked each second for what other gateways have accepted",
+				l.log.Warn("the pooler in front of the queue's database does not pass notifications on, so the database is asked each second for what other gateways have accepted",
 					zap.String("address", c.address))
 			}
 		}
@@ -64,28 +74,28 @@ func unsupported(err error) bool {
 // hear listens on a connection until that fails, or until a notification of the pool does
 // not arrive. It sends one now and then, because a connection can outlive the role of its
 // server as primary.
-func (s *Store) hear(ctx context.Context, c *conn) error {
+func (l *listener) hear(ctx context.Context, c *conn) error {
 	short, cancel := context.WithTimeout(ctx, replyTime)
 	defer cancel()
 	if _, err := c.pg.Exec(short, "LISTEN "+channel).ReadAll(); err != nil {
 		return err
 	}
-	own := s.owner.String()
+	own := l.owner.String()
 	for {
-		if err := s.sendNotification(ctx, own); err != nil {
+		if err := l.sendNotification(ctx, own); err != nil {
 			return err
 		}
-		heard, err := s.receive(ctx, c, replyTime, own)
+		heard, err := l.receive(ctx, c, replyTime, own)
 		if err != nil {
 			return err
 		}
 		if !heard {
 			return errUnheard
 		}
-		if !s.listening.Swap(true) {
-			s.lookAgain() // what was stored before is not notified
+		if !l.listening.Swap(true) {
+			l.lookAgain() // what was stored before is not notified
 		}
-		if _, err := s.receive(ctx, c, listenedEvery, ""); err != nil {
+		if _, err := l.receive(ctx, c, listenedEvery, ""); err != nil {
 			return err
 		}
 	}
@@ -93,7 +103,7 @@ func (s *Store) hear(ctx context.Context, c *conn) error {
 
 // receive receives notifications for a time, or until one has the payload own, if that is
 // not empty.
-func (s *Store) receive(ctx context.Context, c *conn, d time.Duration, own string) (heard bool, err error) {
+func (l *listener) receive(ctx context.Context, c *conn, d time.Duration, own string) (heard bool, err error) {
 	short, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
 	for {
@@ -104,7 +114,7 @@ func (s *Store) receive(ctx context.Context, c *conn, d time.Duration, own strin
 		case err != nil:
 			return false, err
 		case n.Payload == "":
-			s.lookAgain()
+			l.lookAgain()
 		case n.Payload == own:
 			return true, nil
 		}
@@ -112,8 +122,8 @@ func (s *Store) receive(ctx context.Context, c *conn, d time.Duration, own strin
 }
 
 // sendNotification notifies all that listen.
-func (s *Store) sendNotification(ctx context.Context, payload string) error {
-	return s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
+func (l *listener) sendNotification(ctx context.Context, payload string) error {
+	return l.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
 		_, err := c.query(ctx, sendNotification, channel, payload)
 		return err
 	})
@@ -122,23 +132,23 @@ func (s *Store) sendNotification(ctx context.Context, payload string) error {
 const sendNotification = "SELECT pg_notify($1, $2)::TEXT"
 
 // lookAgain makes the next Claim look for jobs that are due.
-func (s *Store) lookAgain() {
-	s.due.changed()
-	signal(s.changed)
+func (l *listener) lookAgain() {
+	l.due.changed()
+	signal(l.changed)
 }
 
 // notify notifies other gateways of new jobs, at most once a second, because a
 // notification locks the whole database during its commit, and because this
 // gateway delivers what it has accepted as long as it has room.
-func (s *Store) notify(ctx context.Context) {
+func (l *listener) notify(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-s.dirty:
+		case <-l.dirty:
 		}
 		pause := pollEvery
-		if s.sendNotification(ctx, "") != nil {
+		if l.sendNotification(ctx, "") != nil {
 			pause = 10 * pollEvery
 		}
 		select {

@@ -17,12 +17,7 @@ import (
 
 // Load implements [queue.Store].
 func (s *Store) Load(ctx context.Context, id uuid.UUID) (*queue.Message, func(), error) {
-	var head, body []byte
-	s.mu.Lock()
-	if m := s.messages[id]; m != nil {
-		head, body = m.head, m.body
-	}
-	s.mu.Unlock()
+	head, body := s.claims.message(id)
 	if body == nil {
 		if err := s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
 			rows, err := c.query(ctx, "SELECT head, body FROM notify_queue_messages WHERE id = $1 AND body IS NOT NULL", id)
@@ -48,8 +43,11 @@ func (s *Store) Load(ctx context.Context, id uuid.UUID) (*queue.Message, func(),
 	return m, cancel, nil
 }
 
+// messageStore reads messages and jobs.
+type messageStore struct{ *tables }
+
 // Get implements [queue.Store].
-func (s *Store) Get(ctx context.Context, id uuid.UUID) (e *queue.Entry, err error) {
+func (s messageStore) Get(ctx context.Context, id uuid.UUID) (e *queue.Entry, err error) {
 	err = s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
 		results, err := c.exec(ctx,
 			call{"SELECT head FROM notify_queue_messages WHERE id = $1", []any{id}},
@@ -67,7 +65,7 @@ func (s *Store) Get(ctx context.Context, id uuid.UUID) (e *queue.Entry, err erro
 }
 
 // Messages implements [queue.Store].
-func (s *Store) Messages(ctx context.Context, before uuid.UUID, n int) (entries []*queue.Entry, next uuid.UUID, err error) {
+func (s messageStore) Messages(ctx context.Context, before uuid.UUID, n int) (entries []*queue.Entry, next uuid.UUID, err error) {
 	if before == (uuid.UUID{}) {
 		before = uuid.Max
 	}
@@ -104,7 +102,7 @@ func (s *Store) Messages(ctx context.Context, before uuid.UUID, n int) (entries 
 
 // entry returns a message with its jobs, of which each row has idx, status, record
 // and due.
-func (s *Store) entry(id uuid.UUID, head []byte, rows [][][]byte) (*queue.Entry, error) {
+func (s messageStore) entry(id uuid.UUID, head []byte, rows [][][]byte) (*queue.Entry, error) {
 	return s.sealer.OpenEntry(id, head, func(yield func(*queue.Job) bool) {
 		for _, row := range rows {
 			j, err := s.openJob(queue.JobID{Message: id, Index: int(number(row[0]))}, number(row[1]), row[2])
@@ -120,7 +118,7 @@ func (s *Store) entry(id uuid.UUID, head []byte, rows [][][]byte) (*queue.Entry,
 }
 
 // Batches implements [queue.Store].
-func (s *Store) Batches(ctx context.Context, from, to uuid.UUID) (batches [][]byte, err error) {
+func (s messageStore) Batches(ctx context.Context, from, to uuid.UUID) (batches [][]byte, err error) {
 	err = s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
 		rows, err := c.query(ctx, "SELECT id, head FROM notify_queue_messages WHERE id >= $1 AND id < $2 AND jobs = 0", from, to)
 		batches = nil
@@ -135,7 +133,7 @@ func (s *Store) Batches(ctx context.Context, from, to uuid.UUID) (batches [][]by
 }
 
 // List implements [queue.Store].
-func (s *Store) List(ctx context.Context, after queue.JobID, n int, statuses ...queue.Status) (jobs []queue.Job, err error) {
+func (s messageStore) List(ctx context.Context, after queue.JobID, n int, statuses ...queue.Status) (jobs []queue.Job, err error) {
 	index := after.Index
 	if after == (queue.JobID{}) {
 		index = -1
@@ -167,7 +165,7 @@ func (s *Store) List(ctx context.Context, after queue.JobID, n int, statuses ...
 }
 
 // insertFiles stores the attachments of a message.
-func (s *Store) insertFiles(ctx context.Context, c *conn, m *queue.Message) error {
+func (t *tables) insertFiles(ctx context.Context, c *conn, m *queue.Message) error {
 	for i, f := range m.Files {
 		var calls []call
 		var failed error // of the server
@@ -178,7 +176,7 @@ func (s *Store) insertFiles(ctx context.Context, c *conn, m *queue.Message) erro
 			}
 			return failed
 		}
-		err := s.sealer.SealFile(f, f.Size, record.FileKey(m.ID, i), func(chunk int64, sealed []byte) error {
+		err := t.sealer.SealFile(f, f.Size, record.FileKey(m.ID, i), func(chunk int64, sealed []byte) error {
 			calls = append(calls, call{"INSERT INTO notify_queue_files (message, file, chunk, data) VALUES ($1, $2, $3, $4)", []any{m.ID, i, chunk, sealed}})
 			if len(calls) < 16 {
 				return nil
@@ -200,12 +198,12 @@ func (s *Store) insertFiles(ctx context.Context, c *conn, m *queue.Message) erro
 
 // openFile returns a reader of an attachment. It requests each chunk from the
 // server separately.
-func (s *Store) openFile(ctx context.Context, id uuid.UUID, file int, size int64) io.ReaderAt {
-	return s.sealer.OpenFile(size, record.FileKey(id, file), func(chunk int64) (data []byte, err error) {
-		err = s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
+func (t *tables) openFile(ctx context.Context, id uuid.UUID, file int, size int64) io.ReaderAt {
+	return t.sealer.OpenFile(size, record.FileKey(id, file), func(chunk int64) (data []byte, err error) {
+		err = t.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
 			rows, err := c.query(ctx, "SELECT data FROM notify_queue_files WHERE message = $1 AND file = $2 AND chunk = $3", id, file, chunk)
 			if err == nil && len(rows) == 0 {
-				err = s.sealer.Damaged(fmt.Sprintf("attachment %d of message %s", file+1, id))
+				err = t.sealer.Damaged(fmt.Sprintf("attachment %d of message %s", file+1, id))
 			}
 			if err == nil {
 				data = rows[0][0]
@@ -218,13 +216,13 @@ func (s *Store) openFile(ctx context.Context, id uuid.UUID, file int, size int64
 
 // deleteFiles removes the attachments of a message. Those that it cannot remove
 // are removed when the message is forgotten.
-func (s *Store) deleteFiles(ctx context.Context, id uuid.UUID) {
+func (t *tables) deleteFiles(ctx context.Context, id uuid.UUID) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), replyTime)
 	defer cancel()
-	if err := s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
+	if err := t.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
 		_, err := c.query(ctx, "DELETE FROM notify_queue_files WHERE message = $1", id)
 		return err
 	}); err != nil {
-		s.log.Warn("removing attachments of the queue", zap.Error(err), zap.Stringer("id", id))
+		t.log.Warn("removing attachments of the queue", zap.Error(err), zap.Stringer("id", id))
 	}
 }

@@ -181,7 +181,7 @@ func TestWithoutAdvisoryLocks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Store{sealer: &record.Sealer{Sealer: sealer}, knows: len(migrations)}
+	s := &tables{sealer: &record.Sealer{Sealer: sealer}, knows: len(migrations)}
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {

@@ -79,9 +79,9 @@ func TestCounts(t *testing.T) {
 	var st queue.Stats
 	got := count(func(s *Store) {
 		for i := range 20 {
-			s.mu.Lock()
-			s.counted = time.Now().Add(-time.Minute) // the last count is old
-			s.mu.Unlock()
+			s.size.mu.Lock()
+			s.size.counted = time.Now().Add(-time.Minute) // the last count is old
+			s.size.mu.Unlock()
 			if err := s.Accept(t.Context(), 1<<40, newEntry("text", fmt.Sprint("json://host", i))); err != nil {
 				t.Error(err)
 			}

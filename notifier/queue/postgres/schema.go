@@ -184,13 +184,13 @@ var errSecret error = refusef("the tables of the queue were created with another
 // with a lock, which a pooler does not spread over several sessions. Other servers may
 // define tables only outside of transactions. There, statements that run at the same time
 // fail and are repeated.
-func (s *Store) migrate(ctx context.Context, c *conn) error {
+func (t *tables) migrate(ctx context.Context, c *conn) error {
 	rows, err := c.query(ctx, "SELECT version()")
 	if err != nil {
 		return err
 	}
 	if !isPostgreSQL(string(rows[0][0])) {
-		_, err := s.createTables(ctx, c)
+		_, err := t.createTables(ctx, c)
 		return err
 	}
 	upgraded := false
@@ -199,7 +199,7 @@ func (s *Store) migrate(ctx context.Context, c *conn) error {
 			return err
 		}
 		var err error
-		upgraded, err = s.createTables(ctx, c)
+		upgraded, err = t.createTables(ctx, c)
 		return err
 	})
 	if err != nil || !upgraded {
@@ -221,7 +221,7 @@ func isPostgreSQL(version string) bool {
 
 // createTables does the work of migrate while the caller holds the lock. It reports whether
 // the tables were not up to date.
-func (s *Store) createTables(ctx context.Context, c *conn) (upgraded bool, err error) {
+func (t *tables) createTables(ctx context.Context, c *conn) (upgraded bool, err error) {
 	if err := execAll(ctx, c, createVersion); err != nil {
 		return false, err
 	}
@@ -232,14 +232,14 @@ func (s *Store) createTables(ctx context.Context, c *conn) (upgraded bool, err e
 	version := 0
 	if len(stored) > 0 {
 		version = int(number(stored[0][0]))
-		if _, err := s.sealer.Open(stored[0][1], "version", nil); err != nil {
+		if _, err := t.sealer.Open(stored[0][1], "version", nil); err != nil {
 			return false, fmt.Errorf("%s: %w", c.address, errSecret)
 		}
 	}
-	if version > s.knows {
-		return false, refusef("the tables of the queue have version %d, and this program knows up to %d: update it", version, s.knows)
+	if version > t.knows {
+		return false, refusef("the tables of the queue have version %d, and this program knows up to %d: update it", version, t.knows)
 	}
-	if s.missing.Load() {
+	if t.missing.Load() {
 		version = 0 // somebody has removed tables
 	}
 	if version >= len(migrations) {
@@ -251,7 +251,7 @@ func (s *Store) createTables(ctx context.Context, c *conn) (upgraded bool, err e
 		}
 	}
 	if version < turnsVersion {
-		if err := s.fillDestinations(ctx, c); err != nil {
+		if err := t.fillDestinations(ctx, c); err != nil {
 			return false, err
 		}
 	}
@@ -263,7 +263,7 @@ func (s *Store) createTables(ctx context.Context, c *conn) (upgraded bool, err e
 		return false, err
 	}
 	_, err = c.query(ctx, `INSERT INTO notify_queue_version (id, version, secret) VALUES (1, $1, $2)
-		ON CONFLICT (id) DO UPDATE SET version = excluded.version`, len(migrations), s.sealer.Seal(nil, "version", nil))
+		ON CONFLICT (id) DO UPDATE SET version = excluded.version`, len(migrations), t.sealer.Seal(nil, "version", nil))
 	return err == nil, err
 }
 

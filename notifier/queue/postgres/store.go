@@ -80,63 +80,42 @@ const (
 
 // Store is a [queue.Store] in tables of PostgreSQL.
 type Store struct {
+	*tables
+	*writer
+	*listener
+	*waitingCounts
+	messageStore
+	recordStore
+	parking parking
+
+	cancel context.CancelFunc
+	loops  sync.WaitGroup
+	once   sync.Once
+
+	claims    claims
+	claiming  sync.Mutex    // Claim runs once at a time
+	recovered time.Time     // when leases were last checked; for Claim
+	exchanged time.Time     // when the last claim ended; for Claim
+	exchange  time.Duration // how long it took; for Claim
+	unclear   unclearClaims // for Claim
+}
+
+// tables are the tables of the queue, as one handle uses them.
+type tables struct {
 	pool   *pool
 	sealer *record.Sealer
 	knows  int // the version of the tables that this program knows
 	log    *zap.Logger
 	owner  uuid.UUID // names this handle
+	stop   chan struct{}
 
 	migrating sync.Mutex
 	migrated  atomic.Bool
 	missing   atomic.Bool  // a table was found missing
 	newer     atomic.Int64 // the version of the tables, if this program does not know it; else 0
-	listening atomic.Bool  // the server notifies of jobs of other gateways
-
-	accepting batch[*queue.Entry]
-	settlings batch[*settling]
-	failures  batch[*failing]
-	loseReply func() error // of Options
-
-	changed chan struct{}
-	dirty   chan struct{} // signals that jobs for other gateways are stored
-	stop    chan struct{}
-	cancel  context.CancelFunc
-	loops   sync.WaitGroup
-	once    sync.Once
 
 	clock serverClock
-
-	claiming  sync.Mutex // Claim runs once at a time
-	due       due
-	recovered time.Time     // when leases were last checked; for Claim
-	exchanged time.Time     // when the last claim ended; for Claim
-	exchange  time.Duration // how long it took; for Claim
-	unclear   unclearClaims // for Claim
-
-	counting      sync.Mutex // the counts are read once at a time
-	waitingCounts waitingCounts
-
-	mu       sync.Mutex
-	claimed  map[queue.JobID]*claim
-	messages map[uuid.UUID]*loaded
-	waiting  int64 // size of the waiting messages and the records: the last count, plus the changes of this handle
-	counted  time.Time
-}
-
-// claim is a job that this handle has claimed.
-type claim struct {
-	settling bool
-	turn     bool // its destination had its turn
-
-	// tokens identify settlements that failed after the server may have
-	// committed them.
-	tokens []uuid.UUID
-}
-
-// loaded is a message that was read together with claimed jobs.
-type loaded struct {
-	head, body []byte // sealed
-	jobs       int    // claimed jobs that it was read with
+	size  size
 }
 
 var _ queue.Store = (*Store)(nil)
@@ -159,22 +138,23 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		return nil, fmt.Errorf("opening the queue in Postgres: %w", err)
 	}
 	p.conflict, p.oneCounter = o.conflict, o.oneCounter
-	s := &Store{
-		pool: p, log: o.Logger, owner: uuid.New(), knows: cmp.Or(o.knows, len(migrations)), loseReply: o.loseReply,
-		changed: make(chan struct{}, 1), dirty: make(chan struct{}, 1), stop: make(chan struct{}),
-		claimed: map[queue.JobID]*claim{}, messages: map[uuid.UUID]*loaded{},
-		waitingCounts: waitingCounts{turn: make(chan struct{}, 1), requests: make(chan chan<- counted)},
-		clock:         serverClock{start: time.Now()},
-	}
-	s.due.shard = rand.IntN(shards)
-	if s.log == nil {
-		s.log = zap.NewNop()
+	t := &tables{
+		pool: p, log: cmp.Or(o.Logger, zap.NewNop()), owner: uuid.New(), knows: cmp.Or(o.knows, len(migrations)),
+		stop: make(chan struct{}), clock: serverClock{start: time.Now()},
 	}
 	sealer, err := seal.New(o.Secret)
 	if err != nil {
 		return nil, fmt.Errorf("opening the queue in Postgres: %w", err)
 	}
-	s.sealer = &record.Sealer{Sealer: sealer, Log: s.log}
+	t.sealer = &record.Sealer{Sealer: sealer, Log: t.log}
+	due := &due{shard: rand.IntN(shards)}
+	s := &Store{
+		tables: t, messageStore: messageStore{t}, recordStore: recordStore{t}, claims: newClaims(),
+		writer:        &writer{tables: t, accepting: newBatch[*queue.Entry](t.stop), settlings: newBatch[*settling](t.stop), loseReply: o.loseReply},
+		listener:      &listener{tables: t, due: due, changed: make(chan struct{}, 1), dirty: make(chan struct{}, 1)},
+		waitingCounts: &waitingCounts{tables: t, turn: make(chan struct{}, 1), requests: make(chan chan<- counted)},
+		parking:       parking{tables: t, due: due, failures: newBatch[*failing](t.stop)},
+	}
 	short, cancel := context.WithTimeout(ctx, openTime)
 	defer cancel()
 	if err := s.prepare(short); err != nil {
@@ -184,12 +164,9 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		}
 		s.log.Error("the queue's database is not reachable; messages are refused until it is", zap.Error(err))
 	}
-	s.accepting = batch[*queue.Entry]{in: make(chan item[*queue.Entry]), stop: s.stop}
-	s.settlings = batch[*settling]{in: make(chan item[*settling]), stop: s.stop}
-	s.failures = batch[*failing]{in: make(chan item[*failing]), stop: s.stop}
 	for range batches {
 		s.loops.Go(func() { s.accepting.run(s.accept) })
-		s.loops.Go(func() { s.failures.run(s.park) })
+		s.loops.Go(func() { s.parking.failures.run(s.parking.park) })
 		s.loops.Go(func() {
 			s.settlings.run(func(jobs []*settling) []error { return s.settle(context.Background(), jobs, nil) })
 		})
@@ -223,49 +200,47 @@ func temporary(err error) bool {
 }
 
 // prepare creates or updates the tables, unless it has succeeded before.
-func (s *Store) prepare(ctx context.Context) error {
-	if s.migrated.Load() {
+func (t *tables) prepare(ctx context.Context) error {
+	if t.migrated.Load() {
 		return nil
 	}
-	s.migrating.Lock()
-	defer s.migrating.Unlock()
-	if s.migrated.Load() {
+	t.migrating.Lock()
+	defer t.migrating.Unlock()
+	if t.migrated.Load() {
 		return nil
 	}
-	err := s.pool.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
-		if err := s.migrate(ctx, c); err != nil {
+	err := t.pool.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
+		if err := t.migrate(ctx, c); err != nil {
 			return err
 		}
-		return s.readClock(ctx, c)
+		return t.readClock(ctx, c)
 	})
 	if err == nil {
-		s.missing.Store(false)
-		s.migrated.Store(true)
+		t.missing.Store(false)
+		t.migrated.Store(true)
 	}
 	return err
 }
 
 // do calls f with a connection, as [pool.do] does.
-func (s *Store) do(ctx context.Context, f func(ctx context.Context, c *conn, repeated bool) error) error {
+func (t *tables) do(ctx context.Context, f func(ctx context.Context, c *conn, repeated bool) error) error {
 	select {
-	case <-s.stop:
+	case <-t.stop:
 		return queue.ErrClosed
 	default:
 	}
 	for again := false; ; again = true {
-		if err := s.prepare(ctx); err != nil {
+		if err := t.prepare(ctx); err != nil {
 			return err
 		}
-		err := s.pool.do(ctx, f)
+		err := t.pool.do(ctx, f)
 		if again || !gone(err) {
 			return err
 		}
-		s.log.Error("the tables of the queue are gone, with everything that waited; they are created again", zap.Error(err))
-		s.mu.Lock()
-		s.counted = time.Time{}
-		s.mu.Unlock()
-		s.missing.Store(true)
-		s.migrated.Store(false)
+		t.log.Error("the tables of the queue are gone, with everything that waited; they are created again", zap.Error(err))
+		t.size.forget()
+		t.missing.Store(true)
+		t.migrated.Store(false)
 	}
 }
 
@@ -277,7 +252,7 @@ func signal(c chan struct{}) {
 }
 
 // Changed implements [queue.Store].
-func (s *Store) Changed() <-chan struct{} { return s.changed }
+func (l *listener) Changed() <-chan struct{} { return l.changed }
 
 // Close implements [queue.Store].
 func (s *Store) Close() error {

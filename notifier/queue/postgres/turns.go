@@ -33,27 +33,34 @@ type failing struct {
 	next int64 // when something of what was parked is due; park sets it
 }
 
+// parking parks what waits for destinations that are down, and lets it have turns.
+type parking struct {
+	*tables
+	due      *due
+	failures batch[*failing]
+}
+
 // fail parks what an attempt counts for that was made for a job. shared reports whether
 // the attempt was that of another job.
-func (s *Store) fail(j *queue.Job, f *queue.SharedFailure, shared, linger bool) error {
-	v := &failing{failure: *f, now: j.Updated, destination: s.Hash(j.Destination), client: j.Client}
+func (p *parking) fail(j *queue.Job, f *queue.SharedFailure, shared, linger bool) error {
+	v := &failing{failure: *f, now: j.Updated, destination: p.sealer.DestinationHash(j.Destination), client: j.Client}
 	if shared {
 		v.shared = j
 	}
-	err := s.failures.do(v, linger)
+	err := p.failures.do(v, linger)
 	if err == nil {
-		s.due.parked(v.destination, f.Began.UnixMicro(), v.next)
+		p.due.parked(v.destination, f.Began.UnixMicro(), v.next)
 	}
 	return err
 }
 
 // park stores what failed attempts count for, in one transaction. It returns an error for
 // each whose shared job is not claimed.
-func (s *Store) park(all []*failing) []error {
+func (p *parking) park(all []*failing) []error {
 	errs := make([]error, len(all))
-	err := s.do(context.Background(), func(ctx context.Context, c *conn, _ bool) error {
+	err := p.do(context.Background(), func(ctx context.Context, c *conn, _ bool) error {
 		last := lastFailures(all)
-		calls := []call{begin, s.parkShared(all), postponeTurns(last)}
+		calls := []call{begin, p.parkShared(all), postponeTurns(last)}
 		for _, f := range last {
 			now := f.now.UnixMicro()
 			calls = append(calls,
@@ -112,7 +119,7 @@ func lastFailures(all []*failing) []*failing {
 }
 
 // parkShared returns the statement that gives up the claims of shared jobs and parks them.
-func (s *Store) parkShared(all []*failing) call {
+func (p *parking) parkShared(all []*failing) call {
 	message, index, parked, due, updated, expires := array{oid: oidUUID}, array{oid: oidBigint}, array{oid: oidBigint}, array{oid: oidBigint}, array{oid: oidBigint}, array{oid: oidBigint}
 	for _, f := range all {
 		j := f.shared
@@ -131,7 +138,7 @@ func (s *Store) parkShared(all []*failing) call {
 		updated.bigint(j.Updated.UnixMicro())
 		expires.bigint(end)
 	}
-	return call{parkClaimed, []any{message, index, parked, due, updated, expires, s.owner}}
+	return call{parkClaimed, []any{message, index, parked, due, updated, expires, p.owner}}
 }
 
 // parkClaimed parks claimed jobs. One that is parked already was, by this statement, before
@@ -225,16 +232,16 @@ const forgetClients = `DELETE FROM notify_queue_destinations WHERE hash IN (
 		LIMIT $1 FOR UPDATE SKIP LOCKED) AND parks = 0`
 
 // nextTurn lets the next parked job of a destination be tried at once.
-func (s *Store) nextTurn(ctx context.Context, destination seal.Hash) {
-	err := s.store(ctx, func(ctx context.Context, c *conn, _ bool) error {
+func (p *parking) nextTurn(ctx context.Context, destination seal.Hash) {
+	err := p.store(ctx, func(ctx context.Context, c *conn, _ bool) error {
 		_, err := c.query(ctx, "UPDATE notify_queue_destinations SET until = 0 WHERE hash = $1 AND parks = 1", destination[:])
 		return err
 	})
 	if err != nil {
-		s.log.Warn("what waits for a destination is tried in a minute, because the queue's store failed", zap.Error(err))
+		p.log.Warn("what waits for a destination is tried in a minute, because the queue's store failed", zap.Error(err))
 		return
 	}
-	s.due.changed()
+	p.due.changed()
 }
 
 // expiresOf returns the column expires of a job: 0 if no attempt of another job counts for it.
@@ -246,14 +253,14 @@ func expiresOf(j *queue.Job) int64 {
 }
 
 // fillDestinations fills the columns of destinations that were stored before there were any.
-func (s *Store) fillDestinations(ctx context.Context, c *conn) error {
+func (t *tables) fillDestinations(ctx context.Context, c *conn) error {
 	rows, err := c.query(ctx, "SELECT hash, record FROM notify_queue_destinations")
 	if err != nil {
 		return err
 	}
 	var hash, known, client array
 	for _, row := range rows {
-		h := s.sealer.OpenHealth(placeHealth, row[0], row[1])
+		h := t.sealer.OpenHealth(placeHealth, row[0], row[1])
 		if h == nil {
 			continue
 		}

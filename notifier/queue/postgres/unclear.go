@@ -45,7 +45,7 @@ func (s *Store) takeBack(ctx context.Context) {
 	}
 	var message, index array
 	for id, until := range s.unclear.jobs {
-		if s.held(id) || time.Now().After(until) {
+		if s.claims.has(id) || time.Now().After(until) {
 			delete(s.unclear.jobs, id)
 			continue
 		}

@@ -29,8 +29,8 @@ type ended struct {
 
 // decide locks the records of an update, and decides it. It begins a transaction,
 // unless there is one.
-func (s *Store) decide(ctx context.Context, c *conn, u *queue.Update) (*decision, error) {
-	old, sizes, err := s.lock(ctx, c, u.Names)
+func (t *tables) decide(ctx context.Context, c *conn, u *queue.Update) (*decision, error) {
+	old, sizes, err := t.lock(ctx, c, u.Names)
 	if err != nil {
 		return nil, err
 	}
@@ -46,12 +46,12 @@ func (s *Store) decide(ctx context.Context, c *conn, u *queue.Update) (*decision
 		return nil, refusef("%w", err)
 	}
 	d := new(decision)
-	if err := s.changes(ctx, c, change.Jobs, d); err != nil {
+	if err := t.changes(ctx, c, change.Jobs, d); err != nil {
 		return nil, err
 	}
-	d.records(s.sealer, u.Names, change.Records, old, sizes)
-	d.owned(s.sealer, c.counter, change.Owned)
-	if grown := d.counts.recordBytes; u.MaxSize > 0 && grown > 0 && !s.fits(grown, u.MaxSize) {
+	d.records(t.sealer, u.Names, change.Records, old, sizes)
+	d.owned(t.sealer, c.counter, change.Owned)
+	if grown := d.counts.recordBytes; u.MaxSize > 0 && grown > 0 && !t.size.fits(grown, u.MaxSize) {
 		return nil, queue.ErrFull
 	}
 	return d, nil
@@ -59,7 +59,7 @@ func (s *Store) decide(ctx context.Context, c *conn, u *queue.Update) (*decision
 
 // lock locks records, and returns their contents and sizes. They are nil and 0 for missing
 // ones.
-func (s *Store) lock(ctx context.Context, c *conn, names []queue.Hash) (old [][]byte, sizes []int64, err error) {
+func (t *tables) lock(ctx context.Context, c *conn, names []queue.Hash) (old [][]byte, sizes []int64, err error) {
 	// All transactions lock records in the same order.
 	var sorted array
 	for _, name := range slices.SortedFunc(slices.Values(names), func(a, b queue.Hash) int { return bytes.Compare(a[:], b[:]) }) {
@@ -91,7 +91,7 @@ func (s *Store) lock(ctx context.Context, c *conn, names []queue.Hash) (old [][]
 		if len(row[1]) > 0 {
 			// A damaged one counts as missing.
 			i := slices.Index(names, name)
-			old[i], _ = s.sealer.Open(row[1], record.Records, name[:])
+			old[i], _ = t.sealer.Open(row[1], record.Records, name[:])
 			sizes[i] = record.UpdateSize(row[1])
 		}
 	}
@@ -174,7 +174,7 @@ func jobArrays(ids []queue.JobID) []any {
 }
 
 // changes adds the statements to a decision that change jobs.
-func (s *Store) changes(ctx context.Context, c *conn, changes []queue.JobChange, d *decision) error {
+func (t *tables) changes(ctx context.Context, c *conn, changes []queue.JobChange, d *decision) error {
 	if len(changes) == 0 {
 		return nil
 	}
@@ -209,7 +209,7 @@ func (s *Store) changes(ctx context.Context, c *conn, changes []queue.JobChange,
 			continue
 		}
 		// The update tells when it was made.
-		calls, n, e, err := s.changeRows(m, jobs, message[0], func(j *queue.Job) { byMessage[m][j.Index](j) })
+		calls, n, e, err := t.changeRows(m, jobs, message[0], func(j *queue.Job) { byMessage[m][j.Index](j) })
 		if err != nil {
 			return err
 		}
@@ -227,18 +227,18 @@ const (
 // changeRows returns the statements that change jobs of a message with f, which
 // sets Updated, and what they add to the counts. rows are those of readJobs, and row is
 // that of lockMessage.
-func (s *Store) changeRows(id uuid.UUID, rows [][][]byte, row [][]byte, f func(j *queue.Job)) (calls []call, all counts, e ended, err error) {
+func (t *tables) changeRows(id uuid.UUID, rows [][][]byte, row [][]byte, f func(j *queue.Job)) (calls []call, all counts, e ended, err error) {
 	waiting, dead, total := int(number(row[0])), int(number(row[1])), int(number(row[2]))
 	e = ended{id: id, size: number(row[3]), files: number(row[4])}
 	before := waiting
 	all = counts{waiting: int64(-waiting), dead: int64(-dead), kept: -number(row[5])}
-	sealer := s.sealer.Batch()
+	sealer := t.sealer.Batch()
 	var now time.Time
 	for _, row := range rows {
 		jid := queue.JobID{Message: id, Index: int(number(row[0]))}
-		j, err := s.openJob(jid, number(row[1]), row[2])
+		j, err := t.openJob(jid, number(row[1]), row[2])
 		if err != nil {
-			return nil, all, e, s.sealer.DamagedJob(jid)
+			return nil, all, e, t.sealer.DamagedJob(jid)
 		}
 		if j.Status == queue.Dead {
 			dead--
@@ -280,13 +280,9 @@ func (s *Store) done(ctx context.Context, d *decision) {
 	if d == nil || len(d.calls) == 0 {
 		return
 	}
-	s.mu.Lock()
-	s.waiting += d.counts.recordBytes
+	s.size.add(d.counts.recordBytes)
 	for _, e := range d.ended {
-		s.waiting -= e.size
-	}
-	s.mu.Unlock()
-	for _, e := range d.ended {
+		s.size.add(-e.size)
 		if e.files > 0 {
 			s.deleteFiles(ctx, e.id)
 		}
@@ -318,8 +314,11 @@ func (s *Store) Update(ctx context.Context, u *queue.Update) error {
 	return err
 }
 
+// recordStore reads records.
+type recordStore struct{ *tables }
+
 // Record implements [queue.Store].
-func (s *Store) Record(ctx context.Context, name queue.Hash) (data []byte, err error) {
+func (s recordStore) Record(ctx context.Context, name queue.Hash) (data []byte, err error) {
 	err = s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
 		rows, err := c.query(ctx, "SELECT data FROM notify_queue_records WHERE name = $1", name[:])
 		if err != nil || len(rows) == 0 {
@@ -343,7 +342,7 @@ func group(h queue.Hash) any {
 }
 
 // Group implements [queue.Store].
-func (s *Store) Group(ctx context.Context, group, after queue.Hash, n int) (records []queue.NamedRecord, err error) {
+func (s recordStore) Group(ctx context.Context, group, after queue.Hash, n int) (records []queue.NamedRecord, err error) {
 	err = s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
 		records = nil
 		for len(records) < n {
@@ -367,7 +366,7 @@ func (s *Store) Group(ctx context.Context, group, after queue.Hash, n int) (reco
 }
 
 // GroupSizes implements [queue.Store].
-func (s *Store) GroupSizes(ctx context.Context) (sizes map[queue.Hash]int, err error) {
+func (s recordStore) GroupSizes(ctx context.Context) (sizes map[queue.Hash]int, err error) {
 	err = s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
 		rows, err := c.query(ctx, "SELECT grp, count(*) FROM notify_queue_records WHERE grp IS NOT NULL GROUP BY grp")
 		sizes = make(map[queue.Hash]int, len(rows))
@@ -388,7 +387,7 @@ const dueRecords = `SELECT name, due, data, total FROM (
 	WHERE preceding <= $5 ORDER BY due, name`
 
 // DueRecords implements [queue.Store].
-func (s *Store) DueRecords(
+func (s recordStore) DueRecords(
 	ctx context.Context, now time.Time, after queue.DuePlace, n int,
 ) (records []queue.DueRecord, more bool, err error) {
 	err = s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
@@ -406,7 +405,7 @@ func (s *Store) DueRecords(
 }
 
 // SurplusRecords implements [queue.Store].
-func (s *Store) SurplusRecords(ctx context.Context, keep, n int) (names []queue.Hash, err error) {
+func (s recordStore) SurplusRecords(ctx context.Context, keep, n int) (names []queue.Hash, err error) {
 	err = s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
 		rows, err := c.query(ctx, `SELECT name FROM notify_queue_records ORDER BY due, name LIMIT least($2::BIGINT, greatest(
 				(SELECT sum(records) FROM notify_queue_counts)::BIGINT - $1::BIGINT, 0))`, keep, n)

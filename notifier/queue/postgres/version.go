@@ -56,8 +56,8 @@ func (s *Store) watchVersion(ctx context.Context) {
 }
 
 // version returns the version of the tables.
-func (s *Store) version(ctx context.Context) (version int, err error) {
-	err = s.pool.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
+func (t *tables) version(ctx context.Context) (version int, err error) {
+	err = t.pool.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
 		rows, err := c.query(ctx, "SELECT version FROM notify_queue_version WHERE id = 1")
 		if version = 0; err == nil && len(rows) > 0 {
 			version = int(number(rows[0][0]))
@@ -68,33 +68,33 @@ func (s *Store) version(ctx context.Context) (version int, err error) {
 }
 
 // isTooOld returns an error if this program does not know the version of the tables.
-func (s *Store) isTooOld() error {
-	if version := s.newer.Load(); version != 0 {
-		err := fmt.Errorf("its tables have version %d, and this program knows up to %d: update it", version, s.knows)
+func (t *tables) isTooOld() error {
+	if version := t.newer.Load(); version != 0 {
+		err := fmt.Errorf("its tables have version %d, and this program knows up to %d: update it", version, t.knows)
 		return &queue.UnavailableError{Err: err}
 	}
 	return nil
 }
 
 // store calls f with a connection, as do does, to store something new.
-func (s *Store) store(ctx context.Context, f func(ctx context.Context, c *conn, repeated bool) error) error {
-	if err := s.isTooOld(); err != nil {
+func (t *tables) store(ctx context.Context, f func(ctx context.Context, c *conn, repeated bool) error) error {
+	if err := t.isTooOld(); err != nil {
 		return err
 	}
-	return s.do(ctx, f)
+	return t.do(ctx, f)
 }
 
 // giveUpClaims gives up all jobs that this handle has claimed, and the leases of the work that
 // it does for all gateways. If it fails, the leases run out.
-func (s *Store) giveUpClaims(ctx context.Context) error {
-	return s.pool.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
+func (t *tables) giveUpClaims(ctx context.Context) error {
+	return t.pool.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
 		const release = "UPDATE notify_queue_jobs SET status = 1, owner = NULL, lease = NULL WHERE owner = $1 AND status = 2 RETURNING idx"
-		rows, err := c.query(ctx, release, s.owner)
+		rows, err := c.query(ctx, release, t.owner)
 		if err == nil && len(rows) > 0 {
 			_, _ = c.query(ctx, sendNotification, channel, "") // the others look for themselves if this fails
 		}
 		if err == nil {
-			_, err = c.query(ctx, endLeases, s.owner)
+			_, err = c.query(ctx, endLeases, t.owner)
 		}
 		return err
 	})

@@ -15,6 +15,7 @@ import (
 // that are kept with each change would cost every message more than people who look at
 // the destinations now and then.
 type waitingCounts struct {
+	*tables
 	turn chan struct{} // has room for the one that uses the other fields
 	all  map[queue.Hash]queue.Waiting
 	end  time.Time // when to look for newer ones
@@ -40,8 +41,7 @@ const countAgain = time.Second
 
 // Waiting implements [queue.Store]. One gateway counts what waits for all of them, and
 // spends a small part of the time on that, however often it is called.
-func (s *Store) Waiting(ctx context.Context, destinations ...queue.Hash) (some []queue.Waiting, err error) {
-	w := &s.waitingCounts
+func (w *waitingCounts) Waiting(ctx context.Context, destinations ...queue.Hash) (some []queue.Waiting, err error) {
 	select {
 	case w.turn <- struct{}{}:
 		defer func() { <-w.turn }()
@@ -49,7 +49,7 @@ func (s *Store) Waiting(ctx context.Context, destinations ...queue.Hash) (some [
 		return nil, context.Cause(ctx)
 	}
 	if w.all == nil || time.Now().After(w.end) {
-		if err := s.refreshWaiting(ctx, w); err != nil {
+		if err := w.refreshWaiting(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -66,9 +66,9 @@ func (s *Store) Waiting(ctx context.Context, destinations ...queue.Hash) (some [
 
 // refreshWaiting takes the counts of the gateway that has counted last, or counts if they
 // are old. The caller has the turn.
-func (s *Store) refreshWaiting(ctx context.Context, w *waitingCounts) error {
+func (w *waitingCounts) refreshWaiting(ctx context.Context) error {
 	for {
-		kept, age, err := s.keptWaiting(ctx)
+		kept, age, err := w.keptWaiting(ctx)
 		if err != nil {
 			return err
 		}
@@ -76,7 +76,7 @@ func (s *Store) refreshWaiting(ctx context.Context, w *waitingCounts) error {
 			w.all, w.end = kept.all, time.Now().Add(rest)
 			return nil
 		}
-		r := s.requestCount(ctx, kept != nil)
+		r := w.requestCount(ctx, kept != nil)
 		switch {
 		case r.err != nil:
 			return r.err
@@ -90,7 +90,7 @@ func (s *Store) refreshWaiting(ctx context.Context, w *waitingCounts) error {
 		select { // another gateway counts for the first time
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-s.stop:
+		case <-w.stop:
 			return queue.ErrClosed
 		case <-time.After(lookAgain):
 		}
@@ -99,13 +99,13 @@ func (s *Store) refreshWaiting(ctx context.Context, w *waitingCounts) error {
 
 // requestCount lets countRequested count, and returns the result. If the caller has old
 // counts, it does not wait for long, and the others get what is counted.
-func (s *Store) requestCount(ctx context.Context, hasOld bool) counted {
+func (w *waitingCounts) requestCount(ctx context.Context, hasOld bool) counted {
 	var late <-chan time.Time
 	if hasOld {
 		late = time.After(countPatience)
 	}
 	result := make(chan counted, 1)
-	requests := s.waitingCounts.requests
+	requests := w.requests
 	for {
 		select {
 		case requests <- result:
@@ -116,18 +116,18 @@ func (s *Store) requestCount(ctx context.Context, hasOld bool) counted {
 			return counted{}
 		case <-ctx.Done():
 			return counted{err: context.Cause(ctx)}
-		case <-s.stop:
+		case <-w.stop:
 			return counted{err: queue.ErrClosed}
 		}
 	}
 }
 
 // countRequested counts what waits whenever a caller has requested that.
-func (s *Store) countRequested(ctx context.Context) {
+func (w *waitingCounts) countRequested(ctx context.Context) {
 	for {
 		select {
-		case result := <-s.waitingCounts.requests:
-			n, err := s.countWaiting(ctx)
+		case result := <-w.requests:
+			n, err := w.countWaiting(ctx)
 			result <- counted{n, err}
 		case <-ctx.Done():
 			return
@@ -137,8 +137,8 @@ func (s *Store) countRequested(ctx context.Context) {
 
 // keptWaiting returns what a gateway has left that has counted, and when it began to,
 // compared with now. It returns nil if there is nothing.
-func (s *Store) keptWaiting(ctx context.Context) (kept *count, age time.Duration, err error) {
-	err = s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
+func (w *waitingCounts) keptWaiting(ctx context.Context) (kept *count, age time.Duration, err error) {
+	err = w.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
 		rows, err := c.query(ctx, `SELECT data, `+serverTime+` - done FROM notify_queue_leases WHERE name = $1`, workWaiting)
 		if kept = nil; len(rows) > 0 {
 			kept, age = decodeCount(rows[0][0]), time.Duration(number(rows[0][1]))*time.Microsecond
@@ -149,17 +149,17 @@ func (s *Store) keptWaiting(ctx context.Context) (kept *count, age time.Duration
 }
 
 // countWaiting counts what waits, unless another gateway is doing so. Then it returns nil.
-func (s *Store) countWaiting(ctx context.Context) (*count, error) {
+func (w *waitingCounts) countWaiting(ctx context.Context) (*count, error) {
 	n := count{all: map[queue.Hash]queue.Waiting{}}
-	var w walk
+	var place walk
 	start := time.Now()
-	began, err := s.doWork(ctx, work{name: workWaiting, step: func(ctx context.Context) (last bool, err error) {
+	began, err := w.doWork(ctx, work{name: workWaiting, step: func(ctx context.Context) (last bool, err error) {
 		var rows [][][]byte
-		at := w
-		err = s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
-			w, rows = at, nil
+		at := place
+		err = w.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
+			place, rows = at, nil
 			var ids array
-			if ids, last, err = w.next(ctx, c); err == nil && len(ids.items) > 0 {
+			if ids, last, err = place.next(ctx, c); err == nil && len(ids.items) > 0 {
 				rows, err = c.query(ctx, waitingJobs, ids, queue.MaxJobs)
 			}
 			return err
