@@ -67,7 +67,7 @@ func (d *disturbance) look(now time.Time, runs time.Duration, regular bool) bool
 
 // lookAtClock looks for a disturbance. Whoever decides that a job is dead because of the
 // time does it before, because the clock may have jumped since the last regular look.
-func (q *Queue) lookAtClock(regular bool) {
+func (q *scheduler) lookAtClock(regular bool) {
 	if q.disturbed.look(q.Now(), q.clock.runs(), regular) {
 		q.recheck.Store(true)
 		q.changed.Store(true)
@@ -77,14 +77,14 @@ func (q *Queue) lookAtClock(regular bool) {
 
 // spares reports whether an attempt for j was the first since a disturbance, so that the job
 // gets one more attempt.
-func (q *Queue) spares(j *Job, now time.Time) bool {
+func (q *scheduler) spares(j *Job, now time.Time) bool {
 	q.lookAtClock(false)
 	return j.Updated.After(now) || j.Updated.UnixMicro() <= q.disturbed.at.Load()
 }
 
 // keepDisturbed makes the next attempt of a job the first since a disturbance if there was one
 // during the attempt that has just ended.
-func (q *Queue) keepDisturbed(a attempt, now time.Time) {
+func (q *scheduler) keepDisturbed(a attempt, now time.Time) {
 	q.lookAtClock(false)
 	if at := q.disturbed.at.Load(); a.began.UnixMicro() <= at {
 		q.disturbed.at.CompareAndSwap(at, now.UnixMicro())

@@ -31,7 +31,7 @@ var ErrUnknown = errors.New("another version of the program has stored this reco
 // due, and take turns: one record of each turn at a time is worked on, in that order, and a turn
 // with very many records delays no other. What is read is remembered until it is done.
 type dueWork struct {
-	q *Queue
+	*order
 
 	// Used only by the goroutine that looks for work.
 	swept  DuePlace  // where the search through all that is due goes on; zero for the beginning
@@ -65,25 +65,28 @@ func (r restingRecord) over(now time.Time) bool {
 	return !now.Before(r.until) || now.Before(r.until.Add(-r.wait))
 }
 
+func newDueWork(o *order) *dueWork {
+	return &dueWork{order: o, turns: map[string]*dueTurn{}, known: map[Hash]struct{}{}, resting: map[Hash]restingRecord{}}
+}
+
 // workDue calls Due for the records that are due, and Recheck when what is held has to
 // be looked at, both also at the start.
-func (q *Queue) workDue() {
-	w := &dueWork{q: q, turns: map[string]*dueTurn{}, known: map[Hash]struct{}{}, resting: map[Hash]restingRecord{}}
+func (w *dueWork) workDue() {
 	work := func(n int) {
-		o := q.options.Load()
-		if q.recheck.Swap(false) {
+		o := w.options.Load()
+		if w.recheck.Swap(false) {
 			if o.Due != nil {
-				q.arm(o)
-				q.recheckHeld(o)
+				w.arm(o)
+				w.recheckHeld(o)
 			}
-		} else if (o.Punctual == nil || !o.Punctual()) && n%dueRarely != 0 && w.later == nil && !q.changed.Load() {
+		} else if (o.Punctual == nil || !o.Punctual()) && n%dueRarely != 0 && w.later == nil && !w.changed.Load() {
 			return
 		}
-		q.check(w.look(q.Now()))
+		w.check(w.look(w.Now()))
 	}
-	q.changed.Store(true)
+	w.changed.Store(true)
 	work(0)
-	q.every(dueEvery, work)
+	w.every(dueEvery, work)
 }
 
 // look reads what is due, and begins to work on it. Mostly that is one page. While a crowd is
@@ -124,7 +127,7 @@ func (w *dueWork) look(now time.Time) error {
 // lookLater looks, some at a time, for what is due later and was written when the clock was
 // ahead, after the clock was changed.
 func (w *dueWork) lookLater(now time.Time) error {
-	if w.q.changed.Swap(false) {
+	if w.changed.Swap(false) {
 		w.later = &DuePlace{Due: now}
 	}
 	for n := 0; w.later != nil && n < duePages; n++ {
@@ -152,11 +155,11 @@ func (w *dueWork) read(now time.Time, after DuePlace) (last DuePlace, more bool,
 func (w *dueWork) readAll(
 	now time.Time, after DuePlace, until time.Time, match func(*Options, *DueRecord) bool,
 ) (last DuePlace, more bool, err error) {
-	records, more, err := w.q.store.DueRecords(w.q.ctx, until, after, dueAtOnce)
+	records, more, err := w.store.DueRecords(w.ctx, until, after, dueAtOnce)
 	if err != nil || len(records) == 0 {
 		return after, false, err
 	}
-	o := w.q.options.Load()
+	o := w.options.Load()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for i := range records {
@@ -166,7 +169,7 @@ func (w *dueWork) readAll(
 	}
 	for range min(dueWorkers-w.workers, len(w.ready)) {
 		w.workers++
-		w.q.loops.Go(w.work)
+		w.loops.Go(w.work)
 	}
 	return records[len(records)-1].DuePlace, more, nil
 }
@@ -210,7 +213,7 @@ func (w *dueWork) add(o *Options, r *DueRecord, now time.Time) {
 func (w *dueWork) work() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for len(w.ready) > 0 && !w.q.closing() {
+	for len(w.ready) > 0 && !w.closing() {
 		t := w.ready[0]
 		w.ready[0] = nil
 		w.ready = w.ready[1:]
@@ -244,25 +247,24 @@ func (w *dueWork) rest(name Hash, rest time.Duration, failed bool) {
 	if len(w.resting) >= maxDue {
 		clear(w.resting)
 	}
-	w.resting[name] = restingRecord{rest, w.q.Now().Add(rest)}
+	w.resting[name] = restingRecord{rest, w.Now().Add(rest)}
 }
 
 // do does what is due in a record. It returns how long not to look at it.
 func (w *dueWork) do(name Hash) (rest time.Duration, failed bool) {
-	q := w.q
-	o := q.options.Load()
-	b, err := q.store.Record(q.ctx, name)
+	o := w.options.Load()
+	b, err := w.store.Record(w.ctx, name)
 	if _, damaged := errors.AsType[*DamagedError](err); damaged || err == nil && b != nil && callers(b) == nil {
 		if _, err := decodeLine(b); err == nil { // otherwise another version has stored it
-			q.tidyRecord(name, q.Now())
+			w.tidyRecord(name, w.Now())
 		}
 		return restOfLine, false
 	}
-	if err == nil && (b == nil || o.Due == nil || !o.isDue(b, q.Now())) {
+	if err == nil && (b == nil || o.Due == nil || !o.isDue(b, w.Now())) {
 		return 0, false // it was done meanwhile
 	}
 	if err == nil {
-		err = o.Due(q.ctx, name, callers(b), false)
+		err = o.Due(w.ctx, name, callers(b), false)
 	}
 	switch {
 	case err == nil:
@@ -270,7 +272,7 @@ func (w *dueWork) do(name Hash) (rest time.Duration, failed bool) {
 	case errors.Is(err, ErrUnknown):
 		return maxFailing, false
 	}
-	q.checkDue(err)
+	w.checkDue(err)
 	return dueEvery, true
 }
 
@@ -280,7 +282,7 @@ func (o *Options) isDue(b []byte, now time.Time) bool {
 }
 
 // checkDue logs that what is due could not be done: as a failure of the store, if it is one.
-func (q *Queue) checkDue(err error) {
+func (q *core) checkDue(err error) {
 	_, unavailable := errors.AsType[*UnavailableError](err)
 	if unavailable || errors.Is(err, ErrFull) {
 		q.check(err)

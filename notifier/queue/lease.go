@@ -39,12 +39,12 @@ func (l *leases) hold(claimed, now time.Duration) bool {
 // Lease is the right to send jobs that were claimed at some moment. It is over when it was
 // not renewed in time. The zero value is never over.
 type Lease struct {
-	q       *Queue
+	q       *scheduler
 	claimed time.Duration
 }
 
 // Lease returns the lease of jobs that are accepted as Sending after the call.
-func (q *Queue) Lease() Lease { return Lease{q, q.clock.runs()} }
+func (q *scheduler) Lease() Lease { return Lease{q, q.clock.runs()} }
 
 // Err returns an error if the lease is over. Whoever sends a job asks before each attempt.
 func (l Lease) Err() error {

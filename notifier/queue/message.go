@@ -315,3 +315,21 @@ func (e *Entry) checkSize() error {
 	}
 	return nil
 }
+
+// complete sets the fields that a caller may leave zero.
+func (e *Entry) complete(o *Options, now time.Time) {
+	if e.Message.Created.IsZero() {
+		e.Message.Created = now
+	}
+	for i := range e.Jobs {
+		j := &e.Jobs[i]
+		j.JobID = JobID{e.Message.ID, i}
+		j.Updated, j.Text = now, len(e.Message.Body)
+		if j.Due.IsZero() {
+			j.Due = now
+		}
+		if j.Expires.IsZero() {
+			j.Expires = e.Message.Created.Add(o.MaxAge)
+		}
+	}
+}

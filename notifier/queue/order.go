@@ -29,6 +29,9 @@ const (
 	maxMissed = 20 // notes; the oldest are counted
 )
 
+// order keeps the order of the jobs of incidents.
+type order struct{ *core }
+
 // line is the record of the jobs of one incident to one destination, in the order
 // in which they were accepted.
 type line struct {
@@ -189,13 +192,13 @@ type Missed struct {
 }
 
 // lineName returns the name of the record of a job's line.
-func (q *Queue) lineName(j *Job) Hash {
+func (q *order) lineName(j *Job) Hash {
 	return q.store.Hash("line\x00" + j.Incident + "\x00" + j.Destination)
 }
 
 // readLines reads lines and the statuses of their jobs, except those in known. A line
 // that is damaged is empty: then [Queue.tidyOrder] releases its jobs.
-func (q *Queue) readLines(old [][]byte, status StatusFunc, known ...JobID) ([]*line, error) {
+func (q *order) readLines(old [][]byte, status StatusFunc, known ...JobID) ([]*line, error) {
 	lines := make([]*line, len(old))
 	var ids []JobID
 	for i, b := range old {
@@ -229,7 +232,7 @@ func (q *Queue) readLines(old [][]byte, status StatusFunc, known ...JobID) ([]*l
 }
 
 // records returns the records of lines.
-func (q *Queue) records(lines []*line, now time.Time) []Record {
+func (q *order) records(lines []*line, now time.Time) []Record {
 	records := make([]Record, len(lines))
 	for i, l := range lines {
 		if !l.empty() {
@@ -263,7 +266,7 @@ func (j *Job) release(now time.Time) {
 
 // orderEntry makes the acceptance of a message keep the order of its incident.
 // Jobs that have to wait are Held, also those that the caller wants to send.
-func (q *Queue) orderEntry(e *Entry, now time.Time) {
+func (q *order) orderEntry(e *Entry, now time.Time) {
 	o := &entryOrder{q: q, entry: e, now: now, wanted: make([]Status, len(e.Jobs)), lineOf: make([]int, len(e.Jobs)), names: slices.Clone(e.Rules.names())}
 	o.ruled = len(o.names)
 	for i := range e.Jobs {
@@ -281,7 +284,7 @@ func (q *Queue) orderEntry(e *Entry, now time.Time) {
 // entryOrder decides about the jobs of a message that is accepted: first by its rules, then
 // by the lines of its incident.
 type entryOrder struct {
-	q      *Queue
+	q      *order
 	entry  *Entry
 	now    time.Time
 	wanted []Status // of the jobs, as the caller wants them
@@ -367,7 +370,7 @@ func (l *line) enter(j *Job, wanted Status) bool {
 // orderOutcome makes the settlement of a job keep the order of its incident, and adds
 // what rules change when it ends, and what those of the next message change if there is
 // one.
-func (q *Queue) orderOutcome(s *Settlement, rules *Ruled, now time.Time) {
+func (q *order) orderOutcome(s *Settlement, rules *Ruled, now time.Time) {
 	r := s.Job
 	var nextRules *Ruled
 	if s.Next != nil {
@@ -415,7 +418,7 @@ func (q *Queue) orderOutcome(s *Settlement, rules *Ruled, now time.Time) {
 }
 
 // settleLine changes the line of a job that is settled, whose record is old.
-func (q *Queue) settleLine(s *Settlement, old [][]byte, status StatusFunc, now time.Time) (*Change, error) {
+func (q *order) settleLine(s *Settlement, old [][]byte, status StatusFunc, now time.Time) (*Change, error) {
 	r := s.Job
 	lines, err := q.readLines(old, status, r.JobID)
 	if err != nil {
@@ -451,7 +454,7 @@ func (q *Queue) settleLine(s *Settlement, old [][]byte, status StatusFunc, now t
 
 // orderJobs changes jobs of one message that have an incident and are not held by rules, and
 // keeps the order of the incident. It returns the earlier statuses of the changed jobs.
-func (q *Queue) orderJobs(ctx context.Context, jobs []Job, now time.Time, f statusChange) (before []Status, err error) {
+func (q *order) orderJobs(ctx context.Context, jobs []Job, now time.Time, f statusChange) (before []Status, err error) {
 	var names []Hash
 	byName := map[Hash][]*Job{}
 	for i := range jobs {
@@ -546,28 +549,28 @@ const (
 // tidyOrder releases jobs that are held although nothing is before them. That happens if a
 // record was damaged. If there are too many records, it removes the records of incidents of
 // which nothing waits any more, and lets the caller remove some of its own.
-func (q *Queue) tidyOrder(now time.Time) {
-	surplus, err := q.store.SurplusRecords(q.ctx, maxLines, tidyJobs)
-	q.check(err)
+func (w *dueWork) tidyOrder(now time.Time) {
+	surplus, err := w.store.SurplusRecords(w.ctx, maxLines, tidyJobs)
+	w.check(err)
 	for _, name := range surplus {
-		if !q.tidyCallers(name) {
-			q.tidyRecord(name, now)
+		if !w.tidyCallers(name) {
+			w.tidyRecord(name, now)
 		}
 	}
-	q.eachHeld(func(held []Job) {
+	w.eachHeld(func(held []Job) {
 		for _, j := range held {
 			if j.heldByRule() || now.Sub(j.Updated) < heldTime && !j.Updated.After(now) {
 				continue
 			}
-			_, err := q.orderJobs(q.ctx, []Job{j}, now, func(Status) (Status, func(*Job)) { return 0, nil })
-			q.check(err)
+			_, err := w.orderJobs(w.ctx, []Job{j}, now, func(Status) (Status, func(*Job)) { return 0, nil })
+			w.check(err)
 		}
 	})
 }
 
 // tidyRecord removes a record of an incident of which nothing waits any more, or one that is
 // damaged.
-func (q *Queue) tidyRecord(name Hash, now time.Time) {
+func (q *order) tidyRecord(name Hash, now time.Time) {
 	q.check(q.store.Update(q.ctx, &Update{Names: []Hash{name}, Decide: func(old [][]byte, status StatusFunc) (*Change, error) {
 		lines, err := q.readLines(old, status)
 		if err != nil {
@@ -584,7 +587,7 @@ func (q *Queue) tidyRecord(name Hash, now time.Time) {
 
 // eachHeld calls f with all jobs that are Held, some at a time. It reports whether the
 // store could list them.
-func (q *Queue) eachHeld(f func(held []Job)) bool {
+func (q *order) eachHeld(f func(held []Job)) bool {
 	var after JobID
 	for {
 		held, err := q.store.List(q.ctx, after, tidyJobs, Held)
@@ -603,7 +606,7 @@ func (q *Queue) eachHeld(f func(held []Job)) bool {
 // Idle reports whether the store knows nothing of an incident at any of the
 // destinations. Then a message about it need not be stored to keep the order, if it
 // is delivered at once and no other process uses the store.
-func (q *Queue) Idle(ctx context.Context, incident string, destinations ...string) (bool, error) {
+func (q *order) Idle(ctx context.Context, incident string, destinations ...string) (bool, error) {
 	for _, d := range destinations {
 		r, err := q.store.Record(ctx, q.lineName(&Job{Incident: incident, Destination: d}))
 		if _, damaged := errors.AsType[*DamagedError](err); err != nil && !damaged {
@@ -619,7 +622,7 @@ func (q *Queue) Idle(ctx context.Context, incident string, destinations ...strin
 // followed reports whether another job of the incident waits for the outcome of j.
 // One that begins to wait at this moment may be overlooked; then [Queue.tidyOrder]
 // releases it.
-func (q *Queue) followed(j *Job) bool {
+func (q *order) followed(j *Job) bool {
 	if j.Incident == "" {
 		return false
 	}
@@ -632,7 +635,7 @@ func (q *Queue) followed(j *Job) bool {
 }
 
 // missed returns what a job of an incident has to tell about those before it.
-func (q *Queue) missed(ctx context.Context, j *Job) (Missed, error) {
+func (q *order) missed(ctx context.Context, j *Job) (Missed, error) {
 	if j.Incident == "" {
 		return Missed{}, nil
 	}

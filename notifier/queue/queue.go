@@ -121,8 +121,18 @@ type Outcome struct {
 
 // Queue schedules the jobs of a store.
 type Queue struct {
+	*core
+	*scheduler
+	destinations *Destinations
+	results      *results
+	due          *dueWork
+}
+
+// core is what all parts of a queue share.
+type core struct {
 	store   Store
 	options atomic.Pointer[Options]
+	clock   clock
 
 	ctx    context.Context // ends when Close stops waiting for deliveries
 	cancel context.CancelFunc
@@ -130,33 +140,23 @@ type Queue struct {
 	stop   chan struct{} // closed by Close: nothing new begins
 	loops  sync.WaitGroup
 
-	disturbed disturbance
 	recheck   atomic.Bool  // what rules hold has to be looked at
 	changed   atomic.Bool  // the clock may have been changed, so that records may be due that were written when it was ahead
 	logged    atomic.Int64 // when a failure of the store was last logged, in seconds since 1970
 	loggedDue atomic.Int64 // when another failure of Due was
-
-	mu      sync.Mutex
-	stopped bool
-	running int           // deliveries
-	held    int           // deliveries by callers
-	idle    chan struct{} // closed when both are 0, if Close waits
-
-	slots  *Slots
-	health *health
-	clock  clock
-	leases leases
-
-	results results
 }
 
 // New returns a queue with a store. It makes no deliveries before [Queue.Start].
 // [Queue.Close] closes both.
 func New(store Store, o Options) *Queue {
-	q := &Queue{store: store, wake: make(chan struct{}, 1), stop: make(chan struct{}), health: newHealth(), clock: newClock()}
-	q.slots = newSlots(SharedSlots, q.health)
-	q.results.full = make(chan struct{}, 1)
-	q.ctx, q.cancel = context.WithCancel(context.Background())
+	c := &core{store: store, wake: make(chan struct{}, 1), stop: make(chan struct{}), clock: newClock()}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	d := &Destinations{core: c, health: newHealth()}
+	order := &order{c}
+	q := &Queue{
+		core: c, destinations: d, results: &results{core: c, full: make(chan struct{}, 1)}, due: newDueWork(order),
+		scheduler: &scheduler{core: c, order: order, destinations: d, health: d.health, slots: newSlots(SharedSlots, d.health)},
+	}
 	q.Configure(o)
 	return q
 }
@@ -168,10 +168,10 @@ func (q *Queue) Start() {
 	q.loops.Go(q.schedule)
 	q.loops.Go(q.maintain)
 	q.loops.Go(q.renew)
-	q.loops.Go(q.record)
-	q.loops.Go(q.workDue)
-	q.loops.Go(q.refresh)
-	q.loops.Go(q.tell)
+	q.loops.Go(q.results.record)
+	q.loops.Go(q.due.workDue)
+	q.loops.Go(q.due.refresh)
+	q.loops.Go(q.destinations.tell)
 }
 
 // Configure replaces the options. Deliveries in progress keep the old ones.
@@ -196,7 +196,7 @@ func (q *Queue) Configure(o Options) {
 // Now returns the time by which records and jobs are due: that of the store, so that several
 // gateways agree although their clocks differ, or else that of the machine. Whoever decides
 // what is due uses it.
-func (q *Queue) Now() time.Time {
+func (q *core) Now() time.Time {
 	if now := q.store.Now(); !now.IsZero() {
 		return now
 	}
@@ -204,7 +204,7 @@ func (q *Queue) Now() time.Time {
 }
 
 // At returns what [Queue.Now] returned at a time by the clock of the machine.
-func (q *Queue) At(t time.Time) time.Time {
+func (q *core) At(t time.Time) time.Time {
 	if now := q.store.Now(); !now.IsZero() {
 		return now.Add(t.Sub(q.clock.now()))
 	}
@@ -212,7 +212,7 @@ func (q *Queue) At(t time.Time) time.Time {
 }
 
 // signal wakes the scheduler.
-func (q *Queue) signal() {
+func (q *core) signal() {
 	select {
 	case q.wake <- struct{}{}:
 	default:
@@ -235,7 +235,7 @@ func (q *Queue) Accept(ctx context.Context, e *Entry) error {
 	}
 	o := q.options.Load()
 	now, runs := q.Now(), q.clock.runs()
-	q.complete(e, o, now)
+	e.complete(o, now)
 	q.orderEntry(e, now)
 	maxSize := o.MaxSize
 	if e.Untrusted {
@@ -282,46 +282,6 @@ func (q *Queue) Accept(ctx context.Context, e *Entry) error {
 	return nil
 }
 
-// complete sets the fields that a caller may leave zero.
-func (q *Queue) complete(e *Entry, o *Options, now time.Time) {
-	if e.Message.Created.IsZero() {
-		e.Message.Created = now
-	}
-	for i := range e.Jobs {
-		j := &e.Jobs[i]
-		j.JobID = JobID{e.Message.ID, i}
-		j.Updated, j.Text = now, len(e.Message.Body)
-		if j.Due.IsZero() {
-			j.Due = now
-		}
-		if j.Expires.IsZero() {
-			j.Expires = e.Message.Created.Add(o.MaxAge)
-		}
-	}
-}
-
-// begin counts n deliveries as running or held, unless the queue is being
-// closed.
-func (q *Queue) begin(count *int, n int) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.stopped {
-		return false
-	}
-	*count += n
-	return true
-}
-
-func (q *Queue) end(count *int, n int) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	*count -= n
-	if q.running+q.held == 0 && q.idle != nil {
-		close(q.idle)
-		q.idle = nil
-	}
-}
-
 // Settle ends a job that was accepted as Sending, with the outcome of the
 // caller's attempt. If the store is unavailable, it tries again until it
 // succeeds or the queue is closed.
@@ -343,7 +303,7 @@ func (q *Queue) Get(ctx context.Context, id uuid.UUID) (*Entry, error) {
 	}
 	e, err := q.store.Get(ctx, id)
 	if errors.Is(err, ErrNotFound) {
-		return q.recorded(ctx, id)
+		return q.results.recorded(ctx, id)
 	}
 	return e, err
 }
@@ -381,7 +341,7 @@ func (q *Queue) cancelMessage(ctx context.Context, id uuid.UUID, statuses ...Sta
 
 // cancelJobs cancels those of the jobs that have one of the statuses, and returns how many
 // there were.
-func (q *Queue) cancelJobs(ctx context.Context, jobs []Job, statuses []Status) (int, error) {
+func (q *order) cancelJobs(ctx context.Context, jobs []Job, statuses []Status) (int, error) {
 	before, err := q.changeJobs(ctx, jobs, func(status Status) (Status, func(*Job)) {
 		if !slices.Contains(statuses, status) {
 			return 0, nil
@@ -438,7 +398,7 @@ func (q *Queue) Retry(ctx context.Context, id uuid.UUID, keep ...string) (n Retr
 
 // hurryJobs makes those of the jobs due that have one of the statuses, Queued or Dead, and
 // returns the statuses that they had.
-func (q *Queue) hurryJobs(ctx context.Context, jobs []Job, statuses ...Status) (before []Status, err error) {
+func (q *order) hurryJobs(ctx context.Context, jobs []Job, statuses ...Status) (before []Status, err error) {
 	now := q.Now()
 	expires := now.Add(q.options.Load().MaxAge)
 	hurry := func(j *Job) { j.Hurry(now, expires) }
@@ -553,7 +513,7 @@ type statusChange = func(Status) (to Status, apply func(*Job))
 
 // changeJobs changes jobs that nobody has claimed, and returns the statuses of those that
 // have changed. The jobs of an incident keep their order.
-func (q *Queue) changeJobs(ctx context.Context, jobs []Job, f statusChange) (before []Status, err error) {
+func (q *order) changeJobs(ctx context.Context, jobs []Job, f statusChange) (before []Status, err error) {
 	now := q.Now()
 	var free []JobID // of no incident, or held by rules: they have no order
 	for i := range jobs {
@@ -581,7 +541,7 @@ func (q *Queue) changeJobs(ctx context.Context, jobs []Job, f statusChange) (bef
 }
 
 // changeFree changes jobs that have no order, in one transaction.
-func (q *Queue) changeFree(ctx context.Context, ids []JobID, now time.Time, f statusChange) (before []Status, err error) {
+func (q *order) changeFree(ctx context.Context, ids []JobID, now time.Time, f statusChange) (before []Status, err error) {
 	err = q.store.Update(ctx, &Update{Jobs: len(ids), Decide: func(_ [][]byte, status StatusFunc) (*Change, error) {
 		statuses, err := status(ids)
 		before = nil
@@ -609,12 +569,12 @@ func (q *Queue) Check(ctx context.Context) error {
 
 // Hash returns the hash by which the queue knows a destination: that of
 // [Job.Destination].
-func (q *Queue) Hash(destination string) Hash { return q.store.Hash(destination) }
+func (q *core) Hash(destination string) Hash { return q.store.Hash(destination) }
 
 // Observe tells the queue about an attempt that the caller has made without a
 // job. Attempts that end with [Queue.Settle] or that the queue makes are known.
 func (q *Queue) Observe(a Attempt) {
-	q.observe(a, q.Now())
+	q.destinations.observe(a, q.Now())
 }
 
 // Destinations returns the states of all destinations that have been attempted
@@ -689,14 +649,14 @@ func (q *Queue) Close(ctx context.Context) error {
 	}
 	q.cancel()
 	q.loops.Wait()
-	q.flush()
+	q.results.flush()
 	q.health.storeSuccesses()
-	q.saveHealth()
+	q.destinations.saveHealth()
 	return errors.Join(err, q.store.Close())
 }
 
 // check logs a failure of the store, at most once a minute.
-func (q *Queue) check(err error) {
+func (q *core) check(err error) {
 	if err == nil || errors.Is(err, ErrClosed) || errors.Is(err, ErrChanged) || errors.Is(err, context.Canceled) {
 		return
 	}

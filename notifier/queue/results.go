@@ -26,6 +26,7 @@ const (
 
 // results holds final results, encoded, until they are stored.
 type results struct {
+	*core
 	full chan struct{}
 
 	mu      sync.Mutex
@@ -54,7 +55,7 @@ type encodedResult struct {
 // results are dropped. Of the message, only Created and Summary are stored, and of
 // each job, only Status, Attempts and Result.
 func (q *Queue) Record(id uuid.UUID, created time.Time, summary []byte, jobs []Job) {
-	r := &q.results
+	r := q.results
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.pending.data)+len(r.writing.data) >= maxResults {
@@ -99,23 +100,22 @@ func (r *results) all() (entries []*Entry) {
 }
 
 // record stores results.
-func (q *Queue) record() {
+func (r *results) record() {
 	ticker := time.NewTicker(recordEvery)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ticker.C:
-		case <-q.results.full:
-		case <-q.stop:
+		case <-r.full:
+		case <-r.stop:
 			return // Close stores the rest
 		}
-		q.flush()
+		r.flush()
 	}
 }
 
 // flush stores the pending results.
-func (q *Queue) flush() {
-	r := &q.results
+func (r *results) flush() {
 	for {
 		r.mu.Lock()
 		if len(r.writing.ids) == 0 {
@@ -126,9 +126,9 @@ func (q *Queue) flush() {
 		if len(writing.ids) == 0 {
 			return
 		}
-		o := q.options.Load()
-		err := q.store.Accept(context.WithoutCancel(q.ctx), o.MaxSize, writing.batches(time.Now())...)
-		q.check(err)
+		o := r.options.Load()
+		err := r.store.Accept(context.WithoutCancel(r.ctx), o.MaxSize, writing.batches(time.Now())...)
+		r.check(err)
 		if _, unavailable := errors.AsType[*UnavailableError](err); unavailable || errors.Is(err, ErrClosed) {
 			return // they are stored later
 		}
@@ -194,8 +194,8 @@ func firstID(millis int64) (id uuid.UUID) {
 }
 
 // recorded returns a message from the stored batches, or [ErrNotFound].
-func (q *Queue) recorded(ctx context.Context, id uuid.UUID) (*Entry, error) {
-	batches, err := q.store.Batches(ctx, firstID(millis(id)), firstID(millis(id)+batchSpan.Milliseconds()+1))
+func (r *results) recorded(ctx context.Context, id uuid.UUID) (*Entry, error) {
+	batches, err := r.store.Batches(ctx, firstID(millis(id)), firstID(millis(id)+batchSpan.Milliseconds()+1))
 	if err != nil {
 		return nil, err
 	}

@@ -160,7 +160,7 @@ func (l *line) joinLine(j *Job) {
 
 // unhold changes a job that a rule holds no more. l is its line after arrange, or nil
 // without an incident.
-func (q *Queue) unhold(id JobID, l *line, a arranged, now time.Time) JobChange {
+func (q *order) unhold(id JobID, l *line, a arranged, now time.Time) JobChange {
 	return JobChange{id, func(j *Job) {
 		j.Rule, j.Updated, j.Expires = "", now, now.Add(q.options.Load().MaxAge)
 		by, superseded := a.superseded[id]
@@ -271,46 +271,46 @@ func (q *Queue) Load(ctx context.Context, id uuid.UUID) (m *Message, release fun
 }
 
 // refresh calls Refresh.
-func (q *Queue) refresh() {
+func (w *dueWork) refresh() {
 	refresh := func(int) {
-		if o := q.options.Load(); o.Refresh != nil {
-			o.Refresh(q.ctx)
+		if o := w.options.Load(); o.Refresh != nil {
+			o.Refresh(w.ctx)
 		}
 	}
 	refresh(0)
-	q.every(dueEvery, refresh)
+	w.every(dueEvery, refresh)
 }
 
 // arm calls Arm, and once more later if it fails.
-func (q *Queue) arm(o *Options) {
+func (w *dueWork) arm(o *Options) {
 	if o.Arm == nil {
 		return
 	}
-	if err := o.Arm(q.ctx); err != nil {
-		q.check(err)
-		q.recheck.Store(true)
+	if err := o.Arm(w.ctx); err != nil {
+		w.check(err)
+		w.recheck.Store(true)
 	}
 }
 
 // recheckHeld calls Recheck with the jobs that rules hold.
-func (q *Queue) recheckHeld(o *Options) {
-	ok := q.eachHeld(func(held []Job) {
-		o.Recheck(q.ctx, slices.DeleteFunc(slices.Clone(held), func(j Job) bool { return !j.heldByRule() }))
+func (w *dueWork) recheckHeld(o *Options) {
+	ok := w.eachHeld(func(held []Job) {
+		o.Recheck(w.ctx, slices.DeleteFunc(slices.Clone(held), func(j Job) bool { return !j.heldByRule() }))
 	})
 	if !ok {
-		q.recheck.Store(true)
+		w.recheck.Store(true)
 	}
 }
 
 // tidyCallers reports whether a record is one of the caller, which may remove it because
 // there are too many.
-func (q *Queue) tidyCallers(name Hash) bool {
-	b, err := q.store.Record(q.ctx, name)
+func (w *dueWork) tidyCallers(name Hash) bool {
+	b, err := w.store.Record(w.ctx, name)
 	if err != nil || callers(b) == nil {
 		return false
 	}
-	if o := q.options.Load(); o.Due != nil {
-		q.check(o.Due(q.ctx, name, callers(b), true))
+	if o := w.options.Load(); o.Due != nil {
+		w.check(o.Due(w.ctx, name, callers(b), true))
 	}
 	return true
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"slices"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -45,15 +45,55 @@ const saveAtOnce = 256
 // claimAtOnce is the maximum number of jobs in one claim.
 const claimAtOnce = 64
 
+// scheduler makes the deliveries.
+type scheduler struct {
+	*core
+	*order
+	destinations *Destinations
+	health       *health // of destinations
+
+	slots     *Slots
+	leases    leases
+	disturbed disturbance
+
+	mu      sync.Mutex
+	stopped bool
+	running int           // deliveries
+	held    int           // deliveries by callers
+	idle    chan struct{} // closed when both are 0, if Close waits
+}
+
+// begin counts n deliveries as running or held, unless the queue is being
+// closed.
+func (q *scheduler) begin(count *int, n int) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.stopped {
+		return false
+	}
+	*count += n
+	return true
+}
+
+func (q *scheduler) end(count *int, n int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	*count -= n
+	if q.running+q.held == 0 && q.idle != nil {
+		close(q.idle)
+		q.idle = nil
+	}
+}
+
 // schedule claims jobs that are due, while there is room for them.
-func (q *Queue) schedule() {
+func (q *scheduler) schedule() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	loaded := false
 	for {
 		// Without the states of destinations, known ones have no slots of their own.
 		if !loaded {
-			err := q.mergeHealth(0)
+			err := q.destinations.mergeHealth(0)
 			q.check(err)
 			loaded = err == nil
 		}
@@ -73,9 +113,9 @@ func (q *Queue) schedule() {
 }
 
 // dispatch begins deliveries, and returns how long to wait for more.
-func (q *Queue) dispatch() time.Duration {
+func (q *scheduler) dispatch() time.Duration {
 	for {
-		if err := q.wakeDestinations(); err != nil {
+		if err := q.destinations.wakeDestinations(); err != nil {
 			return pause
 		}
 		now, runs := q.Now(), q.clock.runs()
@@ -100,28 +140,9 @@ func (q *Queue) dispatch() time.Duration {
 	}
 }
 
-// wakeDestinations makes jobs due that wait for destinations which have
-// succeeded.
-func (q *Queue) wakeDestinations() error {
-	ids := q.health.takeWake()
-	if len(ids) == 0 {
-		return nil
-	}
-	more, err := q.store.Wake(q.ctx, Wake{Now: q.Now(), Destinations: ids, Max: wakeAtOnce})
-	if err != nil {
-		q.health.wakeAgain(ids)
-		q.check(err)
-		return err
-	}
-	for _, id := range more {
-		q.health.waits(id)
-	}
-	return nil
-}
-
 // deliver makes an attempt for a job that was claimed when the queue had run for a
 // time.
-func (q *Queue) deliver(j *Job, claimed time.Duration) {
+func (q *scheduler) deliver(j *Job, claimed time.Duration) {
 	defer q.signal()
 	defer q.end(&q.running, 1)
 	defer q.slots.Release(j.JobID)
@@ -161,11 +182,11 @@ func (q *Queue) deliver(j *Job, claimed time.Duration) {
 // isOld reports whether the lease of a job may be over that was claimed when the queue
 // had run for a time: the process was paused, or the store was slow. Then another
 // gateway may have told a newer state of the incident.
-func (q *Queue) isOld(claimed time.Duration) bool { return q.clock.runs()-claimed > lease/2 }
+func (q *scheduler) isOld(claimed time.Duration) bool { return q.clock.runs()-claimed > lease/2 }
 
 // isLate reports whether an attempt would be too late that was claimed when the queue had
 // run for a time.
-func (q *Queue) isLate(j *Job, claimed time.Duration) bool {
+func (q *scheduler) isLate(j *Job, claimed time.Duration) bool {
 	return Lease{q, claimed}.Err() != nil || j.Incident != "" && q.isOld(claimed)
 }
 
@@ -173,7 +194,7 @@ func (q *Queue) isLate(j *Job, claimed time.Duration) bool {
 // down and the attempt began after j was due. Such an attempt counts for j as
 // well. A destination that hangs has one attempt at a time; if each of thousands
 // of jobs had its own, they would be dead hours after their time.
-func (q *Queue) failedSince(j *Job, now time.Time) (f *failure, ok bool) {
+func (q *scheduler) failedSince(j *Job, now time.Time) (f *failure, ok bool) {
 	if j.OwnAttempts {
 		return nil, false
 	}
@@ -183,7 +204,7 @@ func (q *Queue) failedSince(j *Job, now time.Time) (f *failure, ok bool) {
 }
 
 // attempt calls Deliver.
-func (q *Queue) attempt(m *Message, j *Job, l Lease) (out Outcome) {
+func (q *scheduler) attempt(m *Message, j *Job, l Lease) (out Outcome) {
 	o := q.options.Load()
 	defer func() {
 		if v := recover(); v != nil {
@@ -206,7 +227,7 @@ type attempt struct {
 
 // settle stores the outcome of a job, with what follows from it. It tries until it
 // succeeds or the queue is closed.
-func (q *Queue) settle(a attempt) {
+func (q *scheduler) settle(a attempt) {
 	o := q.options.Load()
 	now := q.Now()
 	r := *a.job
@@ -227,7 +248,7 @@ func (q *Queue) settle(a attempt) {
 
 // waitForDestination postpones a job whose destination the caller does not know, until it
 // has not known it for unknownTime. After a disturbance that time begins once more.
-func (q *Queue) waitForDestination(a *attempt, r *Job, now time.Time) {
+func (q *scheduler) waitForDestination(a *attempt, r *Job, now time.Time) {
 	if a.out.Note != nil {
 		r.Note = a.out.Note
 	}
@@ -247,7 +268,7 @@ func (q *Queue) waitForDestination(a *attempt, r *Job, now time.Time) {
 
 // apply changes a job by the outcome of an attempt. It returns the state of the destination
 // to store, if there is one.
-func (q *Queue) apply(a attempt, r *Job, now time.Time) (states []Health) {
+func (q *scheduler) apply(a attempt, r *Job, now time.Time) (states []Health) {
 	r.Status, r.State, r.Result = a.out.Status, a.out.State, a.out.Result
 	if a.made && !a.out.Unknown && !a.out.NotSent {
 		r.Attempts++
@@ -270,7 +291,7 @@ func (q *Queue) apply(a attempt, r *Job, now time.Time) (states []Health) {
 
 // share makes a failure count for all jobs that wait for the destination. One that is that
 // of another job does so unless it changes more than the time of the job.
-func (q *Queue) share(a attempt, s *Settlement, now time.Time) {
+func (q *scheduler) share(a attempt, s *Settlement, now time.Time) {
 	if r := s.Job; a.shared != nil {
 		if r.Status == Queued && r.Spared == a.job.Spared && !q.followed(r) {
 			s.Shared = &SharedFailure{Began: a.began, Until: now.Add(sharedDelay(now.Sub(a.shared.since)))}
@@ -288,10 +309,10 @@ func (q *Queue) share(a attempt, s *Settlement, now time.Time) {
 
 // follow adds what changes together with the job: the message of [Options.Dead], and what
 // the order of its incident and rules need.
-func (q *Queue) follow(s *Settlement, o *Options, now time.Time) {
+func (q *scheduler) follow(s *Settlement, o *Options, now time.Time) {
 	if s.Job.Status == Dead && o.Dead != nil {
 		if s.Next = o.Dead(s.Job); s.Next != nil {
-			q.complete(s.Next, o, now)
+			s.Next.complete(o, now)
 		}
 	}
 	if s.Shared != nil {
@@ -305,7 +326,7 @@ func (q *Queue) follow(s *Settlement, o *Options, now time.Time) {
 }
 
 // storeSettlement stores a settlement until it succeeds, and reports whether it has.
-func (q *Queue) storeSettlement(s *Settlement, o *Options) bool {
+func (q *scheduler) storeSettlement(s *Settlement, o *Options) bool {
 	for {
 		err := q.store.Settle(q.ctx, s)
 		q.check(err)
@@ -331,7 +352,7 @@ func (q *Queue) storeSettlement(s *Settlement, o *Options) bool {
 }
 
 // closing reports whether Close has been called.
-func (q *Queue) closing() bool {
+func (q *core) closing() bool {
 	select {
 	case <-q.stop:
 		return true
@@ -361,7 +382,7 @@ func vary(d time.Duration) time.Duration {
 
 // tryAgain sets the time of the next attempt of a job whose attempt has failed,
 // or makes the job dead if that was its last one.
-func (q *Queue) tryAgain(r *Job, a attempt, now time.Time) {
+func (q *scheduler) tryAgain(r *Job, a attempt, now time.Time) {
 	// The clock may have been ahead when the message came in.
 	if latest := now.Add(q.options.Load().MaxAge); r.Expires.After(latest) {
 		r.Expires = latest
@@ -391,20 +412,10 @@ func (q *Queue) tryAgain(r *Job, a attempt, now time.Time) {
 
 // observed records what an attempt tells about its destination. It returns the
 // state to store, if there is one.
-func (q *Queue) observed(r *Job, a attempt, now time.Time) *Health {
-	return q.observe(Attempt{
+func (q *scheduler) observed(r *Job, a attempt, now time.Time) *Health {
+	return q.destinations.observe(Attempt{
 		Destination: r.Destination, Host: r.Host, Client: r.Client, Status: a.out.Status, Error: a.out.Reason, About: a.out.About, Began: a.began,
 	}, now)
-}
-
-// observe records the outcome of an attempt, and returns the state to store, if
-// there is one.
-func (q *Queue) observe(a Attempt, now time.Time) *Health {
-	state, wake := q.health.observe(q.store.Hash(a.Destination), a, now)
-	if wake {
-		q.signal()
-	}
-	return state
 }
 
 // maintain does what is done now and then.
@@ -415,13 +426,13 @@ func (q *Queue) maintain() {
 		now, runs := q.Now().Round(0), q.clock.runs()
 		age := runs - ran + 2*tickEvery
 		ran = runs
-		q.saveHealth()
-		q.check(q.mergeHealth(age))
+		q.destinations.saveHealth()
+		q.check(q.destinations.mergeHealth(age))
 		if n%int(recheckEvery/tickEvery) == 0 {
 			q.recheck.Store(true)
 		}
 		if n%int(forgetEvery/tickEvery) == 0 {
-			q.tidyOrder(now)
+			q.due.tidyOrder(now)
 			o := q.options.Load()
 			_, err := q.store.Forget(q.ctx, now.Add(-o.Keep), o.MaxSize/finishedShare)
 			q.check(err)
@@ -430,54 +441,8 @@ func (q *Queue) maintain() {
 	})
 }
 
-// saveHealth stores the states that are not stored with a settlement.
-func (q *Queue) saveHealth() {
-	states := q.health.toSave()
-	for some := range slices.Chunk(states, saveAtOnce) {
-		if err := q.store.SaveHealth(context.WithoutCancel(q.ctx), some...); err != nil {
-			q.check(err)
-			return
-		}
-		q.health.saved(some...)
-	}
-}
-
-// mergeHealth adopts the states that other processes have stored, all of them or
-// those not older than age.
-func (q *Queue) mergeHealth(age time.Duration) error {
-	states, err := q.store.Health(q.ctx, age)
-	if q.health.merge(states) {
-		q.signal()
-	}
-	return err
-}
-
-// tell calls Down and Up.
-func (q *Queue) tell() {
-	for {
-		select {
-		case <-q.stop:
-			return
-		case <-q.health.changed:
-		}
-		for _, t := range q.health.takeTurns() {
-			o := q.options.Load()
-			f := o.Down
-			if t.up {
-				f = o.Up
-			}
-			if f == nil {
-				continue
-			}
-			waiting, err := q.store.Waiting(q.ctx, t.Destination)
-			q.check(err)
-			f(addWaiting([]Health{t.Health}, waiting)[0])
-		}
-	}
-}
-
 // every calls f about every d until the queue is closed.
-func (q *Queue) every(d time.Duration, f func(n int)) {
+func (q *core) every(d time.Duration, f func(n int)) {
 	ticker := time.NewTicker(d)
 	defer ticker.Stop()
 	for n := 1; ; n++ {
@@ -491,7 +456,7 @@ func (q *Queue) every(d time.Duration, f func(n int)) {
 }
 
 // renew extends the leases of claimed jobs.
-func (q *Queue) renew() {
+func (q *scheduler) renew() {
 	ctx := context.WithoutCancel(q.ctx)
 	q.every(renewEvery, func(int) {
 		began := q.clock.runs()
