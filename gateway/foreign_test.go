@@ -31,7 +31,7 @@ func apply(t *testing.T, q *queue.Queue, name queue.Hash, r queue.Record, releas
 			return &queue.RuledChange{Records: []queue.Record{r}, Release: release}, nil
 		},
 	}
-	if err := q.Apply(t.Context(), u); err != nil {
+	if err := q.Records.Apply(t.Context(), u); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -93,7 +93,7 @@ func TestOtherVersion(t *testing.T) {
 		// A planned message with a record of another kind, one whose record cannot be read, and
 		// one that is known. A version that does not know them has released all.
 		_, otherName, otherJob := plan("other+kind", "2h")
-		known, err := q.CallersRecord(t.Context(), otherName)
+		known, err := q.Records.Get(t.Context(), otherName)
 		if err != nil || len(known) == 0 {
 			t.Fatal(known, err)
 		}
@@ -113,7 +113,7 @@ func TestOtherVersion(t *testing.T) {
 		time.Sleep(2 * time.Hour)
 		synctest.Wait()
 		p.WantTold(t, "info: released")
-		if b, err := q.CallersRecord(t.Context(), name); string(b) != string(record.Data) || err != nil {
+		if b, err := q.Records.Get(t.Context(), name); string(b) != string(record.Data) || err != nil {
 			t.Errorf("the record of an unknown kind is %q, %v", b, err)
 		}
 		if s := statusOf(t, q, held.Message.ID); s != queue.Held {

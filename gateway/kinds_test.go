@@ -291,7 +291,7 @@ func (x *kindTest) checkShares(t *testing.T, filled *outbox.Kind) {
 	}
 	has, of := map[*outbox.Kind]int64{}, map[*outbox.Kind]int64{}
 	for _, name := range names {
-		record, err := x.Rooms().Outbox.Queue.CallersRecord(t.Context(), name)
+		record, err := x.Rooms().Outbox.Queue.Records.Get(t.Context(), name)
 		if err != nil {
 			t.Fatal(err)
 		}

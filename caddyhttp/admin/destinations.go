@@ -82,7 +82,7 @@ func configuredHealth(a *site.Directory, q *outbox.Outbox) map[queue.Hash]*Desti
 
 // allHealth returns the states of all destinations, the worst first.
 func allHealth(ctx context.Context, a *site.Directory, q *outbox.Outbox) ([]Destination, error) {
-	states, err := q.Queue.Destinations(ctx)
+	states, err := q.Queue.Destinations.All(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +134,7 @@ func healthOf(ctx context.Context, a *outbox.Engine, k *site.Key, targets []noti
 		ids[i] = a.Outbox.DestinationID(t, k.Limits)
 		out[i] = newHealth(&queue.Health{Destination: ids[i]})
 	}
-	states, err := a.Outbox.Queue.Health(ctx, ids...)
+	states, err := a.Outbox.Queue.Destinations.Of(ctx, ids...)
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +173,7 @@ func serveDestinations(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return apiError(http.StatusServiceUnavailable, err)
 	}
-	n := q.Outbox.Queue.Count()
+	n := q.Outbox.Queue.Destinations.Count()
 	out := Destinations{Known: n.Known, Failing: n.Failing, Down: n.Down, Destinations: all[:min(limit, len(all))]}
 	out.Omitted = len(all) - len(out.Destinations)
 	return writeJSON(w, out)
@@ -201,7 +201,7 @@ func serveRetryDestination(w http.ResponseWriter, r *http.Request) error {
 	}
 	if n == (queue.Retried{}) { // nothing waits, or there is no such destination
 		_, configured := configuredHealth(&q.Outbox.Engine.Load().Directory, q.Outbox)[id]
-		if states, err := q.Outbox.Queue.Health(ctx, id); err != nil || len(states) == 0 && !configured {
+		if states, err := q.Outbox.Queue.Destinations.Of(ctx, id); err != nil || len(states) == 0 && !configured {
 			return apiError(http.StatusNotFound, errNoDestination)
 		}
 	}

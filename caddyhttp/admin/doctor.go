@@ -55,7 +55,7 @@ func serveDoctor(w http.ResponseWriter, r *http.Request) error {
 		ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 		defer cancel()
 		box := app.Rooms.Outbox
-		n := box.Queue.Count()
+		n := box.Queue.Destinations.Count()
 		out.Queue = &DoctorQueue{Problem: app.Engine.Unavailable(ctx), Max: app.Engine.QueueSettings.MaxSize, Failing: n.Failing, Down: n.Down}
 		s, err := box.Queue.Stats(ctx)
 		switch {

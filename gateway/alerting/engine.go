@@ -50,7 +50,7 @@ func New(o *outbox.Outbox, receipts Receipts) *Engine {
 	r := records{o}
 	s := &Silences{outbox: o, records: r}
 	s.usage = o.NewUsage(outbox.KindSilences, outbox.Weigh, func(ctx context.Context, place string, f func([]byte)) error {
-		b, err := o.Queue.CallersRecord(ctx, r.silencesName(place))
+		b, err := o.Queue.Records.Get(ctx, r.silencesName(place))
 		f(b)
 		return err
 	})

@@ -156,7 +156,7 @@ func (i *Incidents) accept(ctx context.Context, x *rules.Incident, n *notice) er
 // whoKnows returns the destinations of a key that were told of an incident, or will be.
 func (i *Incidents) whoKnows(ctx context.Context, x *rules.Incident, k *site.Key) (to []rules.StepTarget, err error) {
 	for _, t := range k.Targets {
-		b, err := i.outbox.Queue.CallersRecord(ctx, i.records.knowledgeName(x, k, t))
+		b, err := i.outbox.Queue.Records.Get(ctx, i.records.knowledgeName(x, k, t))
 		if err != nil {
 			return nil, err
 		}

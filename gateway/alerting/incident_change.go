@@ -59,7 +59,7 @@ func (i *Incidents) changeWith(ctx context.Context, name queue.Hash, with *queue
 		for _, j := range c.jobs {
 			held = append(held, *j)
 		}
-		err = i.outbox.Queue.Apply(ctx, queue.JoinRuled(&queue.Ruled{
+		err = i.outbox.Queue.Records.Apply(ctx, queue.JoinRuled(&queue.Ruled{
 			Names: c.names, Held: held,
 			Decide: func(old [][]byte, status queue.StatusFunc) (*queue.RuledChange, error) {
 				return c.decide(i.outbox.Queue.Now(), old, status, f)
@@ -92,7 +92,7 @@ func (i *Incidents) EndOwn(ctx context.Context, place string, message uuid.UUID,
 
 // prepare reads what a change of an incident needs before its transaction.
 func (i *Incidents) prepare(ctx context.Context, name queue.Hash) (*incidentChange, error) {
-	b, err := i.outbox.Queue.CallersRecord(ctx, name)
+	b, err := i.outbox.Queue.Records.Get(ctx, name)
 	if err != nil {
 		return nil, err
 	}

@@ -50,7 +50,7 @@ func (g *groupSizes) get(ctx context.Context, q *queue.Queue) map[queue.Hash]int
 	if now := time.Now(); g.read.IsZero() || now.Sub(g.read) >= sizesFor || now.Before(g.read) {
 		ctx, cancel := context.WithTimeout(ctx, sizesTimeout)
 		defer cancel()
-		if sizes, err := q.CallersGroupSizes(ctx); err == nil {
+		if sizes, err := q.Records.GroupSizes(ctx); err == nil {
 			g.sizes = sizes
 		}
 		g.read = now
@@ -93,7 +93,7 @@ func (i *Incidents) CountAll(ctx context.Context) map[notifier.IncidentState]int
 // Count returns how many incidents of the keys with these places are in a stage, as it was
 // some seconds ago.
 func (i *Incidents) Count(ctx context.Context, places []string, stage notifier.IncidentState) (n int, err error) {
-	sizes, err := i.outbox.Queue.CallersGroupSizes(ctx)
+	sizes, err := i.outbox.Queue.Records.GroupSizes(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -107,7 +107,7 @@ func (i *Incidents) Count(ctx context.Context, places []string, stage notifier.I
 // at most most.
 func (i *Incidents) CountUnresolved(ctx context.Context, place string, most int) (n int, err error) {
 	for _, stage := range []notifier.IncidentState{notifier.Open, notifier.Acknowledged} {
-		records, err := i.outbox.Queue.CallersGroup(ctx, i.records.incidentGroup(place, stage), queue.Hash{}, most)
+		records, err := i.outbox.Queue.Records.Group(ctx, i.records.incidentGroup(place, stage), queue.Hash{}, most)
 		if err != nil {
 			return 0, err
 		}
@@ -164,7 +164,7 @@ type StoredIncident struct {
 // page returns at most n incidents in a stage of the key with a place, in the order of the names of their records, after the one with the
 // name after. more reports whether others follow, after the record with the name last.
 func (i *Incidents) page(ctx context.Context, place string, stage notifier.IncidentState, after queue.Hash, n int) (out []StoredIncident, last queue.Hash, more bool, err error) {
-	records, err := i.outbox.Queue.CallersGroup(ctx, i.records.incidentGroup(place, stage), after, n)
+	records, err := i.outbox.Queue.Records.Group(ctx, i.records.incidentGroup(place, stage), after, n)
 	if err != nil {
 		return nil, after, false, err
 	}
@@ -197,7 +197,7 @@ func (i *Incidents) OpenFor(ctx context.Context, place, id string) time.Duration
 
 // open returns the incident with an ID in a place if it is open, or nil.
 func (i *Incidents) open(ctx context.Context, place, id string) *rules.Incident {
-	b, err := i.outbox.Queue.CallersRecord(ctx, i.records.incidentName(place, id))
+	b, err := i.outbox.Queue.Records.Get(ctx, i.records.incidentName(place, id))
 	x := decodeIncident(b)
 	if err != nil || x == nil || !x.IsOpen() {
 		return nil
@@ -209,7 +209,7 @@ func (i *Incidents) open(ctx context.Context, place, id string) *rules.Incident 
 // opening is none.
 func (i *Incidents) ByID(ctx context.Context, id string) (*StoredIncident, error) {
 	known := rules.IsIncidentID(id)
-	b, err := i.outbox.Queue.CallersRecord(ctx, i.records.incidentIDName(id))
+	b, err := i.outbox.Queue.Records.Get(ctx, i.records.incidentIDName(id))
 	if err != nil {
 		return nil, err
 	}
@@ -217,7 +217,7 @@ func (i *Incidents) ByID(ctx context.Context, id string) (*StoredIncident, error
 	if len(b) == 1+len(name) && outbox.KindOf(b) == outbox.KindIncidentID {
 		copy(name[:], b[1:])
 	}
-	if b, err = i.outbox.Queue.CallersRecord(ctx, name); err != nil {
+	if b, err = i.outbox.Queue.Records.Get(ctx, name); err != nil {
 		return nil, err
 	}
 	x := decodeIncident(b)
@@ -234,7 +234,7 @@ func (i *Incidents) OfMessage(ctx context.Context, m *queue.Message) *rules.Inci
 	if s.Decode(m.Summary) != nil || s.Known == "" {
 		return nil
 	}
-	b, err := i.outbox.Queue.CallersRecord(ctx, i.outbox.Queue.Hash("incident\x00"+s.Known))
+	b, err := i.outbox.Queue.Records.Get(ctx, i.outbox.Queue.Hash("incident\x00"+s.Known))
 	if err != nil {
 		return nil // the message can be shown without it
 	}
@@ -248,7 +248,7 @@ func (i *Incidents) OfMessage(ctx context.Context, m *queue.Message) *rules.Inci
 func (i *Incidents) dueID(ctx context.Context, name queue.Hash, data []byte) error {
 	var incident queue.Hash
 	copy(incident[:], data[1:])
-	return i.outbox.Queue.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name, incident}, Decide: func(old [][]byte, _ queue.StatusFunc) (*queue.RuledChange, error) {
+	return i.outbox.Queue.Records.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name, incident}, Decide: func(old [][]byte, _ queue.StatusFunc) (*queue.RuledChange, error) {
 		c := &queue.RuledChange{Records: make([]queue.Record, 2)}
 		if x := decodeIncident(old[1]); x != nil {
 			c.Records[1] = i.records.incident(x)

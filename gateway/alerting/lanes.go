@@ -94,7 +94,7 @@ type release struct {
 
 // read reads a lane and the jobs in it. It returns nil if there is no lane.
 func (l *lanes) read(ctx context.Context, name queue.Hash) (*release, error) {
-	record, err := l.outbox.Queue.CallersRecord(ctx, name)
+	record, err := l.outbox.Queue.Records.Get(ctx, name)
 	if err != nil || record == nil {
 		return nil, err
 	}
@@ -169,7 +169,7 @@ func (p *release) waits(ctx context.Context) func(queue.JobID) bool {
 func (p *release) isOnWay(ctx context.Context) func(subject string) bool {
 	waits := p.waits(ctx)
 	return func(subject string) bool {
-		b, err := p.lanes.outbox.Queue.CallersRecord(ctx, queue.Hash([]byte(subject)))
+		b, err := p.lanes.outbox.Queue.Records.Get(ctx, queue.Hash([]byte(subject)))
 		if err != nil {
 			return true
 		}
@@ -256,7 +256,7 @@ func (p *release) releaseJobs(ctx context.Context) error {
 		}
 		return &queue.RuledChange{Records: p.records(old, nil), Release: u.Held}, nil
 	}
-	if err := p.lanes.outbox.Queue.Apply(ctx, u); err != nil {
+	if err := p.lanes.outbox.Queue.Records.Apply(ctx, u); err != nil {
 		return err
 	}
 	if p.group != nil && p.group.More.Counts.Total() > 0 {
@@ -286,7 +286,7 @@ func (p *release) count(outcome string) {
 // recheck releases jobs that no lane holds any more, and looks at the lanes of the others.
 func (l *lanes) recheck(ctx context.Context, held map[queue.Hash][]queue.Job) {
 	for name, jobs := range held {
-		record, err := l.outbox.Queue.CallersRecord(ctx, name)
+		record, err := l.outbox.Queue.Records.Get(ctx, name)
 		if err != nil {
 			return
 		}
@@ -305,7 +305,7 @@ func (l *lanes) recheck(ctx context.Context, held map[queue.Hash][]queue.Job) {
 
 // releaseLost releases jobs that no lane holds.
 func (l *lanes) releaseLost(ctx context.Context, jobs []queue.Job) {
-	err := l.outbox.Queue.Apply(ctx, &queue.Ruled{
+	err := l.outbox.Queue.Records.Apply(ctx, &queue.Ruled{
 		Held: jobs,
 		Decide: func(_ [][]byte, status queue.StatusFunc) (*queue.RuledChange, error) {
 			ids := make([]queue.JobID, len(jobs))

@@ -99,7 +99,7 @@ func (q *IncidentQuery) Address(path string, after IncidentCursor) string {
 // List returns the incidents of the keys with these places, the worst stage
 // first, and the cursor of the next page, or the zero value if no more follow.
 func (i *Incidents) List(ctx context.Context, places []string, by *IncidentQuery) (out []StoredIncident, next IncidentCursor, err error) {
-	sizes, err := i.outbox.Queue.CallersGroupSizes(ctx)
+	sizes, err := i.outbox.Queue.Records.GroupSizes(ctx)
 	if err != nil {
 		return nil, next, err
 	}

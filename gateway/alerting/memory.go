@@ -37,7 +37,7 @@ type remembered struct {
 func (m *memory) each(ctx context.Context, group queue.Hash, f func(queue.NamedRecord) error) error {
 	var after queue.Hash
 	for {
-		page, err := m.outbox.Queue.CallersGroup(ctx, group, after, sharePage)
+		page, err := m.outbox.Queue.Records.Group(ctx, group, after, sharePage)
 		if err != nil {
 			return err
 		}
@@ -73,7 +73,7 @@ func (m *memory) whatWaits(ctx context.Context, x *rules.Incident) (w *waiting, 
 		return w, err
 	}
 	for _, t := range w.key.Targets {
-		b, err := m.outbox.Queue.CallersRecord(ctx, m.records.laneName(place+t.Policy().Key(), site.DestinationName(t, w.key.Limits)))
+		b, err := m.outbox.Queue.Records.Get(ctx, m.records.laneName(place+t.Policy().Key(), site.DestinationName(t, w.key.Limits)))
 		if err != nil {
 			return nil, err
 		}
@@ -127,7 +127,7 @@ func (m *memory) forget(ctx context.Context, batch []remembered) (gone []remembe
 		}
 	}
 	names = append(names, ids...)
-	err = m.outbox.Queue.Apply(ctx, &queue.Ruled{Names: names, Decide: func(old [][]byte, status queue.StatusFunc) (*queue.RuledChange, error) {
+	err = m.outbox.Queue.Records.Apply(ctx, &queue.Ruled{Names: names, Decide: func(old [][]byte, status queue.StatusFunc) (*queue.RuledChange, error) {
 		gone = gone[:0]
 		c := &queue.RuledChange{Records: make([]queue.Record, len(names))}
 		id := len(batch)
@@ -203,7 +203,7 @@ func anyWaits(status queue.StatusFunc, jobs ...queue.JobID) (bool, error) {
 // dueSubject forgets a subject that matters no more.
 func (m *memory) dueSubject(ctx context.Context, name queue.Hash, crowded bool) error {
 	var forgotten *rules.Subject
-	err := m.outbox.Queue.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, status queue.StatusFunc) (*queue.RuledChange, error) {
+	err := m.outbox.Queue.Records.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, status queue.StatusFunc) (*queue.RuledChange, error) {
 		now := m.outbox.Queue.Now()
 		s := decodeSubject(old[0])
 		forgotten = nil

@@ -69,7 +69,7 @@ func (s *messagePlan) tells(ctx context.Context) bool {
 		return false
 	}
 	if s.draft.Message.Incident.ID != "" {
-		b, err := s.planner.outbox.Queue.CallersRecord(ctx, s.planner.records.incidentName(s.draft.Place(), s.draft.Message.Incident.ID))
+		b, err := s.planner.outbox.Queue.Records.Get(ctx, s.planner.records.incidentName(s.draft.Place(), s.draft.Message.Incident.ID))
 		if x := decodeIncident(b); err == nil && x != nil && x.Lasts() {
 			return false
 		}

@@ -143,7 +143,7 @@ func sumOf(sizes map[string]int64, limit int64) (sum int64) {
 // sizes estimates the sizes of what is remembered of keys. Without all, it leaves out those
 // that cannot have more than a share.
 func (s *shares) sizes(ctx context.Context, d *site.Directory, share int64, all bool) (map[string]int64, error) {
-	numbers, err := s.outbox.Queue.CallersGroupSizes(ctx)
+	numbers, err := s.outbox.Queue.Records.GroupSizes(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +179,7 @@ func (s *shares) size(ctx context.Context, place string, sizes map[queue.Hash]in
 		if sizes[g] == 0 {
 			continue
 		}
-		sample, err := s.outbox.Queue.CallersGroup(ctx, g, queue.Hash{}, shareSample) // their names are hashes
+		sample, err := s.outbox.Queue.Records.Group(ctx, g, queue.Hash{}, shareSample) // their names are hashes
 		if err != nil {
 			return 0, err
 		}

@@ -214,7 +214,7 @@ func isToldOf(x *rules.Incident, t notifier.Target) bool {
 
 // all returns the silences in the record of the key with a place.
 func (s *Silences) all(ctx context.Context, place string) (rules.Silences, error) {
-	b, err := s.outbox.Queue.CallersRecord(ctx, s.records.silencesName(place))
+	b, err := s.outbox.Queue.Records.Get(ctx, s.records.silencesName(place))
 	if err != nil {
 		return nil, err
 	}
@@ -356,7 +356,7 @@ func (s *Silences) due(ctx context.Context, data []byte) error {
 
 // release looks at all that silences of a key have held, if one has ended.
 func (s *Silences) release(ctx context.Context, at silencedKey) error {
-	b, err := s.outbox.Queue.CallersRecord(ctx, s.records.silencesName(at.String()))
+	b, err := s.outbox.Queue.Records.Get(ctx, s.records.silencesName(at.String()))
 	if err != nil {
 		return err
 	}

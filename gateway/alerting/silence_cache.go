@@ -129,7 +129,7 @@ func (s *Silences) storeNear(ctx context.Context) {
 func (s *Silences) read(ctx context.Context) error {
 	s.cache.mu.Lock()
 	defer s.cache.mu.Unlock()
-	version, err := s.outbox.Queue.CallersRecord(ctx, s.records.silencesVersion())
+	version, err := s.outbox.Queue.Records.Get(ctx, s.records.silencesVersion())
 	if err != nil || s.cache.places.Load() != nil && slices.Equal(version, s.cache.version) {
 		return err
 	}

@@ -38,7 +38,7 @@ func (s *Silences) storeKnown(ctx context.Context, place string) {
 		opened[s.records.subjectName(place+t.Target.Policy().Key(), incidentSubject(id), site.DestinationName(t.Target, t.Limits))] = at.Truncate(time.Microsecond) // as in records
 	}
 	for names := range slices.Chunk(slices.Collect(maps.Keys(opened)), knownBatch) {
-		err := s.outbox.Queue.Apply(ctx, &queue.Ruled{
+		err := s.outbox.Queue.Records.Apply(ctx, &queue.Ruled{
 			Names: names,
 			Decide: func(old [][]byte, _ queue.StatusFunc) (*queue.RuledChange, error) {
 				c := new(queue.RuledChange)

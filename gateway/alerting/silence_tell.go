@@ -35,7 +35,7 @@ type ended struct {
 // with the note that it was told.
 func (s *Silences) tell(ctx context.Context, at silencedKey, by ended) error {
 	for {
-		b, err := s.outbox.Queue.CallersRecord(ctx, s.records.silencesName(at.String()))
+		b, err := s.outbox.Queue.Records.Get(ctx, s.records.silencesName(at.String()))
 		if err != nil {
 			return err
 		}
@@ -78,7 +78,7 @@ func (s *Silences) tellOne(ctx context.Context, at silencedKey, x rules.Silence,
 		return err
 	}
 	if d == nil {
-		err = s.outbox.Queue.Apply(ctx, c.ruled(false))
+		err = s.outbox.Queue.Records.Apply(ctx, c.ruled(false))
 	} else {
 		d.With = c.ruled(false)
 		e, stored := s.outbox.Entry(d)
@@ -203,7 +203,7 @@ func (s *Silences) held(ctx context.Context, at silencedKey, x *rules.Silence) (
 // eachIn calls f with each record of a group, until it returns an error.
 func (s *Silences) eachIn(ctx context.Context, group queue.Hash, f func(queue.NamedRecord) error) error {
 	for after, more := (queue.Hash{}), true; more; {
-		records, err := s.outbox.Queue.CallersGroup(ctx, group, after, outbox.PageSize)
+		records, err := s.outbox.Queue.Records.Group(ctx, group, after, outbox.PageSize)
 		if err != nil {
 			return err
 		}

@@ -69,7 +69,7 @@ type dueIncident struct {
 
 // prepare reads what the transaction needs.
 func (s *steps) prepare(ctx context.Context, name queue.Hash) (*dueIncident, error) {
-	b, err := s.outbox.Queue.CallersRecord(ctx, name)
+	b, err := s.outbox.Queue.Records.Get(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -197,7 +197,7 @@ func (s *steps) before(ctx context.Context, j *queue.Job) (*rules.Incident, *que
 	if err != nil || r.Incident == (queue.Hash{}) {
 		return nil, nil
 	}
-	b, err := s.outbox.Queue.CallersRecord(ctx, r.Incident)
+	b, err := s.outbox.Queue.Records.Get(ctx, r.Incident)
 	if err != nil {
 		return nil, &queue.Outcome{Postponed: true, RetryAfter: outbox.PostponeChain}
 	}
@@ -285,7 +285,7 @@ func (s *steps) waitsAbout(ctx context.Context, x *rules.Incident, k *site.Key) 
 		}
 	}
 	for _, t := range k.Targets {
-		b, err := s.outbox.Queue.CallersRecord(ctx, s.records.knowledgeName(x, k, t))
+		b, err := s.outbox.Queue.Records.Get(ctx, s.records.knowledgeName(x, k, t))
 		if err != nil {
 			return false, err
 		}
@@ -308,7 +308,7 @@ func (s *steps) waitsAbout(ctx context.Context, x *rules.Incident, k *site.Key) 
 // knows are released, because a damaged record must not lose an alert.
 func (s *steps) recheck(ctx context.Context, incidents map[queue.Hash][]queue.Job) {
 	for name, jobs := range incidents {
-		b, err := s.outbox.Queue.CallersRecord(ctx, name)
+		b, err := s.outbox.Queue.Records.Get(ctx, name)
 		if err != nil {
 			return
 		}

@@ -230,7 +230,7 @@ func (q *Questions) ruled(name queue.Hash, decide decideFunc) *queue.Ruled {
 
 // moveBack starts the time of a question again, which was asked when the clock was ahead.
 func (q *Questions) moveBack(ctx context.Context, name queue.Hash) error {
-	return q.outbox.Queue.Apply(ctx, q.ruled(name, func(x *Question, now time.Time) (*Question, error) {
+	return q.outbox.Queue.Records.Apply(ctx, q.ruled(name, func(x *Question, now time.Time) (*Question, error) {
 		if x == nil || !x.ahead(now) {
 			return nil, errDecided
 		}

@@ -71,7 +71,7 @@ func (q *Questions) Any() bool { return q.any.Load() }
 // Get returns a question, or [ErrNone]. One whose time is over has expired, also if that is
 // not stored yet.
 func (q *Questions) Get(ctx context.Context, id uuid.UUID) (*Question, error) {
-	b, err := q.outbox.Queue.CallersRecord(ctx, q.name(id))
+	b, err := q.outbox.Queue.Records.Get(ctx, q.name(id))
 	if err != nil {
 		return nil, err
 	}
@@ -208,7 +208,7 @@ func (q *Questions) change(ctx context.Context, id uuid.UUID, by string, f func(
 	if before.Escalates {
 		err = q.alerts.Incidents.EndOwn(ctx, before.Place.String(), id, by, u)
 	} else {
-		err = q.outbox.Queue.Apply(ctx, u)
+		err = q.outbox.Queue.Records.Apply(ctx, u)
 	}
 	if errors.Is(err, errDecided) {
 		return x, false, nil

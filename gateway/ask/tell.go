@@ -59,7 +59,7 @@ func (q *Questions) accept(ctx context.Context, x *Question, d *dispatch.Deliver
 	}))
 	var err error
 	if d == nil {
-		err = q.outbox.Queue.Apply(ctx, u)
+		err = q.outbox.Queue.Records.Apply(ctx, u)
 	} else {
 		d.With = u
 		e, stored := q.outbox.Entry(d)

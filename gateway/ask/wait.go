@@ -94,7 +94,7 @@ func (q *Questions) Wait(ctx context.Context, siteID string, id uuid.UUID, d tim
 // Refresh looks for what other gateways have decided. The queue calls it each second.
 func (q *Questions) Refresh(ctx context.Context) {
 	if !q.looked.Load() {
-		sizes, err := q.outbox.Queue.CallersGroupSizes(ctx)
+		sizes, err := q.outbox.Queue.Records.GroupSizes(ctx)
 		if err != nil {
 			return
 		}

@@ -54,7 +54,7 @@ func (h *shared) health(ctx context.Context) (*healthView, error) {
 	if err == nil && q != nil {
 		ctx, cancel := context.WithTimeout(ctx, outbox.AdminTimeout)
 		defer cancel()
-		if v.states, err = q.Outbox.Queue.Destinations(ctx); err == nil {
+		if v.states, err = q.Outbox.Queue.Destinations.All(ctx); err == nil {
 			v.q, v.byID = q, make(map[queue.Hash]*queue.Health, len(v.states))
 			for i := range v.states {
 				v.byID[v.states[i].Destination] = &v.states[i]

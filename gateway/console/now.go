@@ -208,7 +208,7 @@ func (h *shared) situation(ctx context.Context) (s situation) {
 	for _, k := range h.Resolved.Keys {
 		s.late += len(h.beatTroubles(ctx, q, k))
 	}
-	if n := q.Outbox.Queue.Count(); n.Down+n.Failing > 0 {
+	if n := q.Outbox.Queue.Destinations.Count(); n.Down+n.Failing > 0 {
 		all, _ := h.troubled(ctx, q)
 		for _, d := range all {
 			switch {
@@ -288,7 +288,7 @@ func (h *nowPage) setQueue(r *http.Request, p *view.NowPage, q *gateway.Rooms) {
 	}
 	if len(h.App.Engine.Sites) == 1 { // the numbers are those of all sites
 		p.Waiting, p.Lost = s.Sending, s.Dead
-		if states, err := q.Outbox.Queue.Destinations(ctx); err == nil { // what rules hold does not wait
+		if states, err := q.Outbox.Queue.Destinations.All(ctx); err == nil { // what rules hold does not wait
 			for i := range states {
 				p.Waiting += states[i].Waiting
 			}

@@ -65,7 +65,7 @@ func (h *queuePage) setQueue(r *http.Request, p *view.QueuePage, q *gateway.Room
 	if reason := h.App.Engine.Unavailable(ctx); reason != "" {
 		p.Problem = "No message can be stored now: " + reason + "."
 	}
-	states, err := q.Outbox.Queue.Destinations(ctx)
+	states, err := q.Outbox.Queue.Destinations.All(ctx)
 	if err != nil {
 		p.Problem = httpapi.ErrQueueUnread
 		return
@@ -126,7 +126,7 @@ type siteDestination struct {
 // to under these keys. Those of clients and of default_urls, which have no key, are
 // there if there is no other site whose they could be.
 func (h *shared) troubled(ctx context.Context, q *gateway.Rooms) ([]siteDestination, error) {
-	states, err := q.Outbox.Queue.Destinations(ctx)
+	states, err := q.Outbox.Queue.Destinations.All(ctx)
 	if err != nil {
 		return nil, err
 	}

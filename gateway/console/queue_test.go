@@ -53,7 +53,7 @@ func TestConsoleQueue(t *testing.T) {
 	}
 	waits := func(n int) int {
 		t.Helper()
-		states, err := g.Rooms().Outbox.Queue.Health(t.Context(), g.Rooms().Outbox.Queue.Hash(g.Resolved.Keys["ops"].Targets[n].Hash()))
+		states, err := g.Rooms().Outbox.Queue.Destinations.Of(t.Context(), g.Rooms().Outbox.Queue.Hash(g.Resolved.Keys["ops"].Targets[n].Hash()))
 		if err != nil || len(states) != 1 {
 			t.Fatalf("%v %v", states, err)
 		}

@@ -54,7 +54,7 @@ func (q *Invitations) Usable(ctx context.Context, token string) (bool, error) {
 
 // read returns the invitation that a token stands for, or nil.
 func (q *Invitations) read(ctx context.Context, token string) (*Invitation, error) {
-	b, err := q.records.outbox.Queue.CallersRecord(ctx, q.records.invitation(token))
+	b, err := q.records.outbox.Queue.Records.Get(ctx, q.records.invitation(token))
 	if err != nil {
 		return nil, err
 	}

@@ -69,13 +69,13 @@ func (q *Registry) Read(ctx context.Context) error {
 	c := &q.known
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	version, err := q.outbox.Queue.CallersRecord(ctx, q.Records.Version())
+	version, err := q.outbox.Queue.Records.Get(ctx, q.Records.Version())
 	if err != nil || c.now.Load() != nil && slices.Equal(version, c.version) {
 		return err
 	}
 	known := &knownDevices{map[site.Place]*List{}, map[queue.Hash]bool{}}
 	for after, more := (queue.Hash{}), true; more; {
-		records, err := q.outbox.Queue.CallersGroup(ctx, q.Records.Group(), after, outbox.PageSize)
+		records, err := q.outbox.Queue.Records.Group(ctx, q.Records.Group(), after, outbox.PageSize)
 		if err != nil {
 			return err
 		}

@@ -41,7 +41,7 @@ func NewRegistry(o *outbox.Outbox, incidents *alerting.Incidents) *Registry {
 		Invitations: newInvitations(records), Receipts: newReceipts(records, incidents), Records: records,
 		outbox: o, incidents: incidents,
 		usage: o.NewUsage(outbox.KindDevices, weigh, func(ctx context.Context, place string, f func([]byte)) error {
-			b, err := o.Queue.CallersRecord(ctx, records.devices(place))
+			b, err := o.Queue.Records.Get(ctx, records.devices(place))
 			f(b)
 			return err
 		}),
@@ -132,7 +132,7 @@ func (q *Registry) List(ctx context.Context, key site.Place) ([]JSON, error) {
 func (q *Registry) States(ctx context.Context, devices []Device) ([]*State, error) {
 	out := make([]*State, len(devices))
 	for i := range devices {
-		b, err := q.outbox.Queue.CallersRecord(ctx, q.Records.state(devices[i].ID))
+		b, err := q.outbox.Queue.Records.Get(ctx, q.Records.state(devices[i].ID))
 		if err != nil {
 			return nil, err
 		}
@@ -231,7 +231,7 @@ func (q *Registry) SetReceived(ctx context.Context, e *queue.Entry, m *api.Queue
 		return // the message can be shown without them
 	}
 	for i := range devices.All {
-		b, err := q.outbox.Queue.CallersRecord(ctx, q.Records.Receipt(Hash(devices.All[i].ID), m.ID))
+		b, err := q.outbox.Queue.Records.Get(ctx, q.Records.Receipt(Hash(devices.All[i].ID), m.ID))
 		if err != nil {
 			return
 		}

@@ -69,11 +69,11 @@ func (q *Registry) dueDeviceState(ctx context.Context, name queue.Hash, before *
 		return c, nil
 	}}
 	if d == nil || !before.silent(q.outbox.Queue.Now()) {
-		return q.outbox.Queue.Apply(ctx, change)
+		return q.outbox.Queue.Records.Apply(ctx, change)
 	}
 	stored := q.tell(ctx, SiteSettings{}, before.Place, before.ID, before.noAnswer(d.Name), change)
 	if !stored {
-		if err := q.outbox.Queue.Apply(ctx, change); err != nil {
+		if err := q.outbox.Queue.Records.Apply(ctx, change); err != nil {
 			return err
 		}
 	}

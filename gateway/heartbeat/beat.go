@@ -137,7 +137,7 @@ func (c *BeatChange) ruled() *queue.Ruled {
 
 // Apply makes the change without a message.
 func (c *BeatChange) Apply(ctx context.Context) error {
-	err := c.monitor.outbox.Queue.Apply(ctx, c.ruled())
+	err := c.monitor.outbox.Queue.Records.Apply(ctx, c.ruled())
 	if err == nil {
 		c.monitor.seen.Store(true)
 	}
@@ -196,7 +196,7 @@ func (m *Monitor) dueUptime(ctx context.Context, name queue.Hash) (err error) {
 			return err
 		}
 	}
-	err = m.outbox.Queue.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+	err = m.outbox.Queue.Records.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		now, u := m.outbox.Queue.Now(), decodeUptime(old[0])
 		c := &queue.RuledChange{Records: make([]queue.Record, 1)}
 		switch {
@@ -228,7 +228,7 @@ func (m *Monitor) Arm(ctx context.Context) error {
 	if err := m.armBeats(ctx); err != nil {
 		return err
 	}
-	b, err := m.outbox.Queue.CallersRecord(ctx, m.uptimeName())
+	b, err := m.outbox.Queue.Records.Get(ctx, m.uptimeName())
 	if err == nil && b != nil {
 		_, err = m.Uptime(ctx)
 	}
@@ -279,7 +279,7 @@ type BeatStatus struct {
 
 // Beats returns what is known of beats.
 func (m *Monitor) Beats(ctx context.Context, expected []ExpectedBeat) ([]BeatStatus, error) {
-	record, err := m.outbox.Queue.CallersRecord(ctx, m.uptimeName())
+	record, err := m.outbox.Queue.Records.Get(ctx, m.uptimeName())
 	if err != nil {
 		return nil, err
 	}
@@ -292,7 +292,7 @@ func (m *Monitor) Beats(ctx context.Context, expected []ExpectedBeat) ([]BeatSta
 			continue // several handlers of a site define it
 		}
 		shown[name] = true
-		record, err := m.outbox.Queue.CallersRecord(ctx, name)
+		record, err := m.outbox.Queue.Records.Get(ctx, name)
 		if err != nil {
 			return nil, err
 		}

@@ -96,7 +96,7 @@ func (m *Monitor) SeeUptime(record []byte, now time.Time) (*rules.Uptime, queue.
 // Uptime returns the uptime. A time without a gateway that is not stored yet is stored first,
 // so that it is the same whenever it is read again.
 func (m *Monitor) Uptime(ctx context.Context) (*rules.Uptime, error) {
-	b, err := m.outbox.Queue.CallersRecord(ctx, m.uptimeName())
+	b, err := m.outbox.Queue.Records.Get(ctx, m.uptimeName())
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func (m *Monitor) Uptime(ctx context.Context) (*rules.Uptime, error) {
 	if m.seen.Load() && u.Same(decodeUptime(b)) {
 		return u, nil
 	}
-	err = m.outbox.Queue.Apply(ctx, &queue.Ruled{Names: []queue.Hash{m.uptimeName()}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+	err = m.outbox.Queue.Records.Apply(ctx, &queue.Ruled{Names: []queue.Hash{m.uptimeName()}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		var seen queue.Record
 		u, seen = m.SeeUptime(old[0], m.outbox.Queue.Now())
 		return &queue.RuledChange{Records: []queue.Record{seen}}, nil

@@ -155,7 +155,7 @@ func (m *Monitor) come(ctx context.Context, x *ExpectedBeat, partial bool) (*Tak
 // fail tells that a beat has failed. If that cannot be stored, the message is sent once.
 func (m *Monitor) fail(ctx context.Context, x *ExpectedBeat, s Signal, text *notifier.Message, memory *memory.Allocation, release func()) (*Taken, error) {
 	ran := time.Duration(0)
-	if record, err := m.outbox.Queue.CallersRecord(ctx, m.beatName(x)); err == nil {
+	if record, err := m.outbox.Queue.Records.Get(ctx, m.beatName(x)); err == nil {
 		ran = decodeBeat(record).Running(m.outbox.Queue.Now())
 	}
 	failedText(x.Name, text, s, ran)

@@ -168,7 +168,7 @@ func (s *Store) Refresh(ctx context.Context) {
 func (s *Store) readHeads(ctx context.Context) error {
 	began := time.Now()
 	for after := (queue.Hash{}); ; {
-		records, err := s.Queue.CallersGroup(ctx, s.heads(), after, page)
+		records, err := s.Queue.Records.Group(ctx, s.heads(), after, page)
 		if err != nil {
 			return err
 		}

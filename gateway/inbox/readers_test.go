@@ -118,7 +118,7 @@ func TestInboxExpires(t *testing.T) {
 			t.Errorf("%+v, %v", head, err)
 		}
 		time.Sleep(3 * time.Hour)
-		if sizes, err := q.Outbox.Queue.CallersGroupSizes(t.Context()); err != nil || len(sizes) > 0 {
+		if sizes, err := q.Outbox.Queue.Records.GroupSizes(t.Context()); err != nil || len(sizes) > 0 {
 			t.Errorf("%v, %v", sizes, err)
 		}
 	})

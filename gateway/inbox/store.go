@@ -85,7 +85,7 @@ func (s *Store) Keep(place string, m *Message) (keep *queue.Ruled, stored func()
 func (s *Store) Read(ctx context.Context, place string, after Cursor) ([]*Message, error) {
 	group := s.group(place)
 	for name := messageName(group, after); ; {
-		records, err := s.Queue.CallersGroup(ctx, group, name, page)
+		records, err := s.Queue.Records.Group(ctx, group, name, page)
 		if err != nil || len(records) == 0 {
 			return nil, err
 		}
@@ -104,7 +104,7 @@ func (s *Store) Read(ctx context.Context, place string, after Cursor) ([]*Messag
 
 // Head returns the head of an inbox.
 func (s *Store) Head(ctx context.Context, place string) (Head, error) {
-	b, err := s.Queue.CallersRecord(ctx, s.headName(place))
+	b, err := s.Queue.Records.Get(ctx, s.headName(place))
 	return decodeHead(place, b), err
 }
 
@@ -136,7 +136,7 @@ type surplus struct {
 // no surplus: a page of them at most. It returns how many there were.
 func (s *Store) remove(ctx context.Context, place string, upTo Cursor, more surplus) (n int, err error) {
 	group := s.group(place)
-	records, err := s.Queue.CallersGroup(ctx, group, queue.Hash{}, page)
+	records, err := s.Queue.Records.Group(ctx, group, queue.Hash{}, page)
 	if err != nil || len(records) == 0 {
 		return 0, err
 	}
@@ -154,7 +154,7 @@ func (s *Store) remove(ctx context.Context, place string, upTo Cursor, more surp
 		return 0, nil
 	}
 	var head Head
-	err = s.Queue.Apply(ctx, change(s.headName(place), size, func(old []byte) *queue.RuledChange {
+	err = s.Queue.Records.Apply(ctx, change(s.headName(place), size, func(old []byte) *queue.RuledChange {
 		c := new(queue.RuledChange)
 		head = decodeHead(place, old)
 		for _, m := range oldest {
@@ -187,7 +187,7 @@ func (s *Store) dueHead(ctx context.Context, name queue.Hash, before Head) error
 	if err != nil {
 		return err
 	}
-	return s.Queue.Apply(ctx, change(name, 0, func(old []byte) *queue.RuledChange {
+	return s.Queue.Records.Apply(ctx, change(name, 0, func(old []byte) *queue.RuledChange {
 		head := decodeHead(before.Place, old)
 		c := &queue.RuledChange{Records: make([]queue.Record, 1)}
 		if len(messages) > 0 || head.Last != before.Last {

@@ -35,7 +35,7 @@ func (s *Store) keep(t *testing.T, place, body string, expires time.Time) *Messa
 	t.Helper()
 	m := &Message{ID: body, Body: body, Time: expires.Add(-time.Hour), Expires: expires}
 	change, stored := s.Keep(place, m)
-	if err := s.Queue.Apply(t.Context(), change); err != nil {
+	if err := s.Queue.Records.Apply(t.Context(), change); err != nil {
 		t.Fatal(err)
 	}
 	stored()
@@ -104,7 +104,7 @@ func TestDue(t *testing.T) {
 	after := s.keep(t, "p", "after", time.Now().Add(time.Hour))
 	due := func(name queue.Hash, want bool) {
 		t.Helper()
-		b, err := s.Queue.CallersRecord(t.Context(), name)
+		b, err := s.Queue.Records.Get(t.Context(), name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -123,7 +123,7 @@ func TestDue(t *testing.T) {
 	}
 	due(messageName(s.group("p"), after.Cursor), true)
 	due(s.headName("p"), true)
-	if sizes, err := s.Queue.CallersGroupSizes(t.Context()); err != nil || len(sizes) > 0 {
+	if sizes, err := s.Queue.Records.GroupSizes(t.Context()); err != nil || len(sizes) > 0 {
 		t.Errorf("%v, %v", sizes, err)
 	}
 	for _, record := range [][]byte{nil, {'x'}, outbox.EncodeRecord(outbox.KindInboxMessage, []byte{1})} {

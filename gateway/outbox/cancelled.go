@@ -22,7 +22,7 @@ func (q *Outbox) cancelLater(ctx context.Context, id uuid.UUID) error {
 	if err != nil || !e.Waits() {
 		return IgnoreNotFound(err)
 	}
-	return q.cancelling.Adding(func() error { return q.Queue.Apply(ctx, q.cancelledChange(id)) })
+	return q.cancelling.Adding(func() error { return q.Queue.Records.Apply(ctx, q.cancelledChange(id)) })
 }
 
 // cancelledChange returns the change that lets a message be looked at soon.
@@ -51,7 +51,7 @@ func (q *Outbox) dueCancelled(ctx context.Context, name queue.Hash, data []byte)
 	case IgnoreNotFound(err) != nil:
 		return err
 	case err == nil && e.Waits():
-		return q.Queue.Apply(ctx, q.cancelledChange(id))
+		return q.Queue.Records.Apply(ctx, q.cancelledChange(id))
 	}
 	return q.RemoveRecord(ctx, name)
 }

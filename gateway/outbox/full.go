@@ -124,7 +124,7 @@ func (s *submission) sendUnstored(ctx context.Context) bool {
 	if s.plan == nil || !s.plan.Tells(ctx) {
 		return false
 	}
-	if _, all := s.silent(); all || s.d.With != nil && s.q.Queue.Apply(ctx, s.d.With) != nil || !s.sendAround() {
+	if _, all := s.silent(); all || s.d.With != nil && s.q.Queue.Records.Apply(ctx, s.d.With) != nil || !s.sendAround() {
 		return false
 	}
 	s.unstored = true

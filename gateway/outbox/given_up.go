@@ -360,7 +360,7 @@ func (q *Outbox) dueGivenUp(ctx context.Context, name queue.Hash, data []byte, c
 	}
 	var err error
 	if fallback == "" {
-		err = q.Queue.Apply(ctx, u)
+		err = q.Queue.Records.Apply(ctx, u)
 	} else {
 		e := q.fallbackEntry(settings, fallback, g.site, g.message())
 		e.Unlimited, e.Rules = true, queue.JoinRuled(e.Rules, u)

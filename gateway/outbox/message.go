@@ -140,7 +140,7 @@ func (m Messages) RetryDestinations(ctx context.Context, ids []queue.Hash, may f
 // RetryAll makes due all that waits for any destination and all that was given up. It
 // returns how many deliveries there were of each.
 func (m Messages) RetryAll(ctx context.Context) (n queue.Retried, err error) {
-	states, err := m.outbox.Queue.Destinations(ctx)
+	states, err := m.outbox.Queue.Destinations.All(ctx)
 	if err != nil {
 		return n, messageError(err)
 	}

@@ -82,7 +82,7 @@ func (p *Presence) Begin(ctx context.Context, q *queue.Queue, group queue.Hash) 
 
 // HasGroup reports whether the queue has a record of a group.
 func HasGroup(ctx context.Context, q *queue.Queue, group queue.Hash) (bool, error) {
-	some, err := q.CallersGroup(ctx, group, queue.Hash{}, 1)
+	some, err := q.Records.Group(ctx, group, queue.Hash{}, 1)
 	return len(some) > 0, err
 }
 
@@ -90,7 +90,7 @@ func HasGroup(ctx context.Context, q *queue.Queue, group queue.Hash) (bool, erro
 func EachOfGroup(ctx context.Context, q *queue.Queue, group queue.Hash, f func(queue.NamedRecord) bool) error {
 	var after queue.Hash
 	for {
-		page, err := q.CallersGroup(ctx, group, after, PageSize)
+		page, err := q.Records.Group(ctx, group, after, PageSize)
 		if err != nil {
 			return err
 		}

@@ -367,7 +367,7 @@ func TestQueueWakes(t *testing.T) {
 			ids = append(ids, g.PostForm("/notify/k", "body=waits").JSON(t).ID)
 		}
 		time.Sleep(20 * time.Minute)
-		health, err := g.Rooms().Outbox.Queue.Destinations(t.Context())
+		health, err := g.Rooms().Outbox.Queue.Destinations.All(t.Context())
 		if err != nil || len(health) != 1 || !health[0].Down() || health[0].Waiting != 5 || health[0].Host == "" || health[0].LastError == "" {
 			t.Errorf("%+v, %v", health, err)
 		}

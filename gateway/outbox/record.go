@@ -23,7 +23,7 @@ func Holds(rule string) bool {
 
 // RemoveRecord removes a record.
 func (q *Outbox) RemoveRecord(ctx context.Context, name queue.Hash) error {
-	return q.Queue.Apply(ctx, Removal(name))
+	return q.Queue.Records.Apply(ctx, Removal(name))
 }
 
 // Removal returns the change that removes a record.

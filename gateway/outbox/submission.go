@@ -468,7 +468,7 @@ func (q *Outbox) observe(d *dispatch.Delivery, t notifier.Target, r *notifier.Re
 			a.Status = queue.Queued
 		}
 	}
-	q.Queue.Observe(a)
+	q.Queue.Destinations.Observe(a)
 }
 
 // logQueued writes a line at the level INFO about a message that was not delivered to all

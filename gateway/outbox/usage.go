@@ -218,9 +218,9 @@ func (e *uncountedError) Error() string {
 	return fmt.Sprintf("the %s of the key are not counted yet", e.usage.kind)
 }
 
-// Apply makes a change by rules, as [queue.Queue.Apply] does.
+// Apply makes a change by rules, as [queue.Records.Apply] does.
 func (q *Outbox) Apply(ctx context.Context, r *queue.Ruled) error {
-	return counted(ctx, func() error { return q.Queue.Apply(ctx, r) })
+	return counted(ctx, func() error { return q.Queue.Records.Apply(ctx, r) })
 }
 
 // counted makes a change. If it depends on what is not counted, it counts that first. If a key
@@ -306,13 +306,13 @@ func (u *Usage) count(ctx context.Context, place string, again bool) (err error)
 
 // read returns what is stored of a key, or nil.
 func (u *Usage) read(ctx context.Context, place string) (*usage, error) {
-	b, err := u.outbox.Queue.CallersRecord(ctx, u.name(place))
+	b, err := u.outbox.Queue.Records.Get(ctx, u.name(place))
 	return decodeUsage(b), err
 }
 
 // replace stores the usage of a key, if it is as it was before; nil for none.
 func (u *Usage) replace(ctx context.Context, place string, before *usage, next usage) error {
-	return u.outbox.Queue.Apply(ctx, &queue.Ruled{Names: []queue.Hash{u.name(place)}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+	return u.outbox.Queue.Records.Apply(ctx, &queue.Ruled{Names: []queue.Hash{u.name(place)}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		x := decodeUsage(old[0])
 		if (x == nil) != (before == nil) || x != nil && *x != *before {
 			return nil, errUsageChanged
@@ -332,7 +332,7 @@ func (q *Outbox) dueUsage(ctx context.Context, name queue.Hash, data []byte) err
 	if x.Used != (Used{}) {
 		return u.count(ctx, x.Place, true)
 	}
-	err := q.Queue.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+	err := q.Queue.Records.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		if !bytes.Equal(old[0], data) {
 			return nil, errUsageChanged
 		}

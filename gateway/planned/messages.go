@@ -227,7 +227,7 @@ func (p *Messages) forget(ctx context.Context, id uuid.UUID) error {
 
 // read returns a planned message, or nil if it has no record.
 func (p *Messages) read(ctx context.Context, id uuid.UUID) (*Message, error) {
-	b, err := p.outbox.Queue.CallersRecord(ctx, p.name(id))
+	b, err := p.outbox.Queue.Records.Get(ctx, p.name(id))
 	return decode(b), err
 }
 

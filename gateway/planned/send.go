@@ -47,7 +47,7 @@ const checkGone = time.Minute
 // due sends a planned message. If there is nobody to send it to, it becomes a delivery that
 // fails, which the queue gives up in time.
 func (p *Messages) due(ctx context.Context, name queue.Hash) error {
-	before, err := p.outbox.Queue.CallersRecord(ctx, name)
+	before, err := p.outbox.Queue.Records.Get(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -235,7 +235,7 @@ func (p *Messages) Hurry(ctx context.Context, id uuid.UUID) (int, error) {
 // this version of the program does not know; nil if it is due. Another version, which does not
 // know the rule, has then released the message, and it must not be sent yet.
 func (p *Messages) wait(ctx context.Context, m *queue.Message) *queue.Outcome {
-	b, err := p.outbox.Queue.CallersRecord(ctx, p.name(m.ID))
+	b, err := p.outbox.Queue.Records.Get(ctx, p.name(m.ID))
 	if err != nil {
 		return &queue.Outcome{Postponed: true, RetryAfter: outbox.PostponeSaved}
 	}
@@ -329,7 +329,7 @@ const maxRechecks = 64
 // recheck makes the record of a planned message, if it has none, or if an earlier version has
 // made it, which did not know its size.
 func (p *Messages) recheck(ctx context.Context, id uuid.UUID) error {
-	b, err := p.outbox.Queue.CallersRecord(ctx, p.name(id))
+	b, err := p.outbox.Queue.Records.Get(ctx, p.name(id))
 	if x := decode(b); err != nil || unknown(b) != nil || x != nil && x.Size > 0 {
 		return err
 	}

@@ -102,7 +102,7 @@ func beginSending(t *testing.T, g *gatewaytest.Gateway, p *gatewaytest.Pager, id
 	before := p.Count()
 	q := g.Rooms().Outbox.Queue
 	name := q.Hash("planned message\x00" + id)
-	data, err := q.CallersRecord(t.Context(), name)
+	data, err := q.Records.Get(t.Context(), name)
 	if err == nil {
 		_, err = g.Rooms().Planned.DueRecord(t.Context(), name, data, false)
 	}
@@ -175,7 +175,7 @@ func TestCancelledMeanwhile(t *testing.T) {
 		held = append(held, jobs...)
 		q := g.Rooms().Outbox.Queue
 		name := q.Hash("planned message\x00" + id)
-		data, err := q.CallersRecord(t.Context(), name)
+		data, err := q.Records.Get(t.Context(), name)
 		if err != nil {
 			t.Fatal(err)
 		}

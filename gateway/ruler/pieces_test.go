@@ -189,7 +189,7 @@ func TestRulerEarlierGroup(t *testing.T) {
 		decide := func([][]byte, func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 			return &queue.RuledChange{Records: []queue.Record{stored}}, nil
 		}
-		err := q.Apply(t.Context(), &queue.Ruled{Names: []queue.Hash{name}, Decide: decide})
+		err := q.Records.Apply(t.Context(), &queue.Ruled{Names: []queue.Hash{name}, Decide: decide})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -107,7 +107,7 @@ func (r *Rulers) Post(ctx context.Context, at Origin, alerts []rules.RulerAlert)
 	all.SetLimit(maxParallel)
 	for _, p := range groups {
 		name := groupName(r.outbox, place.String(), p.Name)
-		b, err := r.outbox.Queue.CallersRecord(ctx, name)
+		b, err := r.outbox.Queue.Records.Get(ctx, name)
 		if err != nil {
 			return errors.Join(err, all.Wait())
 		}
@@ -253,7 +253,7 @@ func (r *Rulers) Punctual() bool { return r.groups.May() }
 
 // Open returns the groups of the key with a place, with the alerts that fire.
 func (r *Rulers) Open(ctx context.Context, place site.Place) (open []rules.RulerAlert, err error) {
-	b, err := r.outbox.Queue.CallersRecord(ctx, r.beats.UptimeName())
+	b, err := r.outbox.Queue.Records.Get(ctx, r.beats.UptimeName())
 	if err != nil {
 		return nil, err
 	}
@@ -281,6 +281,6 @@ func (r *Rulers) Open(ctx context.Context, place site.Place) (open []rules.Ruler
 // IsOpen reports whether a group of the key with a place has a record, so that its incident
 // is not forgotten.
 func IsOpen(ctx context.Context, o *outbox.Outbox, place, name string) (bool, error) {
-	b, err := o.Queue.CallersRecord(ctx, groupName(o, place, name))
+	b, err := o.Queue.Records.Get(ctx, groupName(o, place, name))
 	return decodeGroup(b) != nil, err
 }

@@ -115,7 +115,7 @@ func (r *Rulers) change(
 	ctx context.Context, name queue.Hash, place string, adds bool,
 	decide func(g *rules.AlertGroup, u *rules.Uptime, now time.Time) *rules.AlertGroup,
 ) error {
-	record, err := r.outbox.Queue.CallersRecord(ctx, name)
+	record, err := r.outbox.Queue.Records.Get(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -178,7 +178,7 @@ func (r *Rulers) load(ctx context.Context, name queue.Hash, record []byte) (*sto
 		if s.AlertGroup, whole = join(record, s.pieces); whole {
 			return s, nil
 		}
-		again, err := r.outbox.Queue.CallersRecord(ctx, name)
+		again, err := r.outbox.Queue.Records.Get(ctx, name)
 		if err != nil {
 			return nil, err
 		}

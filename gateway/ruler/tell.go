@@ -52,7 +52,7 @@ func (r *Rulers) DueRecord(ctx context.Context, name queue.Hash, data []byte, cr
 // due tells what has changed in a group, or begins to wait because an alert is no longer
 // reported.
 func (r *Rulers) due(ctx context.Context, name queue.Hash) error {
-	record, err := r.outbox.Queue.CallersRecord(ctx, name)
+	record, err := r.outbox.Queue.Records.Get(ctx, name)
 	if err != nil {
 		return err
 	}

@@ -55,7 +55,7 @@ func (t *Tallies) Flush(ctx context.Context) {
 	for _, r := range c.Changed() {
 		name := t.outbox.Queue.Hash("tally\x00" + string(r.Process[:]) + "\x00" + r.Slot.End().UTC().Format(time.RFC3339))
 		record := queue.Record{Data: outbox.EncodeRecord(outbox.KindTally, r.Encode()), Due: r.Slot.End().Add((tally.Kept - 1) * tally.Length), Group: t.group()}
-		err := t.outbox.Queue.Apply(ctx, &queue.Ruled{
+		err := t.outbox.Queue.Records.Apply(ctx, &queue.Ruled{
 			Names: []queue.Hash{name},
 			Decide: func([][]byte, queue.StatusFunc) (*queue.RuledChange, error) {
 				return &queue.RuledChange{Records: []queue.Record{record}}, nil

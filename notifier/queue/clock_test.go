@@ -137,7 +137,7 @@ func TestClockOfStore(t *testing.T) {
 				Due: func(ctx context.Context, name queue.Hash, _ []byte, _ bool) error {
 					<-ready
 					release := false
-					err := q.Apply(ctx,
+					err := q.Records.Apply(ctx,
 						&queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, _ queue.StatusFunc) (*queue.RuledChange, error) {
 							c := &queue.RuledChange{Records: make([]queue.Record, 1)}
 							var due time.Time
@@ -173,7 +173,7 @@ func TestClockOfStore(t *testing.T) {
 			}
 		}
 		due := begin.Add(time.Minute)
-		err := gateways[0].Apply(t.Context(),
+		err := gateways[0].Records.Apply(t.Context(),
 			&queue.Ruled{Names: []queue.Hash{name}, Decide: func([][]byte, queue.StatusFunc) (*queue.RuledChange, error) {
 				data, err := due.MarshalBinary()
 				return &queue.RuledChange{Records: []queue.Record{{Data: data, Due: due}}}, err
@@ -221,7 +221,7 @@ func TestDueIsNotCrowded(t *testing.T) {
 				return errors.New("not now")
 			},
 		})
-		err := q.Apply(t.Context(),
+		err := q.Records.Apply(t.Context(),
 			&queue.Ruled{Names: []queue.Hash{store.Hash("x")}, Decide: func([][]byte, queue.StatusFunc) (*queue.RuledChange, error) {
 				return &queue.RuledChange{Records: []queue.Record{{Data: []byte("x"), Due: time.Now().Add(time.Second)}}}, nil
 			}})
@@ -270,7 +270,7 @@ func TestRecordsWrittenAhead(t *testing.T) {
 				u.Decide = func([][]byte, queue.StatusFunc) (*queue.RuledChange, error) {
 					return change, nil
 				}
-				if err := q.Apply(t.Context(), u); err != nil {
+				if err := q.Records.Apply(t.Context(), u); err != nil {
 					t.Fatal(err)
 				}
 				time.Sleep(10 * time.Second)

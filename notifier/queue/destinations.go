@@ -87,3 +87,38 @@ func (d *Destinations) tell() {
 		}
 	}
 }
+
+// Observe tells the queue about an attempt that the caller has made without a
+// job. Attempts that end with [Queue.Settle] or that the queue makes are known.
+func (d *Destinations) Observe(a Attempt) { d.observe(a, d.Now()) }
+
+// All returns the states of all destinations that have been attempted
+// in the last 30 days or that jobs wait for, in no order. Those of clients are
+// only there while they fail or jobs wait for them.
+func (d *Destinations) All(ctx context.Context) ([]Health, error) {
+	waiting, err := d.store.Waiting(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return addWaiting(d.health.get(), waiting), nil
+}
+
+// Of returns the states of the given destinations, as [Destinations.All] does. It leaves out
+// those without a state.
+func (d *Destinations) Of(ctx context.Context, destinations ...Hash) ([]Health, error) {
+	if len(destinations) == 0 {
+		return nil, nil
+	}
+	waiting, err := d.store.Waiting(ctx, destinations...)
+	if err != nil {
+		return nil, err
+	}
+	return addWaiting(d.health.get(destinations...), waiting), nil
+}
+
+// Counts are numbers of destinations.
+type Counts struct{ Known, Failing, Down int }
+
+// Count returns the numbers of the operator's destinations that are known and do
+// not fail, that have failed and are not down, and that are down.
+func (d *Destinations) Count() Counts { return d.health.count() }

@@ -39,7 +39,7 @@ type Health struct {
 	// is not down. Stores do not keep it.
 	FailingSince time.Time
 
-	// Stores do not keep these; [Queue.Health] fills them in.
+	// Stores do not keep these; [Destinations.Of] fills them in.
 	Waiting      int       // jobs that wait
 	WaitingSince time.Time // when the oldest message that waits came in; zero if none waits
 }

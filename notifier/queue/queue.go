@@ -121,11 +121,13 @@ type Outcome struct {
 
 // Queue schedules the jobs of a store.
 type Queue struct {
+	Destinations *Destinations // their states
+	Records      *Records      // of the caller
+
 	*core
 	*scheduler
-	destinations *Destinations
-	results      *results
-	due          *dueWork
+	results *results
+	due     *dueWork
 }
 
 // core is what all parts of a queue share.
@@ -154,7 +156,7 @@ func New(store Store, o Options) *Queue {
 	d := &Destinations{core: c, health: newHealth()}
 	order := &order{c}
 	q := &Queue{
-		core: c, destinations: d, results: &results{core: c, full: make(chan struct{}, 1)}, due: newDueWork(order),
+		core: c, Destinations: d, Records: &Records{order}, results: &results{core: c, full: make(chan struct{}, 1)}, due: newDueWork(order),
 		scheduler: &scheduler{core: c, order: order, destinations: d, health: d.health, slots: newSlots(SharedSlots, d.health)},
 	}
 	q.Configure(o)
@@ -171,7 +173,7 @@ func (q *Queue) Start() {
 	q.loops.Go(q.results.record)
 	q.loops.Go(q.due.workDue)
 	q.loops.Go(q.due.refresh)
-	q.loops.Go(q.destinations.tell)
+	q.loops.Go(q.Destinations.tell)
 }
 
 // Configure replaces the options. Deliveries in progress keep the old ones.
@@ -378,7 +380,7 @@ func (q *Queue) Retry(ctx context.Context, id uuid.UUID, keep ...string) (n Retr
 		case !j.heldByRule():
 			jobs = append(jobs, *j)
 		case !slices.Contains(keep, j.Rule):
-			released, err := q.releaseHeld(ctx, j)
+			released, err := q.Records.releaseHeld(ctx, j)
 			if err != nil {
 				return n, err
 			}
@@ -571,43 +573,6 @@ func (q *Queue) Check(ctx context.Context) error {
 // [Job.Destination].
 func (q *core) Hash(destination string) Hash { return q.store.Hash(destination) }
 
-// Observe tells the queue about an attempt that the caller has made without a
-// job. Attempts that end with [Queue.Settle] or that the queue makes are known.
-func (q *Queue) Observe(a Attempt) {
-	q.destinations.observe(a, q.Now())
-}
-
-// Destinations returns the states of all destinations that have been attempted
-// in the last 30 days or that jobs wait for, in no order. Those of clients are
-// only there while they fail or jobs wait for them.
-func (q *Queue) Destinations(ctx context.Context) ([]Health, error) {
-	waiting, err := q.store.Waiting(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return addWaiting(q.health.get(), waiting), nil
-}
-
-// Counts are numbers of destinations.
-type Counts struct{ Known, Failing, Down int }
-
-// Count returns the numbers of the operator's destinations that are known and do
-// not fail, that have failed and are not down, and that are down.
-func (q *Queue) Count() Counts { return q.health.count() }
-
-// Health returns the states of the given destinations, as
-// [Queue.Destinations] does. It leaves out those without a state.
-func (q *Queue) Health(ctx context.Context, destinations ...Hash) ([]Health, error) {
-	if len(destinations) == 0 {
-		return nil, nil
-	}
-	waiting, err := q.store.Waiting(ctx, destinations...)
-	if err != nil {
-		return nil, err
-	}
-	return addWaiting(q.health.get(destinations...), waiting), nil
-}
-
 // known returns nil if err is [ErrNotFound] and the results of the message are
 // recorded. Otherwise it returns err.
 func (q *Queue) known(ctx context.Context, id uuid.UUID, err error) error {
@@ -651,7 +616,7 @@ func (q *Queue) Close(ctx context.Context) error {
 	q.loops.Wait()
 	q.results.flush()
 	q.health.storeSuccesses()
-	q.destinations.saveHealth()
+	q.Destinations.saveHealth()
 	return errors.Join(err, q.store.Close())
 }
 

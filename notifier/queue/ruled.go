@@ -23,7 +23,7 @@ type Ruled struct {
 	// Held are jobs that Decide may release.
 	Held []Job
 
-	// Adds means that the change adds what is to be kept, so that [Queue.Apply] refuses it
+	// Adds means that the change adds what is to be kept, so that [Records.Apply] refuses it
 	// when the queue or its disk is full, as [Queue.Accept] refuses a message. It has no
 	// meaning as part of an entry.
 	Adds bool
@@ -173,8 +173,11 @@ func (q *order) unhold(id JobID, l *line, a arranged, now time.Time) JobChange {
 	}}
 }
 
+// Records are the records of the caller.
+type Records struct{ *order }
+
 // Apply makes a change by rules.
-func (q *Queue) Apply(ctx context.Context, u *Ruled) error {
+func (q *Records) Apply(ctx context.Context, u *Ruled) error {
 	now := q.Now()
 	names := slices.Clone(u.Names)
 	lineOf := map[JobID]int{}
@@ -241,8 +244,8 @@ func indexOrAdd(names *[]Hash, name Hash) int {
 	return len(*names) - 1
 }
 
-// CallersRecord returns a record of the caller, or nil if there is none or it is damaged.
-func (q *Queue) CallersRecord(ctx context.Context, name Hash) ([]byte, error) {
+// Get returns a record of the caller, or nil if there is none or it is damaged.
+func (q *Records) Get(ctx context.Context, name Hash) ([]byte, error) {
 	b, err := q.store.Record(ctx, name)
 	if _, damaged := errors.AsType[*DamagedError](err); damaged {
 		return nil, nil
@@ -250,9 +253,9 @@ func (q *Queue) CallersRecord(ctx context.Context, name Hash) ([]byte, error) {
 	return callers(b), err
 }
 
-// CallersGroup returns at most n of the caller's records of a group, in the order of
+// Group returns at most n of the caller's records of a group, in the order of
 // their names, after the one with the name after. If they are fewer, no more follow.
-func (q *Queue) CallersGroup(ctx context.Context, group, after Hash, n int) ([]NamedRecord, error) {
+func (q *Records) Group(ctx context.Context, group, after Hash, n int) ([]NamedRecord, error) {
 	records, err := q.store.Group(ctx, group, after, n)
 	for i := range records {
 		records[i].Data = callers(records[i].Data)
@@ -260,8 +263,8 @@ func (q *Queue) CallersGroup(ctx context.Context, group, after Hash, n int) ([]N
 	return records, err
 }
 
-// CallersGroupSizes returns how many records each of the caller's groups has.
-func (q *Queue) CallersGroupSizes(ctx context.Context) (map[Hash]int, error) {
+// GroupSizes returns how many records each of the caller's groups has.
+func (q *Records) GroupSizes(ctx context.Context) (map[Hash]int, error) {
 	return q.store.GroupSizes(ctx)
 }
 
@@ -317,7 +320,7 @@ func (w *dueWork) tidyCallers(name Hash) bool {
 
 // releaseHeld makes a job due that a rule holds, and returns how many it was. The record
 // of the rule names a job then that is not held.
-func (q *Queue) releaseHeld(ctx context.Context, j *Job) (n int, err error) {
+func (q *Records) releaseHeld(ctx context.Context, j *Job) (n int, err error) {
 	err = q.Apply(ctx, &Ruled{Held: []Job{*j}, Decide: func(_ [][]byte, status StatusFunc) (*RuledChange, error) {
 		statuses, err := status([]JobID{j.JobID})
 		if err != nil {

@@ -73,7 +73,7 @@ func TestKnownDestination(t *testing.T) {
 		good := hosts(1, "good", "push.example.org", false)
 		accept(t, q, good)
 		direct := queue.Attempt{Destination: "direct", Host: "push.example.org", Status: queue.Delivered}
-		q.Observe(direct)
+		q.Destinations.Observe(direct)
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		for range 2 {
@@ -229,11 +229,11 @@ func TestWake(t *testing.T) {
 		synctest.Wait()
 		state := func() queue.Health {
 			t.Helper()
-			all, err := q.Destinations(t.Context())
+			all, err := q.Destinations.All(t.Context())
 			if err != nil || len(all) != 1 {
 				t.Fatalf("%+v, %v", all, err)
 			}
-			one, err := q.Health(t.Context(), q.Hash("a"))
+			one, err := q.Destinations.Of(t.Context(), q.Hash("a"))
 			if err != nil || len(one) != 1 || one[0] != all[0] {
 				t.Fatalf("%+v, %v", one, err)
 			}
@@ -243,7 +243,7 @@ func TestWake(t *testing.T) {
 			t.Errorf("down: %+v", h)
 		}
 		d.set(false)
-		q.Observe(queue.Attempt{Destination: "a", Host: "a:443", Status: queue.Delivered}) // of a new message, sent at once
+		q.Destinations.Observe(queue.Attempt{Destination: "a", Host: "a:443", Status: queue.Delivered}) // of a new message, sent at once
 		time.Sleep(time.Second)
 		synctest.Wait()
 		if n := d.arrived(); n != 40 {
@@ -266,24 +266,24 @@ func TestWake(t *testing.T) {
 func TestPermanentFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := start(t, open(t, t.TempDir()), queue.Options{Deliver: delivered})
-		q.Observe(queue.Attempt{Destination: "a", Status: queue.Delivered})
+		q.Destinations.Observe(queue.Attempt{Destination: "a", Status: queue.Delivered})
 		began := time.Now()
 		for range 5 {
-			q.Observe(queue.Attempt{Destination: "a", Status: queue.Failed, Error: "400 Bad Request"})
+			q.Destinations.Observe(queue.Attempt{Destination: "a", Status: queue.Failed, Error: "400 Bad Request"})
 			time.Sleep(time.Second)
 		}
-		all, err := q.Destinations(t.Context())
+		all, err := q.Destinations.All(t.Context())
 		if err != nil || len(all) != 1 || !all[0].Known || all[0].Down() || all[0].LastError != "400 Bad Request" || !all[0].Failing() || !all[0].FailingSince.Equal(began) {
 			t.Errorf("%+v, %v", all, err)
 		}
-		if n := q.Count(); n != (queue.Counts{Failing: 1}) {
+		if n := q.Destinations.Count(); n != (queue.Counts{Failing: 1}) {
 			t.Errorf("%+v", n)
 		}
-		q.Observe(queue.Attempt{Destination: "a", Status: queue.Delivered})
-		if all, err := q.Destinations(t.Context()); err != nil || len(all) != 1 || all[0].Failing() || !all[0].FailingSince.IsZero() {
+		q.Destinations.Observe(queue.Attempt{Destination: "a", Status: queue.Delivered})
+		if all, err := q.Destinations.All(t.Context()); err != nil || len(all) != 1 || all[0].Failing() || !all[0].FailingSince.IsZero() {
 			t.Errorf("%+v, %v", all, err)
 		}
-		if n := q.Count(); n != (queue.Counts{Known: 1}) {
+		if n := q.Destinations.Count(); n != (queue.Counts{Known: 1}) {
 			t.Errorf("%+v", n)
 		}
 	})
@@ -306,7 +306,7 @@ func TestDownIsRemembered(t *testing.T) {
 		q = start(t, open(t, dir), queue.Options{Deliver: d.deliver})
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if all, err := q.Destinations(t.Context()); err != nil || len(all) != 1 || !all[0].Down() || all[0].LastError != "connection refused" {
+		if all, err := q.Destinations.All(t.Context()); err != nil || len(all) != 1 || !all[0].Down() || all[0].LastError != "connection refused" {
 			t.Errorf("%+v, %v", all, err)
 		}
 	})
@@ -353,7 +353,7 @@ func TestHurry(t *testing.T) {
 			t.Errorf("the next attempt is in %s", time.Until(j.Due))
 		}
 		d.set(false)
-		q.Observe(queue.Attempt{Destination: "a", Status: queue.Delivered})
+		q.Destinations.Observe(queue.Attempt{Destination: "a", Status: queue.Delivered})
 		time.Sleep(time.Second)
 		synctest.Wait()
 		if n := d.arrived(); n != 0 {
@@ -540,7 +540,7 @@ func TestUnknownDestination(t *testing.T) {
 		if j := get(t, q, second.Message.ID)[0]; j.Status != queue.Dead || j.Reason != "no such destination" {
 			t.Errorf("%+v", j)
 		}
-		if all, err := q.Destinations(t.Context()); err != nil || slices.ContainsFunc(all, func(h queue.Health) bool { return h.Down() || !h.Known }) {
+		if all, err := q.Destinations.All(t.Context()); err != nil || slices.ContainsFunc(all, func(h queue.Health) bool { return h.Down() || !h.Known }) {
 			t.Errorf("%+v, %v", all, err)
 		}
 	})
@@ -573,12 +573,12 @@ func TestClientsAreNotReported(t *testing.T) {
 			Up:      func(h queue.Health) { t.Errorf("up: %+v", h) },
 		})
 		for range 4 {
-			q.Observe(queue.Attempt{Destination: "a", Client: true, Status: queue.Queued, Error: "connection refused"})
+			q.Destinations.Observe(queue.Attempt{Destination: "a", Client: true, Status: queue.Queued, Error: "connection refused"})
 		}
-		if all, err := q.Destinations(t.Context()); err != nil || len(all) != 1 || !all[0].Down() {
+		if all, err := q.Destinations.All(t.Context()); err != nil || len(all) != 1 || !all[0].Down() {
 			t.Errorf("%+v, %v", all, err)
 		}
-		q.Observe(queue.Attempt{Destination: "a", Client: true, Status: queue.Delivered})
+		q.Destinations.Observe(queue.Attempt{Destination: "a", Client: true, Status: queue.Delivered})
 		synctest.Wait()
 	})
 }
@@ -732,7 +732,7 @@ func TestLastSuccess(t *testing.T) {
 		q := queue.New(open(t, dir), queue.Options{Deliver: delivered})
 		q.Start()
 		succeed := func() {
-			q.Observe(queue.Attempt{Destination: "a", Host: "a:443", About: "ops", Status: queue.Delivered})
+			q.Destinations.Observe(queue.Attempt{Destination: "a", Host: "a:443", About: "ops", Status: queue.Delivered})
 		}
 		succeed()
 		time.Sleep(time.Hour)
@@ -750,7 +750,7 @@ func TestLastSuccess(t *testing.T) {
 		q = start(t, open(t, dir), queue.Options{Deliver: delivered})
 		time.Sleep(time.Second)
 		synctest.Wait()
-		all, err := q.Destinations(t.Context())
+		all, err := q.Destinations.All(t.Context())
 		if err != nil || len(all) != 1 || !all[0].LastSuccess.Equal(last) || all[0].About != "ops" {
 			t.Errorf("%+v, %v, want %s", all, err, last)
 		}
@@ -764,7 +764,7 @@ func TestSuccessesAreStoredRarely(t *testing.T) {
 		s := &savings{Store: open(t, t.TempDir())}
 		q := start(t, s, queue.Options{Deliver: delivered})
 		for range 3600 {
-			q.Observe(queue.Attempt{Destination: "a", Status: queue.Delivered})
+			q.Destinations.Observe(queue.Attempt{Destination: "a", Status: queue.Delivered})
 			time.Sleep(time.Second)
 		}
 		stored, err := s.Health(t.Context(), 0)

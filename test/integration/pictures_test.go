@@ -160,7 +160,7 @@ func makeDay(t *testing.T, folder string) {
 			}
 		}
 		name := q.Hash(fmt.Sprint("tally of the day ", slot))
-		err := q.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func([][]byte, queue.StatusFunc) (*queue.RuledChange, error) {
+		err := q.Records.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func([][]byte, queue.StatusFunc) (*queue.RuledChange, error) {
 			return &queue.RuledChange{Records: []queue.Record{{Data: outbox.EncodeRecord(outbox.KindTally, r.Encode()), Due: slot.End().Add((tally.Kept - 1) * tally.Length), Group: group}}}, nil
 		}})
 		if err != nil {

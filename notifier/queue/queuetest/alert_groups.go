@@ -36,7 +36,7 @@ func (s *suite) runAlertGroups(handles ...queue.Store) {
 	}
 	// The record has a line with each alert, and after an empty one those that were told.
 	post := func(q *queue.Queue, text string) {
-		s.must(q.Apply(s.Context(), &queue.Ruled{
+		s.must(q.Records.Apply(s.Context(), &queue.Ruled{
 			Names: []queue.Hash{name}, Adds: true,
 			Decide: func(old [][]byte, _ queue.StatusFunc) (*queue.RuledChange, error) {
 				fires, told, _ := strings.Cut(string(old[0]), "\n\n")
@@ -47,7 +47,7 @@ func (s *suite) runAlertGroups(handles ...queue.Store) {
 	var mu sync.Mutex
 	var messages []string
 	tell := func(q *queue.Queue) {
-		before, err := q.CallersRecord(s.Context(), name)
+		before, err := q.Records.Get(s.Context(), name)
 		s.must(err)
 		fires, told, _ := strings.Cut(string(before), "\n\n")
 		if fires == told {

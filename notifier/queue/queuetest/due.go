@@ -38,7 +38,7 @@ func (w *dueWorker) put(q *queue.Queue, turn string, from, to int, due time.Time
 			c.Records = append(c.Records, queue.Record{Data: fmt.Appendf(nil, "%s %d", turn, i), Due: at})
 		}
 		u.Decide = func([][]byte, queue.StatusFunc) (*queue.RuledChange, error) { return c, nil }
-		w.must(q.Apply(w.Context(), u))
+		w.must(q.Records.Apply(w.Context(), u))
 	}
 }
 
@@ -69,7 +69,7 @@ func (w *dueWorker) due(q *queue.Queue, n int) func(context.Context, queue.Hash,
 			<-w.blocked
 		}
 		over := errors.New("another gateway has removed it")
-		err := q.Apply(ctx, &queue.Ruled{
+		err := q.Records.Apply(ctx, &queue.Ruled{
 			Names: []queue.Hash{name},
 			Decide: func(old [][]byte, _ queue.StatusFunc) (*queue.RuledChange, error) {
 				if old[0] == nil {

@@ -84,7 +84,7 @@ func (s *suite) runPlanned(handles ...queue.Store) {
 	for i := range n {
 		entries[i] = s.plan(queues[i%len(queues)], i, "")
 	}
-	if records, err := queues[0].CallersGroup(s.Context(), s.Hash("all planned"), queue.Hash{}, 10*n); err != nil || len(records) != n+1 {
+	if records, err := queues[0].Records.Group(s.Context(), s.Hash("all planned"), queue.Hash{}, 10*n); err != nil || len(records) != n+1 {
 		s.Errorf("%d records, %v; want %d", len(records), err, n+1)
 	}
 	var mu sync.Mutex

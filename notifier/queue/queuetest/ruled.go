@@ -212,7 +212,7 @@ func (s *suite) ruledJobs() {
 			}
 			return &queue.RuledChange{Records: make([]queue.Record, 1), Release: u.Held}, nil
 		}
-		s.must(q.Apply(s.Context(), u))
+		s.must(q.Records.Apply(s.Context(), u))
 	}
 	apply(other, newer, plain)
 	s.statuses(other.Message.ID, queue.Superseded)
@@ -221,7 +221,7 @@ func (s *suite) ruledJobs() {
 	if j := s.get(plain.Message.ID).Jobs[0]; j.Rule != "" || j.Expires.Before(time.Now()) {
 		s.Errorf("a released job: %+v", j)
 	}
-	if b, err := q.CallersRecord(s.Context(), lane); b != nil || err != nil {
+	if b, err := q.Records.Get(s.Context(), lane); b != nil || err != nil {
 		s.Errorf("the record is %q, %v", b, err)
 	}
 	cancelled := accept("cancelled", "mail", true)
