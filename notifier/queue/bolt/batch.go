@@ -762,7 +762,8 @@ func (b *batch) accept(e *queue.Entry) error {
 	m, s := e.Message, b.store
 	hash := s.sealer.KeyHash(m.Key)
 	if m.Key != "" {
-		if err := b.put(bucketKeys, hash[:], append(append([]byte{}, m.ID[:]...), m.Request...)); err != nil {
+		b.key = append(b.key[:0], hash[:]...)
+		if err := b.put(bucketKeys, b.key, append(append([]byte{}, m.ID[:]...), m.Request...)); err != nil {
 			return err
 		}
 	}
