@@ -12,7 +12,6 @@ import (
 
 	"github.com/google/uuid"
 	"go.uber.org/zap"
-	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/caddy-notify/caddy-notify/internal/wire"
 )
@@ -33,6 +32,7 @@ type results struct {
 	pending encodedResults
 	writing encodedResults // being stored
 	spare   encodedResults // empty, with room for the next
+	next    recordedJobs   // being encoded
 	dropped int
 }
 
@@ -63,7 +63,9 @@ func (q *Queue) Record(id uuid.UUID, created time.Time, summary []byte, jobs []J
 		return
 	}
 	from := len(r.pending.data)
-	r.pending.data = appendJobs(r.pending.data, summary, jobs)
+	r.next = recordedJobs{summary, jobs}
+	r.pending.data = wire.Append(r.pending.data, &r.next, (*recordedJobs).fields)
+	r.next = recordedJobs{}
 	r.pending.ids = append(r.pending.ids, encodedResult{id, created, from, len(r.pending.data)})
 	if len(r.pending.data) >= flushAt {
 		select {
@@ -169,12 +171,16 @@ func batchID(last uuid.UUID) uuid.UUID {
 func (e *encodedResults) batches(now time.Time) (batches []*Entry) {
 	ids := slices.Clone(e.ids)
 	slices.SortFunc(ids, func(a, b encodedResult) int { return bytes.Compare(a.id[:], b.id[:]) })
+	result, room := new(batchedResult), []byte(nil)
 	for len(ids) > 0 {
 		data, n := make([]byte, 0, batchSize+batchSize/8), 0
 		var before []byte
 		for n < len(ids) && len(data) < batchSize && millis(ids[n].id) <= millis(ids[0].id)+batchSpan.Milliseconds() {
 			jobs := e.data[ids[n].from:ids[n].to]
-			data = appendResult(data, ids[n], jobs, before)
+			*result = batchedResult{id: ids[n].id, created: ids[n].created}
+			result.compare(jobs, before)
+			room = wire.Append(room[:0], result, (*batchedResult).fields)
+			data = wire.AppendItem(data, batchResult, room)
 			before = jobs
 			n++
 		}
@@ -252,50 +258,38 @@ func (q *Queue) Messages(ctx context.Context, before uuid.UUID, n int) (entries 
 // messagesAtOnce is the maximum number of rows that Messages reads at once.
 const messagesAtOnce = 64
 
-// The field of a batch: a result, one for each message.
+// batchResult is the field of a batch: a result, one for each message.
 const batchResult wire.Field = 1
 
-// The fields of a result. The jobs of messages to one destination hardly differ,
-// so a result has only those bytes of the encoded jobs that differ from those of
-// the result before.
-const (
-	resultID wire.Field = iota + 1
-	resultCreated
-	resultHead   // how many bytes at the beginning are the same
-	resultMiddle // the bytes that differ
-	resultTail   // how many bytes at the end are the same
-)
+// batchedResult is the result of one message in a batch. The jobs of messages to one
+// destination hardly differ, so a result has only those bytes of the encoded jobs that differ
+// from those of the result before.
+type batchedResult struct {
+	id         uuid.UUID
+	created    time.Time
+	head, tail int    // how many bytes at the beginning and at the end are the same
+	middle     []byte // the bytes that differ
+	jobs       []byte // encoded; not stored
+}
 
-// The fields of encoded jobs, which also have the summary of the message, and of a
-// job.
-const (
-	jobsJob     wire.Field = 1 // one for each
-	jobsSummary wire.Field = 2
+func (r *batchedResult) fields(c *wire.Codec) {
+	wire.Array(c, 1, r.id[:])
+	wire.Time(c, 2, &r.created)
+	wire.Number(c, 3, &r.head)
+	wire.Part(c, 4, &r.middle)
+	wire.Number(c, 5, &r.tail)
+}
 
-	jobStatus   wire.Field = 1
-	jobAttempts wire.Field = 2
-	jobResult   wire.Field = 3
-)
-
-// appendResult appends a result to a batch. before has the jobs of the result
-// before.
-func appendResult(batch []byte, r encodedResult, jobs, before []byte) []byte {
+// compare sets what differs between jobs and those of the result before.
+func (r *batchedResult) compare(jobs, before []byte) {
 	most := min(len(before), len(jobs))
-	head := 0
-	for head < most && before[head] == jobs[head] {
-		head++
+	for r.head < most && before[r.head] == jobs[r.head] {
+		r.head++
 	}
-	tail := 0
-	for tail < most-head && before[len(before)-1-tail] == jobs[len(jobs)-1-tail] {
-		tail++
+	for r.tail < most-r.head && before[len(before)-1-r.tail] == jobs[len(jobs)-1-r.tail] {
+		r.tail++
 	}
-	b := make([]byte, 0, 64+len(jobs)-head-tail)
-	b = wire.AppendText(b, resultID, r.id[:])
-	b = wire.AppendTime(b, resultCreated, r.created)
-	b = wire.AppendNumber(b, resultHead, head)
-	b = wire.AppendText(b, resultMiddle, jobs[head:len(jobs)-tail])
-	b = wire.AppendNumber(b, resultTail, tail)
-	return wire.AppendItem(batch, batchResult, b)
+	r.middle = jobs[r.head : len(jobs)-r.tail]
 }
 
 // findResult returns a message from a batch, or nil.
@@ -308,93 +302,53 @@ func findResult(batch []byte, id uuid.UUID) *Entry {
 	return nil
 }
 
-// batchedResult is the result of one message in a batch.
-type batchedResult struct {
-	id      uuid.UUID
-	created time.Time
-	jobs    []byte // encoded
-}
-
 // resultsOf returns the results in a batch, up to the first damage.
 func resultsOf(batch []byte) iter.Seq[batchedResult] {
 	return func(yield func(batchedResult) bool) {
 		var jobs []byte
+		r := new(batchedResult)
 		for all := wire.NewReader(batch); all.Next(); {
 			if all.Field != batchResult {
 				continue
 			}
-			var out batchedResult
-			var head, tail int
-			var middle []byte
-			for r := wire.NewReader(all.Bytes()); r.Next(); {
-				switch r.Field {
-				case resultID:
-					copy(out.id[:], r.Bytes())
-				case resultCreated:
-					out.created = r.Time()
-				case resultHead:
-					head = r.Int()
-				case resultMiddle:
-					middle = r.Bytes()
-				case resultTail:
-					tail = r.Int()
-				}
-			}
-			if min(head, tail) < 0 || head > len(jobs) || tail > len(jobs)-head {
+			*r = batchedResult{}
+			err := wire.Decode(all.Bytes(), r, (*batchedResult).fields)
+			if err != nil || min(r.head, r.tail) < 0 || r.head > len(jobs) || r.tail > len(jobs)-r.head {
 				return
 			}
-			jobs = slices.Concat(jobs[:head], middle, jobs[len(jobs)-tail:])
-			if out.jobs = jobs; !yield(out) {
+			jobs = slices.Concat(jobs[:r.head], r.middle, jobs[len(jobs)-r.tail:])
+			if r.jobs = jobs; !yield(*r) {
 				return
 			}
 		}
 	}
 }
 
-// appendJobs appends the encoded summary and jobs of a message.
-func appendJobs(b, summary []byte, jobs []Job) []byte {
-	b = wire.AppendText(b, jobsSummary, summary)
-	for i := range jobs {
-		j := &jobs[i]
-		n := protowire.SizeTag(jobStatus)*3 + protowire.SizeVarint(uint64(j.Status)) + protowire.SizeVarint(uint64(j.Attempts)) + protowire.SizeBytes(len(j.Result))
-		b = protowire.AppendVarint(protowire.AppendTag(b, jobsJob, protowire.BytesType), uint64(n))
-		b = wire.AppendNumberItem(b, jobStatus, j.Status)
-		b = wire.AppendNumberItem(b, jobAttempts, j.Attempts)
-		b = wire.AppendItem(b, jobResult, j.Result)
-	}
-	return b
+// recordedJobs are the summary and the jobs of a message of which only the results are stored.
+type recordedJobs struct {
+	summary []byte
+	jobs    []Job
 }
 
-// decodeJobs is the inverse of appendJobs. It returns nil if b is not valid.
+func (r *recordedJobs) fields(c *wire.Codec) {
+	wire.Part(c, 2, &r.summary)
+	wire.Records(c, 1, &r.jobs, recordedFields)
+}
+
+func recordedFields(j *Job, c *wire.Codec) {
+	wire.Number(c, 1, &j.Status)
+	wire.Number(c, 2, &j.Attempts)
+	wire.Part(c, 3, &j.Result)
+}
+
+// decodeJobs returns a message with recordedJobs. It returns nil if b is not valid.
 func decodeJobs(id uuid.UUID, created time.Time, b []byte) *Entry {
-	e := &Entry{Message: &Message{ID: id, Created: created}, Jobs: []Job{}}
-	all := wire.NewReader(b)
-	for all.Next() {
-		if all.Field == jobsSummary {
-			e.Message.Summary = all.Bytes()
-		}
-		if all.Field != jobsJob {
-			continue
-		}
-		j := Job{JobID: JobID{id, len(e.Jobs)}}
-		r := wire.NewReader(all.Bytes())
-		for r.Next() {
-			switch r.Field {
-			case jobStatus:
-				j.Status = Status(r.Int())
-			case jobAttempts:
-				j.Attempts = r.Int()
-			case jobResult:
-				j.Result = r.Bytes()
-			}
-		}
-		if r.Err() != nil {
-			return nil
-		}
-		e.Jobs = append(e.Jobs, j)
-	}
-	if all.Err() != nil {
+	r := &recordedJobs{jobs: []Job{}}
+	if wire.Decode(b, r, (*recordedJobs).fields) != nil {
 		return nil
 	}
-	return e
+	for i := range r.jobs {
+		r.jobs[i].JobID = JobID{id, i}
+	}
+	return &Entry{Message: &Message{ID: id, Created: created, Summary: r.summary}, Jobs: r.jobs}
 }

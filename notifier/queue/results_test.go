@@ -1,10 +1,13 @@
 package queue
 
 import (
+	"encoding/hex"
 	"fmt"
 	"reflect"
 	"testing"
 	"time"
+
+	"github.com/caddy-notify/caddy-notify/internal/wire"
 )
 
 // TestResults checks that each message of a batch is found, and that batches of
@@ -22,7 +25,7 @@ func TestResults(t *testing.T) {
 			})
 		}
 		from := len(pending.data)
-		pending.data = appendJobs(pending.data, e.Message.Summary, e.Jobs)
+		pending.data = wire.Append(pending.data, &recordedJobs{e.Message.Summary, e.Jobs}, (*recordedJobs).fields)
 		pending.ids = append(pending.ids, encodedResult{e.Message.ID, e.Message.Created, from, len(pending.data)})
 		entries = append(entries, e)
 	}
@@ -49,11 +52,35 @@ func TestResults(t *testing.T) {
 	}
 }
 
+// TestStoredResults reads a batch as earlier versions have stored it.
+func TestStoredResults(t *testing.T) {
+	batch, err := hex.DecodeString("0a3c0a1001990000000070008000000000000001108089bea2dbffad06221f120773756d6d6172790a0c080310001a06726573756c740a0608041000" +
+		"1a000a220a1001990000000070008000000000000002108089bea2dbffad06180e2201012810")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for r := range resultsOf(batch) {
+		e := decodeJobs(r.id, r.created, r.jobs)
+		want := []Job{
+			{JobID: JobID{r.id, 0}, Status: Delivered, Attempts: n, Result: []byte("result")}, {JobID: JobID{r.id, 1}, Status: Failed},
+		}
+		if e == nil || string(e.Message.Summary) != "summary" || !reflect.DeepEqual(e.Jobs, want) || !r.created.Equal(time.UnixMicro(1_790_000_000_123_456)) {
+			t.Errorf("%+v", e)
+		}
+		n++
+	}
+	if n != 2 {
+		t.Errorf("%d results", n)
+	}
+}
+
 // FuzzFindResult checks that a damaged batch causes no panic.
 func FuzzFindResult(f *testing.F) {
 	id := NewID()
-	jobs := appendJobs(nil, nil, []Job{{Status: Delivered, Result: []byte("result")}})
-	r := encodedResult{id: id, created: time.Now()}
-	f.Add(appendResult(appendResult(nil, r, jobs, nil), r, jobs, jobs))
+	pending := encodedResults{data: wire.Append(nil, &recordedJobs{jobs: []Job{{Status: Delivered, Result: []byte("result")}}}, (*recordedJobs).fields)}
+	r := encodedResult{id: id, created: time.Now(), to: len(pending.data)}
+	pending.ids = []encodedResult{r, r}
+	f.Add(pending.batches(r.created)[0].Message.Summary)
 	f.Fuzz(func(_ *testing.T, b []byte) { findResult(b, id) })
 }

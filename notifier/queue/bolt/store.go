@@ -143,7 +143,10 @@ func Open(o Options) (*Store, error) {
 	if dir.log == nil {
 		dir.log = zap.NewNop()
 	}
-	d := &database{folder: dir, rollback: newRollbackGuard(dir.dbPath()), index: newIndex(), broken: make(chan struct{}, 1), stop: make(chan struct{})}
+	d := &database{
+		folder: dir, rollback: newRollbackGuard(dir.dbPath()), index: newIndex(),
+		broken: make(chan struct{}, 1), stop: make(chan struct{}),
+	}
 	w := &writer{
 		database: d, commitTx: o.commit, changes: changes{added: make(chan struct{}, 1)},
 		backups: backups{dir: dir}, changed: make(chan struct{}, 1), stopped: make(chan struct{}),

@@ -150,7 +150,9 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	due := &due{shard: rand.IntN(shards)}
 	s := &Store{
 		tables: t, messageStore: messageStore{t}, recordStore: recordStore{t}, claims: newClaims(),
-		writer:        &writer{tables: t, accepting: newBatch[*queue.Entry](t.stop), settlings: newBatch[*settling](t.stop), loseReply: o.loseReply},
+		writer: &writer{
+			tables: t, accepting: newBatch[*queue.Entry](t.stop), settlings: newBatch[*settling](t.stop), loseReply: o.loseReply,
+		},
 		listener:      &listener{tables: t, due: due, changed: make(chan struct{}, 1), dirty: make(chan struct{}, 1)},
 		waitingCounts: &waitingCounts{tables: t, turn: make(chan struct{}, 1), requests: make(chan chan<- counted)},
 		parking:       parking{tables: t, due: due, failures: newBatch[*failing](t.stop)},
