@@ -135,7 +135,7 @@ func TestStored(t *testing.T) {
 // TestLaterVersion checks that fields of a later version, in each type of the wire format,
 // are skipped.
 func TestLaterVersion(t *testing.T) {
-	later := wire.AppendText(nil, 100, "later")
+	later := wire.AppendItem(nil, 100, "later")
 	later = wire.AppendNumber(later, 101, 1)
 	later = protowire.AppendFixed64(protowire.AppendTag(later, 102, protowire.Fixed64Type), 1)
 	for name, f := range forms() {
@@ -213,16 +213,16 @@ func TestDamaged(t *testing.T) {
 			}
 		}
 	}
-	damaged := wire.AppendText(nil, 1, "\x0a\x05")
+	damaged := wire.AppendItem(nil, 1, "\x0a\x05")
 	for name, err := range map[string]error{
-		"a time": new(Text).Decode(wire.AppendText(nil, 5, "no time")), "a file": new(Text).Decode(wire.AppendText(nil, 7, "\x0a\x05")),
-		"a chain": new(Summary).Decode(damaged), "a number": new(Summary).Decode(wire.AppendText(nil, 1, damaged)),
+		"a time": new(Text).Decode(wire.AppendItem(nil, 5, "no time")), "a file": new(Text).Decode(wire.AppendItem(nil, 7, "\x0a\x05")),
+		"a chain": new(Summary).Decode(damaged), "a number": new(Summary).Decode(wire.AppendItem(nil, 1, damaged)),
 	} {
 		if err == nil {
 			t.Errorf("a record with %s that is damaged is decoded", name)
 		}
 	}
-	if _, err := DecodeRuled(wire.AppendText(nil, 2, wire.AppendText(nil, 2, "\x0a\x05"))); err == nil {
+	if _, err := DecodeRuled(wire.AppendItem(nil, 2, wire.AppendItem(nil, 2, "\x0a\x05"))); err == nil {
 		t.Error("a damaged mark is decoded")
 	}
 	if SiteID(&queue.Message{Summary: damaged}) != "" || Step(&queue.Job{Ruled: damaged[:1]}) != 0 {

@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"google.golang.org/protobuf/encoding/protowire"
+
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
@@ -171,18 +173,18 @@ func TestRulerEarlierGroup(t *testing.T) {
 	inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g := newGateway(t, dir, key(p))
 		m := newMeter(g)
-		record := wire.AppendText(outbox.KindAlertGroup.Begin(), 3, "k")
-		record = wire.AppendText(record, 4, "Disk")
+		record := wire.AppendItem(outbox.KindAlertGroup.Begin(), 3, "k")
+		record = wire.AppendItem(record, 4, "Disk")
 		for i := range bigAlerts {
-			a := wire.AppendText(nil, 1, fmt.Sprintf("%016x", i))
+			a := wire.AppendItem(nil, 1, fmt.Sprintf("%016x", i))
 			for _, text := range []string{"alertname", "Disk", "cause", strings.Repeat("x", 5000)} {
 				a = wire.AppendItem(a, 2, text)
 			}
-			a = wire.AppendTime(a, 6, time.Now().Add(10*time.Hour))
-			a = wire.AppendTime(a, 7, time.Now())
-			record = wire.AppendItem(record, 7, wire.AppendTrue(a, 9, true))
+			a = wire.AppendNumber(a, 6, protowire.EncodeZigZag(time.Now().Add(10*time.Hour).UnixMicro()))
+			a = wire.AppendNumber(a, 7, protowire.EncodeZigZag(time.Now().UnixMicro()))
+			record = wire.AppendItem(record, 7, wire.AppendNumber(a, 9, 1))
 		}
-		record = wire.AppendTrue(record, 8, true)
+		record = wire.AppendNumber(record, 8, 1)
 		q := g.Rooms().Outbox.Queue
 		name := q.Hash("alert group\x00" + site.Place{Key: "k"}.String() + "\x00Disk")
 		stored := queue.Record{Data: record, Due: time.Now().Add(10 * time.Hour), Group: q.Hash("alert groups")}

@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"testing"
 	"time"
+
+	"google.golang.org/protobuf/encoding/protowire"
 )
 
 type kind string
@@ -25,6 +27,7 @@ type whole struct {
 	Numbers []uint8
 	Part    part
 	Parts   []part
+	Slice   []byte // of the record
 }
 
 func (w *whole) fields(c *Codec) {
@@ -40,6 +43,7 @@ func (w *whole) fields(c *Codec) {
 	Numbers(c, 10, &w.Numbers)
 	Record(c, 11, &w.Part, (*part).fields)
 	Records(c, 12, &w.Parts, (*part).fields)
+	Part(c, 13, &w.Slice)
 }
 
 func example() *whole {
@@ -47,7 +51,7 @@ func example() *whole {
 	return &whole{
 		Text: "text", Nil: &empty, Bytes: []byte("bytes"), Array: [4]byte{0, 1}, Number: 1 << 40, True: true, Time: time.UnixMicro(-5),
 		Zone: time.Date(2026, 3, 1, 12, 0, 0, 0, time.FixedZone("", 3600)), Texts: []kind{"a", "", "b"}, Numbers: []uint8{0, 255},
-		Part: part{string(make([]byte, 200))}, Parts: []part{{"x"}, {}, {"y"}},
+		Part: part{string(make([]byte, 200))}, Parts: []part{{"x"}, {}, {"y"}}, Slice: []byte("slice"),
 	}
 }
 
@@ -96,9 +100,9 @@ func TestChoices(t *testing.T) {
 		}
 	}
 	var b []byte
-	b = AppendText(b, 3, "r") // before what it depends on
+	b = AppendItem(b, 3, "r") // before what it depends on
 	for n := range 5 {        // more than there is room for
-		b = AppendNumberItem(b, 2, n)
+		b = protowire.AppendVarint(protowire.AppendTag(b, 2, protowire.VarintType), uint64(n))
 	}
 	var back choices
 	if err := Decode(b, &back, (*choices).fields); err != nil || back != (choices{Counts: [3]int{0, 1, 2}, Reason: "r"}) {
@@ -118,12 +122,12 @@ func TestAppendShares(t *testing.T) {
 
 // Fields may stand in any order, and some may be those of a later version.
 func TestOtherOrder(t *testing.T) {
-	b := AppendText(nil, 99, "later")
+	b := AppendItem(nil, 99, "later")
 	b = AppendNumber(b, 5, 7)
 	b = AppendItem(b, 9, "a")
-	b = AppendText(b, 1, "text")
+	b = AppendItem(b, 1, "text")
 	b = AppendItem(b, 9, "b")
-	b = AppendText(b, 98, "later")
+	b = AppendItem(b, 98, "later")
 	var w whole
 	if err := Decode(b, &w, (*whole).fields); err != nil || !reflect.DeepEqual(w, whole{Text: "text", Number: 7, Texts: []kind{"a", "b"}}) {
 		t.Errorf("%+v, %v", w, err)
@@ -141,10 +145,10 @@ func TestDamagedRecord(t *testing.T) {
 	if err := Decode(b[:len(b)-1], &w, (*whole).fields); err == nil || w.Text != "text" {
 		t.Errorf("a record that ends too early: %v, %q", err, w.Text)
 	}
-	if err := Decode(AppendText(nil, 11, "\x0a\x05"), &w, (*whole).fields); err == nil {
+	if err := Decode(AppendItem(nil, 11, "\x0a\x05"), &w, (*whole).fields); err == nil {
 		t.Error("a damaged record within the record is decoded")
 	}
-	if err := Decode(AppendText(nil, 8, "no time"), &w, (*whole).fields); err == nil {
+	if err := Decode(AppendItem(nil, 8, "no time"), &w, (*whole).fields); err == nil {
 		t.Error("a value that cannot be decoded is decoded")
 	}
 }

@@ -2,7 +2,7 @@
 // skips fields that it does not know, so fields can be added. The number of a
 // field must never change.
 //
-// A [Codec] names each field once, for both ways. The functions that append and a [Reader] are
+// A [Codec] names each field once, for both ways. [AppendItem], [AppendNumber] and a [Reader] are
 // for records that need more than that.
 //
 // Zero values are left out, except where a function says so.
@@ -19,50 +19,19 @@ import (
 // Field is the number of a field.
 type Field = protowire.Number
 
-// AppendText appends a text or bytes.
-func AppendText[T ~string | ~[]byte](b []byte, f Field, text T) []byte {
-	if len(text) == 0 {
-		return b
-	}
-	return AppendItem(b, f, text)
-}
-
-// AppendItem appends a text or bytes, also if they are empty, as an item of a
-// list.
+// AppendItem appends a text or bytes, also if they are empty.
 func AppendItem[T ~string | ~[]byte](b []byte, f Field, item T) []byte {
 	b = protowire.AppendTag(b, f, protowire.BytesType)
 	b = protowire.AppendVarint(b, uint64(len(item)))
 	return append(b, item...)
 }
 
-// AppendNumber appends a number that is not negative.
+// AppendNumber appends a number that is not negative, unless it is 0.
 func AppendNumber[T ~int | ~int64 | ~uint64 | ~uint8](b []byte, f Field, n T) []byte {
 	if n == 0 {
 		return b
 	}
-	return AppendNumberItem(b, f, n)
-}
-
-// AppendNumberItem appends a number that is not negative, also if it is 0, as an
-// item of a list.
-func AppendNumberItem[T ~int | ~int64 | ~uint64 | ~uint8](b []byte, f Field, n T) []byte {
 	return protowire.AppendVarint(protowire.AppendTag(b, f, protowire.VarintType), uint64(n))
-}
-
-// AppendTrue appends v if it is true.
-func AppendTrue(b []byte, f Field, v bool) []byte {
-	if v {
-		return AppendNumberItem(b, f, 1)
-	}
-	return b
-}
-
-// AppendTime appends a time, precise to a microsecond and without its zone.
-func AppendTime(b []byte, f Field, t time.Time) []byte {
-	if t.IsZero() {
-		return b
-	}
-	return protowire.AppendVarint(protowire.AppendTag(b, f, protowire.VarintType), protowire.EncodeZigZag(t.UnixMicro()))
 }
 
 // Reader reads a record, one field after the other:

@@ -11,19 +11,16 @@ func TestFields(t *testing.T) {
 	now := time.UnixMicro(1_790_000_000_123_456)
 	before := time.UnixMicro(-5)
 	var b []byte
-	b = AppendText(b, 1, "text")
-	b = AppendText(b, 1, "")
+	b = AppendItem(b, 1, "text")
 	b = AppendItem(b, 2, []byte{})
 	b = AppendNumber(b, 3, 1<<40)
 	b = AppendNumber(b, 3, 0)
-	b = AppendNumberItem(b, 4, 0)
-	b = AppendTrue(b, 5, true)
-	b = AppendTrue(b, 5, false)
-	b = AppendTime(b, 6, now)
-	b = AppendTime(b, 6, time.Time{})
-	b = AppendTime(b, 7, before)
+	b = protowire.AppendVarint(protowire.AppendTag(b, 4, protowire.VarintType), 0)
+	b = AppendNumber(b, 5, 1)
+	b = AppendNumber(b, 6, protowire.EncodeZigZag(now.UnixMicro()))
+	b = AppendNumber(b, 7, protowire.EncodeZigZag(before.UnixMicro()))
 	b = protowire.AppendFixed64(protowire.AppendTag(b, 100, protowire.Fixed64Type), 1) // of a later version
-	b = AppendText(b, 8, []byte("bytes"))
+	b = AppendItem(b, 8, []byte("bytes"))
 	var fields []Field
 	r := NewReader(b)
 	for r.Next() {
@@ -57,7 +54,7 @@ func TestFields(t *testing.T) {
 }
 
 func TestDamaged(t *testing.T) {
-	b := AppendText(nil, 1, "text")
+	b := AppendItem(nil, 1, "text")
 	r := NewReader(b[:len(b)-1])
 	if r.Next() || r.Err() == nil {
 		t.Error("a record that ends too early is read")
