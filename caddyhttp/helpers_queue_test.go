@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 )
 
 // newQueueGateway is newGateway with a queue in a folder, and with the app
@@ -76,7 +76,7 @@ func getMessage(t *testing.T, h *Handler, method, id, accept string) reply {
 }
 
 // state returns the state of a message and its first result.
-func state(t *testing.T, h *Handler, id string) (string, api.QueuedResult) {
+func state(t *testing.T, h *Handler, id string) (string, message.QueuedResult) {
 	t.Helper()
 	got := getMessage(t, h, http.MethodGet, id, typeJSON)
 	if got.status != http.StatusOK {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/recipient"
-	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/porttest"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -69,7 +69,7 @@ func TestEveryMessageHasItsSender(t *testing.T) {
 		"event":  event,
 		"test": func() {
 			k := h.api.Resolved.Keys["ops"]
-			if _, err := h.api.Sender.SendTest(httptest.NewRecorder(), httptest.NewRequest("POST", "/cfg/ops?test", nil), k, &api.Selection{Targets: k.Targets[:1]}); err != nil {
+			if _, err := h.api.Sender.SendTest(httptest.NewRecorder(), httptest.NewRequest("POST", "/cfg/ops?test", nil), k, &message.Selection{Targets: k.Targets[:1]}); err != nil {
 				t.Error(err)
 			}
 		},

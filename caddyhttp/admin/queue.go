@@ -14,7 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/caddy-notify/caddy-notify/gateway"
-	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -40,7 +40,7 @@ type Delivery struct {
 	Key      string `json:"key"`
 	Source   string `json:"source"`
 	Incident string `json:"incident,omitempty"`
-	api.QueuedResult
+	message.QueuedResult
 	Expires time.Time `json:"expires"` // when it is given up
 }
 

@@ -19,7 +19,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/command/internal/exit"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/command/internal/words"
-	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
@@ -180,7 +180,7 @@ func (f *previewFlags) destinations(config *caddyhttp.Config, preferred []string
 	}
 	var targets []notifier.Target
 	if e.Empty() {
-		targets = api.PreferredTargets(preferred, k.Choose)
+		targets = message.PreferredTargets(preferred, k.Choose)
 	}
 	if targets == nil {
 		if targets, err = k.Choose(e); err != nil {

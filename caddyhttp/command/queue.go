@@ -11,7 +11,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/command/internal/exit"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/command/internal/words"
-	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -28,7 +28,7 @@ func (p queuePage) next() string { return p.Next }
 type delivery struct {
 	ID  string `json:"id"` // of the message
 	Key string `json:"key"`
-	api.QueuedResult
+	message.QueuedResult
 }
 
 // pageSize is the most deliveries that a page can have.
@@ -119,7 +119,7 @@ func (f *queueFlags) showMessage(cmd *cobra.Command, ids []string) error {
 	if err != nil {
 		return err
 	}
-	var m api.QueuedMessage
+	var m message.QueuedMessage
 	return f.show(cmd, body, &m, func() error {
 		fmt.Fprintf(cmd.OutOrStdout(), "%s, came in at %s\n", m.State, m.Created.Local().Format(time.DateTime))
 		rows := make([]shownDelivery, len(m.Results))
@@ -131,7 +131,7 @@ func (f *queueFlags) showMessage(cmd *cobra.Command, ids []string) error {
 }
 
 // shownDelivery is a delivery of a message that is shown.
-type shownDelivery struct{ api.QueuedResult }
+type shownDelivery struct{ message.QueuedResult }
 
 // columns returns what a line has about a delivery.
 func (d *shownDelivery) columns() []string {
@@ -168,7 +168,7 @@ func (d *delivery) columns() []string {
 	if key == "" {
 		key = "-"
 	}
-	if d.Status == api.StatusQueued {
+	if d.Status == message.StatusQueued {
 		state = "sending"
 		switch {
 		case d.Rule == notifier.RulePlanned && d.Until != nil:

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -96,7 +96,7 @@ func TestCommandSend(t *testing.T) {
 		t.Errorf("the incident is %q, want %q", got, want)
 	}
 	out, _, code := command(t, "**x**", "send", "--json", "--format", "markdown", a+"?format=html", refuse)
-	var results struct{ Results []api.Result }
+	var results struct{ Results []message.Result }
 	if err := json.Unmarshal([]byte(out), &results); err != nil || code != 2 || len(results.Results) != 2 || results.Results[1].Status != notifier.Failed {
 		t.Errorf("exit %d, %v\n%s", code, err, out)
 	}
