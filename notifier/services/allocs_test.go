@@ -67,7 +67,8 @@ func TestNoConversion(t *testing.T) {
 		notifier.HTML:     strings.Repeat("<b>a</b><br> <i>b</i> ", 33),
 	}
 	for _, address := range []string{
-		"json://192.0.2.1/hook?format=%s", "gotify://192.0.2.1/token?format=%s", "ntfy://192.0.2.1/topic?format=%s", "mmost://192.0.2.1/token?format=%s",
+		"json://192.0.2.1/hook?format=%s", "gotify://192.0.2.1/token?format=%s",
+		"ntfy://192.0.2.1/topic?format=%s", "mmost://192.0.2.1/token?format=%s",
 	} {
 		for format, text := range markups {
 			d, err := notifier.Parse(fmt.Sprintf(address, format), nil)

@@ -83,7 +83,8 @@ func unlessBusy(err error, busy ...int) error {
 }
 
 // wrongLogin matches texts with which services refuse a password, a token or a key.
-var wrongLogin = lazyregexp.New(`(?i)\b(invalid|bad|wrong|incorrect|unknown)[ _-](the )?(credentials?|log-?in|password|user ?name|user|account|token|api[ _-]?key|key|auth)|` +
+var wrongLogin = lazyregexp.New(`(?i)\b(invalid|bad|wrong|incorrect|unknown)[ _-](the )?(credentials?|` +
+	`log-?in|password|user ?name|user|account|token|api[ _-]?key|key|auth)|` +
 	`\b(credentials?|password|token|(api[ _-]?)?key) (is|are|was) (invalid|wrong|incorrect|not valid)|` +
 	`\bunauthori[sz]ed\b|\bnot[ _-]authori[sz]ed\b|\bauth\w* (failed|failure|error)|\baccess[ _-]denied\b|\bforbidden\b`)
 

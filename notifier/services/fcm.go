@@ -38,7 +38,8 @@ const (
 
 func (f *fcm) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Firebase Cloud Messaging", "https://firebase.google.com/docs/cloud-messaging/send/v1-api"
-	s.Setup = "In the Firebase console under Project settings, General shows the project ID, and Service accounts generates the private key file."
+	s.Setup = "In the Firebase console under Project settings, General shows " +
+		"the project ID, and Service accounts generates the private key file."
 	s.Groups(notifier.GroupPhone)
 	s.Words("google firebase", "android app", "gcm")
 	s.URL("fcm://{apikey}/{targets...}")

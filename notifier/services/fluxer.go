@@ -82,7 +82,8 @@ func (f *fluxer) Send(ctx context.Context, c *notifier.Client, m *notifier.Messa
 		}
 		payload["attachments"] = json.RawMessage(`[{"id": 0, "filename": ` + string(name) + `}]`)
 		f.adapt(payload)
-		if err := f.post(ctx, c, fmt.Sprint("file ", i), address, f.query(payload), discordFilesBody(payload, []*notifier.Attachment{file})); err != nil {
+		if err := f.post(ctx, c, fmt.Sprint("file ", i), address, f.query(payload),
+			discordFilesBody(payload, []*notifier.Attachment{file})); err != nil {
 			return err
 		}
 	}

@@ -87,7 +87,8 @@ func TestKwargsAreNoKeys(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		if warnings := strings.Join(d.Warnings(), "; "); !strings.Contains(warnings, "is unknown and has no effect") || strings.Contains(d.URL(), "=x") {
+		if warnings := strings.Join(d.Warnings(), "; "); !strings.Contains(warnings, "is unknown and has no effect") ||
+			strings.Contains(d.URL(), "=x") {
 			t.Errorf("%s is %s: %s", url, d.URL(), warnings)
 		}
 	}

@@ -34,7 +34,8 @@ const (
 
 func (x *mobileMessage) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Mobile Message", "https://mobilemessage.com.au/api-documentation/"
-	s.Setup = "API user name and password are in the settings of the Mobile Message account; sender is a number or name that is registered there."
+	s.Setup = "API user name and password are in the settings of the Mobile Message account; " +
+		"sender is a number or name that is registered there."
 	s.Groups(notifier.GroupSMS, notifier.GroupRegional)
 	s.Words("australia")
 	s.URL("mobilemessage|mobilemsg://{user}:{password}@{sender|targets}[/{targets...}]")

@@ -85,7 +85,10 @@ func ntfyBeginning(m *notifier.Message) url.Values {
 
 // file publishes a file. query has the title and the text to send with it, and
 // sequence is the ID of the notification to replace, or "".
-func (n *ntfy) file(ctx context.Context, c *notifier.Client, m *notifier.Message, topic string, f *notifier.Attachment, query url.Values, sequence string) error {
+func (n *ntfy) file(
+	ctx context.Context, c *notifier.Client, m *notifier.Message,
+	topic string, f *notifier.Attachment, query url.Values, sequence string,
+) error {
 	body := notifier.File("", f)
 	body.ContentType = "" // the server detects it
 	q := n.request(m, body, sequence)

@@ -56,7 +56,10 @@ func TestQuestion(t *testing.T) {
 			t.Errorf("%s: it sends the link: %t, want %t", s.Name, asked[s.Name], want)
 		}
 	}
-	want := map[string]int{"Discord": 5, "Google Chat": 6, "HomeAssistant": 3, "Power Automate / Workflows (for MSTeams)": 6, "Slack": 6, "Telegram": 6, "ntfy": 3}
+	want := map[string]int{
+		"Discord": 5, "Google Chat": 6, "HomeAssistant": 3,
+		"Power Automate / Workflows (for MSTeams)": 6, "Slack": 6, "Telegram": 6, "ntfy": 3,
+	}
 	if !maps.Equal(buttons, want) {
 		t.Errorf("buttons for answers: %v, want %v", buttons, want)
 	}

@@ -20,7 +20,8 @@ func mapTypes(defaults map[notifier.Type]string, from map[string]string, choices
 	for key, value := range from {
 		t, choice := beginsWith(types, key), beginsWith(choices, value)
 		if t == "" || choice == "" {
-			return nil, fmt.Errorf("a parameter that begins with a colon maps a type of message; write it as :%s=%s, where the type is one of %s and the value one of %s",
+			return nil, fmt.Errorf("a parameter that begins with a colon maps a type of message; "+
+				"write it as :%s=%s, where the type is one of %s and the value one of %s",
 				types[2], choices[0], strings.Join(types, ", "), strings.Join(choices, ", "))
 		}
 		out[notifier.Type(t)] = choice

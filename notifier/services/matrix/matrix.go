@@ -29,7 +29,8 @@ type service struct {
 
 func (x *service) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Matrix", "https://spec.matrix.org/latest/client-server-api/"
-	s.Setup = "Use the name and the password of an account for this gateway, or the access token that Element shows at the end of Settings, Help & About."
+	s.Setup = "Use the name and the password of an account for this gateway, " +
+		"or the access token that Element shows at the end of Settings, Help & About."
 	s.Groups(notifier.GroupChat)
 	s.Words("element", "synapse", "dendrite", "conduit", "beeper", "schildichat")
 	s.URL("matrix[s]://{host}[:{port}][/{targets...}]",

@@ -63,14 +63,19 @@ func (t *Template) Check(valid func(map[string]any) error) error {
 	if t.file.Content() == nil {
 		return nil
 	}
-	example := &notifier.Message{Title: "title", Body: "text", Type: notifier.Info, Identity: &notifier.Identity{Name: "name", Description: "description", URL: "https://example.com/"}}
+	example := &notifier.Message{
+		Title: "title", Body: "text", Type: notifier.Info,
+		Identity: &notifier.Identity{Name: "name", Description: "description", URL: "https://example.com/"},
+	}
 	_, err := t.fill(t.file.Content(), Values(example, "https://example.com/icon.png"), valid)
 	return err
 }
 
 // Fill returns the template filled with the values. The error of valid
 // continues a sentence that begins with the template, as in "has no blocks".
-func (t *Template) Fill(ctx context.Context, c *notifier.Client, values map[string]string, valid func(map[string]any) error) (map[string]any, error) {
+func (t *Template) Fill(
+	ctx context.Context, c *notifier.Client, values map[string]string, valid func(map[string]any) error,
+) (map[string]any, error) {
 	content, err := t.file.Read(ctx, c)
 	if err != nil {
 		return nil, fmt.Errorf("template: %w", err)
