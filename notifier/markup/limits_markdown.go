@@ -130,7 +130,8 @@ func (o *outline) readParagraph(start int) {
 		if m.end > start && (prefix != "" && quote == "" || beginsBlock(rest) || chatItem.MatchString(rest) || fenceOf(rest) != "") {
 			break
 		}
-		if m.table == "" && strings.Contains(first, "|") && strings.Contains(line, "-") && strings.Contains(line, "|") && chatRow.MatchString(rest) {
+		if m.table == "" && strings.Contains(first, "|") && strings.Contains(line, "-") &&
+			strings.Contains(line, "|") && chatRow.MatchString(rest) {
 			m.rows = min(m.end+len(line)+1, len(window))
 			m.table = first + "\n" + line + "\n"
 		}
@@ -219,7 +220,8 @@ func (o *outline) addCode(start, open int, sign string, n node) int {
 // addPair adds the marks that open and close something.
 func (o *outline) addPair(at, end, closeAt, closeEnd int, whole bool) {
 	o.paragraph.marks = append(o.paragraph.marks,
-		token{at: int32(at), end: int32(end), pair: int32(closeAt), to: int32(closeEnd), whole: whole}, token{at: int32(closeAt), end: int32(closeEnd)})
+		token{at: int32(at), end: int32(end), pair: int32(closeAt), to: int32(closeEnd), whole: whole},
+		token{at: int32(closeAt), end: int32(closeEnd)})
 }
 
 // readInline finds the marks between start and the end of the paragraph.
