@@ -63,7 +63,9 @@ type AlertGroup struct {
 
 // IsAhead reports whether the group was stored when the clock was ahead.
 func (g *AlertGroup) IsAhead(now time.Time) bool {
-	return queue.WrittenAhead(g.changed, now) || slices.ContainsFunc(g.Alerts, func(a RulerAlert) bool { return queue.WrittenAhead(a.At, now) })
+	return queue.WrittenAhead(g.changed, now) || slices.ContainsFunc(g.Alerts, func(a RulerAlert) bool {
+		return queue.WrittenAhead(a.At, now)
+	})
 }
 
 // Begin begins a change of the group, as Post does. What was posted when the clock was ahead takes as long from

@@ -45,9 +45,11 @@ func ParseCalendar(text, zone string) (c Calendar, err error) {
 	fields := strings.Fields(text)
 	switch {
 	case strings.HasPrefix(text, "@") || strings.Contains(text, "TZ="):
-		return c, fmt.Errorf(`%q does not have five fields; write minute, hour, day of the month, month and day of the week, as in "15 3 * * 1-5", and the time zone after them`, cut(text))
+		return c, fmt.Errorf(`%q does not have five fields; write minute, hour, day of the month, `+
+			`month and day of the week, as in "15 3 * * 1-5", and the time zone after them`, cut(text))
 	case len(fields) != cronFields:
-		return c, fmt.Errorf(`%q is not five fields, but %d; write minute, hour, day of the month, month and day of the week in quotes, as in "15 3 * * 1-5"`, cut(text), len(fields))
+		return c, fmt.Errorf(`%q is not five fields, but %d; write minute, hour, day of the month, `+
+			`month and day of the week in quotes, as in "15 3 * * 1-5"`, cut(text), len(fields))
 	}
 	c.fields, c.name = strings.Join(fields, " "), zone
 	if zone != "" {
@@ -60,7 +62,8 @@ func ParseCalendar(text, zone string) (c Calendar, err error) {
 	times, err := cronParser.Parse(c.fields)
 	if err != nil {
 		if quartzDay.MatchString(fields[2]) || quartzDay.MatchString(fields[4]) {
-			return Calendar{}, fmt.Errorf(`%q: L, W and # are not possible here; write the fields as in a crontab, such as "15 3 * * 1-5"`, cut(text))
+			return Calendar{}, fmt.Errorf(`%q: L, W and # are not possible here; `+
+				`write the fields as in a crontab, such as "15 3 * * 1-5"`, cut(text))
 		}
 		return Calendar{}, fmt.Errorf(`%q: %w; write the fields as in a crontab, such as "15 3 * * 1-5"`, cut(text), err)
 	}

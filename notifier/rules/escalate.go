@@ -38,7 +38,8 @@ var escalated = []notifier.Type{notifier.Failure}
 // Check returns an error if the rule is malformed.
 func (e *Escalate) Check() error {
 	if len(e.After) == 0 || len(e.After) > maxSteps {
-		return fmt.Errorf("it needs from 1 to %d durations, such as after 5m 15m: from each step to the next, and from the last one to the first one", maxSteps)
+		return fmt.Errorf("it needs from 1 to %d durations, such as after 5m 15m: "+
+			"from each step to the next, and from the last one to the first one", maxSteps)
 	}
 	for _, d := range e.After {
 		if err := checkTime(d); err != nil {
@@ -65,11 +66,15 @@ func (e *Escalate) CheckSteps(numbers []int) error {
 	want := max(n-1, 1)
 	switch {
 	case n == 0:
-		return errors.New("no URL of the key has a number in a tag, so that there are no steps; give the URLs of whom to wake first the tag 1:oncall, and of whom next 2:oncall")
+		return errors.New("no URL of the key has a number in a tag, so that there are no steps; " +
+			"give the URLs of whom to wake first the tag 1:oncall, and of whom next 2:oncall")
 	case len(e.After) != want && n == 1:
-		return fmt.Errorf("there is one step, so that one duration follows after; there are %d: remove %d, or give further URLs the next numbers", len(e.After), len(e.After)-1)
+		return fmt.Errorf("there is one step, so that one duration follows after; "+
+			"there are %d: remove %d, or give further URLs the next numbers",
+			len(e.After), len(e.After)-1)
 	case len(e.After) != want:
-		return fmt.Errorf("the number of durations of after is %d; for the steps %v it must be %d, the time from each step to the next", len(e.After), numbers, want)
+		return fmt.Errorf("the number of durations of after is %d; for the steps %v it must be %d, the time from each step to the next",
+			len(e.After), numbers, want)
 	}
 	return nil
 }

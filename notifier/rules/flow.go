@@ -404,7 +404,10 @@ func (p *releasing) follows(x Item) bool {
 // wait for a rate. They wait, too.
 func (l *Lane) addsLater(items []Item) (now []Item) {
 	for _, x := range items {
-		if i := slices.IndexFunc(l.Items, func(o Item) bool { return x.About != "" && o.Hold == ByRate && o.tellsState() && x.concerns(o.Subject) }); i >= 0 {
+		waiting := func(o Item) bool {
+			return x.About != "" && o.Hold == ByRate && o.tellsState() && x.concerns(o.Subject)
+		}
+		if i := slices.IndexFunc(l.Items, waiting); i >= 0 {
 			x.Hold, x.Until = ByRate, l.Items[i].Until
 			l.Items = append(l.Items, x)
 		} else {

@@ -44,7 +44,8 @@ type Rules struct {
 
 // Empty reports whether there is no rule.
 func (r *Rules) Empty() bool {
-	return r == nil || r.Dedupe == nil && r.Hold == nil && r.Escalate == nil && len(r.Quiet) == 0 && r.Digest == nil && len(r.Rate) == 0 && len(r.Windows) == 0 && len(r.Silences) == 0
+	return r == nil || r.Dedupe == nil && r.Hold == nil && r.Escalate == nil && len(r.Quiet) == 0 &&
+		r.Digest == nil && len(r.Rate) == 0 && len(r.Windows) == 0 && len(r.Silences) == 0
 }
 
 // SilenceWindows returns the windows of silences. r may be nil.

@@ -70,7 +70,8 @@ func (s *Silence) Normalize(now time.Time) (err error) {
 	}
 	switch {
 	case s.Incident == "" && s.Tag == "" && s.Title == "":
-		return errors.New("it would match nothing; write an incident, a tag of URLs (all stands for every URL), or a title, which is the beginning of the title of messages")
+		return errors.New("it would match nothing; write an incident, a tag of URLs (all " +
+			"stands for every URL), or a title, which is the beginning of the title of messages")
 	case s.Tag != "" && !strings.EqualFold(s.Tag, AllTags) && !notifier.ValidTag(s.Tag):
 		return errors.New("tag: it must be one tag of URLs, such as phone, or all")
 	case !s.Until.After(now):

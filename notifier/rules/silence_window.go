@@ -65,8 +65,9 @@ func (w *SilenceWindow) At(t time.Time) Silence {
 
 // Errors of windows of silences.
 var (
-	errAlwaysSilent = errors.New("the windows cover the whole week, so that what they match would never be told; make one shorter, or remove the URLs from the key")
-	errSameSilence  = errors.New("two of the silences have the same times, tag and title; remove one")
+	errAlwaysSilent = errors.New("the windows cover the whole week, so that what they " +
+		"match would never be told; make one shorter, or remove the URLs from the key")
+	errSameSilence = errors.New("two of the silences have the same times, tag and title; remove one")
 )
 
 // checkSilenceWindows returns an error if windows are the same, or cover the whole week for
@@ -99,7 +100,8 @@ func checkSilenceWindows(windows []SilenceWindow) error {
 
 // includes reports whether the window matches whatever o does.
 func (w *SilenceWindow) includes(o *SilenceWindow) bool {
-	return (w.Tag == "" || strings.EqualFold(w.Tag, o.Tag)) && len(w.Title) <= len(o.Title) && strings.EqualFold(w.Title, o.Title[:len(w.Title)])
+	return (w.Tag == "" || strings.EqualFold(w.Tag, o.Tag)) &&
+		len(w.Title) <= len(o.Title) && strings.EqualFold(w.Title, o.Title[:len(w.Title)])
 }
 
 // WithWindows returns the silences with those of windows that hold at a time. It leaves out
