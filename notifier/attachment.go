@@ -101,7 +101,8 @@ var typesByExtension = map[string]string{
 	".json": "application/json", ".xml": "application/xml", ".pdf": "application/pdf", ".zip": "application/zip",
 	".gz": "application/gzip", ".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif",
 	".webp": "image/webp", ".svg": "image/svg+xml", ".mp3": "audio/mpeg", ".ogg": "audio/ogg", ".oga": "audio/ogg",
-	".wav": "audio/x-wav", ".m4a": "audio/mp4", ".mp4": "video/mp4", ".webm": "video/webm", ".mkv": "video/x-matroska", ".mov": "video/quicktime",
+	".wav": "audio/x-wav", ".m4a": "audio/mp4", ".mp4": "video/mp4",
+	".webm": "video/webm", ".mkv": "video/x-matroska", ".mov": "video/quicktime",
 	".avi": "video/x-msvideo",
 }
 

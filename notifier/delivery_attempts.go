@@ -74,7 +74,8 @@ func (d *delivery) prepare(t *Destination) {
 	d.parts = d.progress.divide(d.form, t.divide(d.oneMessage[:], whole, d.form), d.onePart[:0])
 	d.client = Client{
 		pool: d.sender.pool, headers: d.sender.headers, compute: &d.sender.compute, target: d.target.Destination, options: t.options, log: d,
-		transient: d.options.Transient, hops: d.message.Hops, header: d.options.Header, requests: d.requests, bodies: d.bodies, states: d.states(t),
+		transient: d.options.Transient, hops: d.message.Hops, header: d.options.Header,
+		requests: d.requests, bodies: d.bodies, states: d.states(t),
 	}
 }
 
@@ -94,7 +95,8 @@ func (d *delivery) pause(ctx context.Context, n int, pause time.Duration, err er
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < pause {
 		return fmt.Errorf("%w (the next attempt, in %s, would be after the timeout)", err, pause.Round(time.Millisecond))
 	}
-	d.record(LevelWarning, fmt.Sprintf("%s: attempt %d failed, next in %s: %s", d.target.Service(), n, pause.Round(time.Millisecond), d.text(err)))
+	d.record(LevelWarning,
+		fmt.Sprintf("%s: attempt %d failed, next in %s: %s", d.target.Service(), n, pause.Round(time.Millisecond), d.text(err)))
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	select {

@@ -7,7 +7,10 @@ import (
 
 // reasonFields are the names of the fields in which services say why they refuse a message,
 // the most telling first.
-var reasonFields = [...]string{"error_description", "errorDescription", "description", "message", "detail", "error", "errors", "response", "reason"}
+var reasonFields = [...]string{
+	"error_description", "errorDescription", "description",
+	"message", "detail", "error", "errors", "response", "reason",
+}
 
 // maxReasonDepth is how deep in an answer its reason is looked for.
 const maxReasonDepth = 3

@@ -39,7 +39,10 @@ type Provider struct {
 
 // Other is any other provider. Its server is called like the domain of the address, unless the
 // parameter smtp names another.
-var Other = &Provider{Name: "E-Mail", AnyDomain: true, Password: "Password", Setup: "It is that of the mail program.", servers: []server{{"*", "", true}}}
+var Other = &Provider{
+	Name: "E-Mail", AnyDomain: true, Password: "Password",
+	Setup: "It is that of the mail program.", servers: []server{{"*", "", true}},
+}
 
 // Find returns the provider with a name, or nil if there is none that accepts passwords.
 func Find(name string) *Provider {
