@@ -55,5 +55,7 @@ func beginsWithHost(text string) bool {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return true
 	}
-	return host == "localhost" || strings.Contains(host, ".") && !strings.HasPrefix(host, ".") && !strings.ContainsAny(host, " %&=+,;") || strings.HasPrefix(text, "[")
+	return host == "localhost" ||
+		strings.Contains(host, ".") && !strings.HasPrefix(host, ".") && !strings.ContainsAny(host, " %&=+,;") ||
+		strings.HasPrefix(text, "[")
 }

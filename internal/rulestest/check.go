@@ -392,7 +392,8 @@ func (c *check) steps(i int, t *target) {
 			for _, y := range c.cared {
 				after := a.at.After(y.from.Add(c.Slack)) && (y.until.IsZero() || a.at.Before(y.until.Add(-c.Slack)))
 				if y.incident == p.name() && after && (y.last == 0 || x.number <= y.last) {
-					c.problem("step %d was told m%d at %s, after somebody took care of %s at %s", t.step, p.number, a.at.UTC().Format(time.TimeOnly), p.name(), y.from.UTC().Format(time.TimeOnly))
+					c.problem("step %d was told m%d at %s, after somebody took care of %s at %s", t.step,
+						p.number, a.at.UTC().Format(time.TimeOnly), p.name(), y.from.UTC().Format(time.TimeOnly))
 				}
 			}
 		}

@@ -105,7 +105,10 @@ func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	t := m.targets[i]
-	a := arrival{at: at, title: x.Title, tells: tellsOf(x.Title + "\n" + x.Message), beat: beatOf(x.Title + "\n" + x.Message), ruled: ruledOf(x.Type, x.Title, x.Message)}
+	a := arrival{
+		at: at, title: x.Title, tells: tellsOf(x.Title + "\n" + x.Message),
+		beat: beatOf(x.Title + "\n" + x.Message), ruled: ruledOf(x.Type, x.Title, x.Message),
+	}
 	a.taken = !t.down
 	t.down = t.down && !m.Brief
 	for k := range a.tells {
