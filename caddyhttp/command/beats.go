@@ -53,7 +53,8 @@ func beatsCommand() *cobra.Command {
 		Long: `
 Lists the beats that keys expect: the key, the name, the state, how often it comes,
 when the last one came, with its run time and exit code, when the next one is due and
-when it is late, and since when the job runs. The last line is about the watchdog that queue beat calls. It uses the admin API of the server.
+when it is late, and since when the job runs. The last line is about the watchdog
+that queue beat calls. It uses the admin API of the server.
 `,
 		Args: cobra.NoArgs,
 		RunE: exit.WithCode(f.beats),

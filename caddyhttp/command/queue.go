@@ -91,7 +91,8 @@ API of the server.
 			return f.change(cmd, ids, http.MethodPost, "/retry", "due now", "all that wait or were given up")
 		}),
 	}
-	retry.Flags().StringVar(&f.destination, "destination", "", "Try everything now that waits for the destination with this ID, which caddy notify queue destinations shows, or was given up")
+	retry.Flags().StringVar(&f.destination, "destination", "",
+		"Try everything now that waits for the destination with this ID, which caddy notify queue destinations shows, or was given up")
 	retry.Flags().BoolVar(&f.all, "all", false, "Try all deliveries now that wait or were given up, except those that a rule holds")
 	drop := &cobra.Command{
 		Use:   "drop <id>...|--all",

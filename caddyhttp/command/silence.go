@@ -143,5 +143,8 @@ func (s *silence) columns() []string {
 	if s.Configured {
 		what = append(what, "in the configuration")
 	}
-	return []string{s.ID, at, strings.Join(what, ", "), fmt.Sprintf("%d messages", s.Messages), markup.Printable(s.Who), markup.Printable(s.Reason)}
+	return []string{
+		s.ID, at, strings.Join(what, ", "), fmt.Sprintf("%d messages", s.Messages),
+		markup.Printable(s.Who), markup.Printable(s.Reason),
+	}
 }

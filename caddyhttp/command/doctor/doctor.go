@@ -192,7 +192,8 @@ func (d *doctor) checkConfig() {
 	}
 	d.config = c
 	if c.Engine == nil {
-		d.add(stateFail, "configuration", name+" loads, but has no notify", "name the right file with --config, or write one with caddy notify init")
+		d.add(stateFail, "configuration", name+" loads, but has no notify",
+			"name the right file with --config, or write one with caddy notify init")
 		return
 	}
 	d.add(stateOK, "configuration", name+" loads: "+c.Summary(), "")

@@ -35,7 +35,8 @@ func (d *doctor) checkDestinations() {
 		return
 	}
 	if !d.send {
-		d.add(stateOK, "destinations", fmt.Sprintf("%s of %s can be used; --send sends a test message to each", words.Count(n, "URL"), words.Count(len(keys), "key")), "")
+		d.add(stateOK, "destinations", fmt.Sprintf("%s of %s can be used; --send sends a test message to each",
+			words.Count(n, "URL"), words.Count(len(keys), "key")), "")
 		return
 	}
 	seen, found := map[string]bool{}, false
@@ -57,7 +58,10 @@ func (d *doctor) checkDestinations() {
 		if len(targets) == 0 {
 			continue
 		}
-		m := &notifier.Message{Title: "Test", Body: "caddy notify doctor has sent this message to see whether it arrives.", Time: time.Now(), Identity: k.Site.Identity}
+		m := &notifier.Message{
+			Title: "Test", Body: "caddy notify doctor has sent this message to see whether it arrives.",
+			Time: time.Now(), Identity: k.Site.Identity,
+		}
 		r := d.config.Engine.Shared.Sender.Send(d.cmd.Context(), m, targets, notifier.Options{Timeout: k.Site.Limits.Timeout})
 		for i, result := range r.Results {
 			names := []string{k.Name}
@@ -120,7 +124,9 @@ func (d *doctor) checkPublicURL(address string) {
 			return
 		}
 		if err != nil {
-			d.add(stateFail, check, address+" cannot be reached: "+reason(err), "check DNS, certificate, firewall and port, or correct public_url; a router may keep this machine, and nobody else, from its public address")
+			d.add(stateFail, check, address+" cannot be reached: "+reason(err),
+				"check DNS, certificate, firewall and port, or correct public_url; "+
+					"a router may keep this machine, and nobody else, from its public address")
 			return
 		}
 		d.date(clockOfPublicURL, address, header)
@@ -136,7 +142,9 @@ func (d *doctor) checkPublicURL(address string) {
 	case d.running != nil && d.running.Queue != nil && d.running.Queue.Ahead != nil && first == http.StatusOK:
 		d.add(stateWarn, check, address+" leads to another gateway", "if it shares the PostgreSQL queue, all is well; otherwise "+remedy)
 	case d.running != nil && locked:
-		d.add(stateWarn, check, fmt.Sprintf("%s asks for a login, also for links in messages, so that it cannot be compared", address), "leave out the addresses that links use, as docs/phone.md shows")
+		d.add(stateWarn, check,
+			fmt.Sprintf("%s asks for a login, also for links in messages, so that it cannot be compared", address),
+			"leave out the addresses that links use, as docs/phone.md shows")
 	case d.running != nil:
 		d.add(stateFail, check, fmt.Sprintf("%s answers %d, but it is not this gateway", address, first), remedy)
 	case first == http.StatusOK || locked:

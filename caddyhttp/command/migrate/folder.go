@@ -153,10 +153,14 @@ func (r *reader) readHashed(dir string, paths []string, secretKey string, keys [
 		saved = append(saved, savedConfig{key, hashFiles[f].format, text})
 	}
 	if len(unclaimed) == len(paths) && len(paths) > 0 {
-		return nil, fmt.Errorf("the folder is in hash mode, which hides the names of the keys, and none of its %s belongs to a name of --key; give the names with --key, and SECRET_KEY with --secret-key if the Apprise API has one", words.Count(len(paths), "file"))
+		return nil, fmt.Errorf("the folder is in hash mode, which hides the names of the keys, "+
+			"and none of its %s belongs to a name of --key; give the names with --key, "+
+			"and SECRET_KEY with --secret-key if the Apprise API has one",
+			words.Count(len(paths), "file"))
 	}
 	for _, path := range slices.Sorted(maps.Keys(unclaimed)) {
-		r.report.skip("%s: the name of its key is unknown; give it with --key", filepath.Join(filepath.Base(filepath.Dir(path)), filepath.Base(path)))
+		r.report.skip("%s: the name of its key is unknown; give it with --key",
+			filepath.Join(filepath.Base(filepath.Dir(path)), filepath.Base(path)))
 	}
 	return saved, nil
 }
@@ -208,6 +212,7 @@ func (r *reader) checkLock(key, path string) {
 		return // an Apprise API without APPRISE_AUTH_REQUIRED ignores it
 	}
 	if _, err := os.Lstat(lock); !errors.Is(err, os.ErrNotExist) {
-		r.report.skip("%s: its own login, because the folder has only a hash of it; add a user to basic_auth, who can use every key, or replace basic_auth by a token for each key", keyLabel(key))
+		r.report.skip("%s: its own login, because the folder has only a hash of it; add a user to basic_auth, "+
+			"who can use every key, or replace basic_auth by a token for each key", keyLabel(key))
 	}
 }
