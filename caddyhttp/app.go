@@ -91,7 +91,8 @@ func (a *App) Provision(ctx caddy.Context) error {
 	if err := a.shared.Load(); err != nil {
 		return fmt.Errorf("starting the sender: %w", err)
 	}
-	a.gateway.Engine.Shared, a.gateway.Engine.Emit = a.shared.Dispatcher, func(name string, data func() map[string]any) { a.emitter.Emit(name, data) }
+	a.gateway.Engine.Shared = a.shared.Dispatcher
+	a.gateway.Engine.Emit = func(name string, data func() map[string]any) { a.emitter.Emit(name, data) }
 	a.shared.Sender.KeepStates(stateStore{ctx.Storage()})
 	if err := a.shared.Metrics.Register(ctx.GetMetricsRegistry()); err != nil {
 		return fmt.Errorf("registering metrics: %w", err)

@@ -118,7 +118,8 @@ func TestKeyJSON(t *testing.T) {
 	}
 	// The form of earlier versions.
 	var old Key
-	if err := json.Unmarshal([]byte(`{"urls":[{"url":"json://host"},{"url":"json://other","tags":["ops"]}]}`), &old); err != nil || !reflect.DeepEqual(old, only) {
+	if err := json.Unmarshal([]byte(`{"urls":[{"url":"json://host"},{"url":"json://other","tags":["ops"]}]}`),
+		&old); err != nil || !reflect.DeepEqual(old, only) {
 		t.Errorf("objects become %+v, %v", old, err)
 	}
 	for text, want := range map[string]string{

@@ -82,7 +82,10 @@ func (a *App) routes() *routing.Routes {
 		out.HTTP = app.(*caddyhttp.App)
 	}
 	for _, h := range a.handlers {
-		sites[h] = &routing.Site{Name: h.Site, API: h.api, Caddyfile: h.Caddyfile, Stateless: a.Stateless != nil || h.Stateless != nil, Settings: h.Settings}
+		sites[h] = &routing.Site{
+			Name: h.Site, API: h.api, Caddyfile: h.Caddyfile,
+			Stateless: a.Stateless != nil || h.Stateless != nil, Settings: h.Settings,
+		}
 		out.Sites = append(out.Sites, sites[h])
 	}
 	return out

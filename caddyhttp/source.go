@@ -124,11 +124,15 @@ func checkSourceName(name string) error {
 	case strings.EqualFold(name, site.SourceSMTP):
 		return errors.New("smtp cannot be the name of a source, because it stands for mails in accept; choose another name")
 	case strings.EqualFold(name, site.SourceExpect):
-		return errors.New("expect cannot be the name of a source, because it stands for the gateway's own messages about beats; choose another name")
+		return errors.New("expect cannot be the name of a source, because it " +
+			"stands for the gateway's own messages about beats; choose another name")
 	case strings.EqualFold(name, site.SourceDirect):
-		return errors.New("direct cannot be the name of a source, because it stands for messages to /notify/{KEY} itself in accept; choose another name")
+		return errors.New("direct cannot be the name of a source, because it stands " +
+			"for messages to /notify/{KEY} itself in accept; choose another name")
 	case name != site.SourceRuler && site.ContainsFold(reservedSources, name):
-		return fmt.Errorf("%s cannot be the name of a source, because /notify/{KEY}/%s is an address of the gateway itself; choose another name", name, strings.ToLower(name))
+		return fmt.Errorf("%s cannot be the name of a source, because "+
+			"/notify/{KEY}/%s is an address of the gateway itself; choose another name",
+			name, strings.ToLower(name))
 	}
 	return nil
 }
@@ -292,7 +296,8 @@ func (s *Source) options() block.Options {
 	return block.Options{
 		"title": template("title", &s.Title), "title_file": file("title_file", &s.TitleFile),
 		"body": template("body", &s.Body), "body_file": file("body_file", &s.BodyFile),
-		"type": template("type", &s.Type), "tag": template("tag", &s.Tag), "format": template("format", &s.Format), "skip": template("skip", &s.Skip), "incident": template("incident", &s.Incident),
+		"type": template("type", &s.Type), "tag": template("tag", &s.Tag), "format": template("format", &s.Format),
+		"skip": template("skip", &s.Skip), "incident": template("incident", &s.Incident),
 		"types": {Usage: "types <word>=<type>...", Min: 1, Max: math.MaxInt, Repeat: true, Line: func(args []string) error {
 			for _, arg := range args {
 				word, name, ok := strings.Cut(arg, "=")

@@ -151,7 +151,9 @@ func (c *Routes) CheckNames() error {
 				continue
 			}
 			if other.listen != at.listen && (h.Caddyfile.Number() == 0 || h.Caddyfile.Number() != other.site.Caddyfile.Number()) {
-				return h.Caddyfile.Locate(block.Begin, fmt.Errorf("this notify and %s differ only in what their servers listen on (%s and %s); write site <name> into each: one name if they are one site, with the same messages, incidents and devices, or else two",
+				return h.Caddyfile.Locate(block.Begin, fmt.Errorf("this notify and %s differ only "+
+					"in what their servers listen on (%s and %s); write site <name> into each: "+
+					"one name if they are one site, with the same messages, incidents and devices, or else two",
 					cmp.Or(other.site.Caddyfile.Line(block.Begin), "another one"), at.listen, other.listen))
 			}
 		}
