@@ -35,7 +35,9 @@ func (g *gateway) halfSent(n int, path, head string, client func(i int) string) 
 			g.t.Fatal(err)
 		}
 		open = append(open, c)
-		if _, err := fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: %s\r\nX-Forwarded-For: %s\r\nContent-Length: 100\r\n%s\r\n{", path, g.address(), client(i), head); err != nil {
+		if _, err := fmt.Fprintf(c,
+			"POST %s HTTP/1.1\r\nHost: %s\r\nX-Forwarded-For: %s\r\nContent-Length: 100\r\n%s\r\n{",
+			path, g.address(), client(i), head); err != nil {
 			g.t.Fatal(err)
 		}
 	}
