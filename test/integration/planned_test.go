@@ -85,7 +85,8 @@ func TestPlannedKilled(t *testing.T) {
 	t.Parallel()
 	a, port, queue := newArrivals(t), freePort(t), t.TempDir()
 	startNotify := func() *server {
-		return startGateway(t, port, fmt.Sprintf("{\nnotify {\nqueue {\npath %s\n}\nkey ops {\nurl %s\n}\n}\n}\nhttp://127.0.0.1:%d {\nnotify\n}\n", queue, a.url, port))
+		return startGateway(t, port,
+			fmt.Sprintf("{\nnotify {\nqueue {\npath %s\n}\nkey ops {\nurl %s\n}\n}\n}\nhttp://127.0.0.1:%d {\nnotify\n}\n", queue, a.url, port))
 	}
 	address := fmt.Sprintf("http://127.0.0.1:%d", port)
 	gateway := startNotify()
