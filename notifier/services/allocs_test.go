@@ -22,9 +22,8 @@ func (t okTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.answer, err
 }
 
-// TestDeliveryAllocations bounds the allocations of each further destination of
-// a message, without those of [http.Transport]. It makes 11; the race detector adds
-// some.
+// TestDeliveryAllocations bounds the allocations of each further destination of a message,
+// without the allocations of [http.Transport]. It makes 11; the race detector adds some.
 func TestDeliveryAllocations(t *testing.T) {
 	racetest.SkipIfSlow(t)
 	const n = 101

@@ -14,8 +14,8 @@ import (
 
 var _ = notifier.Register[fluxer]()
 
-// fluxer posts to a channel of fluxer.app or of a self-hosted Fluxer server. The
-// webhooks are similar to those of Discord.
+// fluxer posts to a channel of fluxer.app or of a self-hosted Fluxer server. Its webhooks are
+// similar to Discord's.
 type fluxer struct {
 	notifier.Server
 	discordHook

@@ -71,7 +71,7 @@ var active = map[string]string{
 	"Zulip":                     mention + "|" + anyLink,
 }
 
-// plainTitle has those of them that show the title as plain text.
+// plainTitle has the ones that show the title as plain text.
 var plainTitle = []string{"DingTalk", "HomeAssistant", "Reddit", "ServerChan", "Twist", "Zulip"}
 
 // plainSummary has the services that show the beginning of a text without a title as plain

@@ -30,7 +30,7 @@ func (i *incidentIO) Describe(s *notifier.Schema) {
 func (i *incidentIO) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
 	key, over := alertKey(i.key, m)
 	if key == "" {
-		// Alerts without a key are refused. A retry has that of the first attempt.
+		// Alerts without a key are refused. A retry has the key of the first attempt.
 		var err error
 		if key, err = notifier.OnceValue(c.Steps, "key", func() (string, error) { return uuid.NewString(), nil }); err != nil {
 			return err

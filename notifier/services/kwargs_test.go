@@ -48,7 +48,7 @@ var kwargs = map[string]string{
 	"xml":       "+headers :payload", // Apprise has -params, too, and sends none of them
 }
 
-// TestKwargs compares the names of parameters with a prefix with those of Apprise.
+// TestKwargs compares the names of parameters with a prefix with Apprise's.
 func TestKwargs(t *testing.T) {
 	found := map[string]bool{}
 	for _, s := range notifier.Services() {

@@ -90,7 +90,7 @@ func (l *lametric) Finish(*notifier.Schema) error {
 	}
 	l.device, l.key = l.Server, l.apiKey
 	if l.key == "" {
-		// With mode=device, the URL of an app is read as that of a device.
+		// With mode=device, the URL of an app is read as the URL of a device.
 		l.device.Host, l.key = l.app, l.token
 	}
 	l.device.Port = cmp.Or(l.device.Port, 8080)

@@ -136,7 +136,7 @@ func (n *ntfy) request(m *notifier.Message, body *notifier.Body, sequence string
 	return q
 }
 
-// ntfyPriorities are the names of priorities in requests. That of the default is left out.
+// ntfyPriorities are the names of priorities in requests. The default priority is left out.
 var ntfyPriorities = [...]string{1: "min", 2: "low", 3: "", 4: "high", 5: "max"}
 
 // ntfyTags are the tags of messages, unless the URL has some. ntfy shows them as emojis.

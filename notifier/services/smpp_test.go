@@ -214,8 +214,8 @@ func TestSMPPWrongPassword(t *testing.T) {
 	servicetest.Unanswered(t, s, "smpps://bob:another1@"+silent+"/15557654321/15551112222", "timeout")
 }
 
-// smppScript starts a message centre whose answers are those of answer: to request n
-// of connection conn, both from 1. It closes the connection if there are none (nil).
+// smppScript starts a message centre that answers what answer returns for request n of connection
+// conn, both from 1. It closes the connection if there are none (nil).
 func smppScript(t *testing.T, answer func(conn, n int, p gosmpp.PDU) []gosmpp.PDU) (url string) {
 	t.Helper()
 	var number atomic.Int32

@@ -58,9 +58,8 @@ func (k *spike) Send(ctx context.Context, c *notifier.Client, m *notifier.Messag
 	return err
 }
 
-// title returns the title of the incident of m, by which Spike knows it: that of the
-// message that opened it, with a part of its ID, because other incidents may have the
-// same title.
+// title returns the title of the incident of m, by which Spike knows it: the title of the message
+// that opened it, with a part of its ID, because other incidents may have the same title.
 func (k *spike) title(ctx context.Context, c *notifier.Client, m *notifier.Message) string {
 	if title, ok := k.titles.Get(ctx, c, m.Incident.ID); ok {
 		return title

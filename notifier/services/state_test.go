@@ -153,8 +153,8 @@ func (p process) tell(address, name, incident string) {
 	}
 }
 
-// TestUpdateByTwoProcesses checks that gateways with one storage change each other's
-// messages, also those of incidents that both tell for the first time at once.
+// TestUpdateByTwoProcesses checks that gateways with one storage change each other's messages,
+// also messages about incidents that both tell for the first time at once.
 func TestUpdateByTwoProcesses(t *testing.T) {
 	const address = "discord://123/token?update=yes"
 	var requests []string

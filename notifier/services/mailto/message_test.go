@@ -179,7 +179,7 @@ func TestHeader(t *testing.T) {
 	if from := fmt.Sprint(addresses(t, parseMail(t, mails[0].data).header, "From")); from != "[{ me@example.net}]" {
 		t.Errorf("from %s", from)
 	}
-	// The default target is the sender, the default name that of the gateway.
+	// The default target is the sender, and the default name is the gateway's.
 	got = mustSend(t, sender, s, s.url("mailto", "user", ""), servicetest.Message(t, "plain"))
 	if from := fmt.Sprint(addresses(t, parseMail(t, got.data).header, "From"),
 		got.to); from != "[{Caddy user@example.com}] [user@example.com]" {

@@ -69,8 +69,8 @@ func (m *service) protect(ctx context.Context, c *notifier.Client, rcpt mail.Rec
 	return signed, err
 }
 
-// recipientKeys returns the keys to encrypt to: the one in the URL, or those of
-// all recipients.
+// recipientKeys returns the keys to encrypt to: the one in the URL, or the keys of all
+// recipients.
 func (m *service) recipientKeys(ctx context.Context, c *notifier.Client, rcpt mail.Recipients) (openpgp.EntityList, error) {
 	if m.pgppub.Given() || !m.wkd {
 		keys, err := m.keys.public.read(ctx, c)

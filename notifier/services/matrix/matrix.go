@@ -51,7 +51,7 @@ func (x *service) Describe(s *notifier.Schema) {
 		notifier.Hint{Text: `(?<address>)/_matrix\S*`, Is: "the address of a server"},
 	)
 	s.Attachments = true
-	// Events say that they mention nobody; those of bridges cannot.
+	// Events say that they mention nobody; events of bridges cannot say that.
 	s.Foreign = &notifier.ForeignText{}
 	s.Host(&x.Host, "host", "name or address of the server").Dialled().Example("matrix.example.com")
 	s.Int(&x.Port, "port", 0, "port of the server").Range(1, 65535).NoDefault()

@@ -19,7 +19,7 @@ type session struct {
 	token         string
 	user, home    string // the user's id, and the server in it
 	foreign       bool   // the token is from the URL, not from a login
-	restored      bool   // the token is that of a login before a restart
+	restored      bool   // the token comes from a login before a restart
 
 	// events belongs to the destination: a message may outlive the session in
 	// which its events got their transaction ids.

@@ -119,7 +119,7 @@ func (t *Template) fill(content []byte, values map[string]string, valid func(map
 	return out, nil
 }
 
-// invalidJSON returns an error without the text, which may be that of a client.
+// invalidJSON returns an error without the text, which may come from a client.
 func invalidJSON(text string, err error) error {
 	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
 		line := 1 + strings.Count(text[:min(int(e.Offset), len(text))], "\n")
