@@ -109,8 +109,8 @@ func DecodeAlertGroup(record []byte) (*AlertGroup, error) {
 	return g, wire.Decode(record, g, (*AlertGroup).fields)
 }
 
-// Join adds the alerts of the pieces, whose contents are in their order. It leaves out those that
-// are damaged or missing, and those of another number of pieces, and reports whether all are
+// Join adds the alerts of the pieces, whose contents are in their order. It leaves out pieces
+// that are damaged, missing or cut into another number of pieces, and reports whether all are
 // there.
 func (g *AlertGroup) Join(pieces [][]byte) (whole bool) {
 	whole = len(pieces) >= g.pieces

@@ -16,7 +16,7 @@ import (
 // value is none.
 type Calendar struct {
 	fields string // with one space between them; "" for none
-	name   string // of the zone, as written; "" for that of the server
+	name   string // of the zone, as written; "" for the server's zone
 	zone   Zone
 	times  cron.Schedule // of a clock that is never changed
 }
@@ -89,7 +89,7 @@ func (c Calendar) IsZero() bool { return c.fields == "" }
 // Fields returns the five fields.
 func (c Calendar) Fields() string { return c.fields }
 
-// Zone returns the name of the zone; "" stands for that of the server.
+// Zone returns the name of the zone; "" stands for the server's zone.
 func (c Calendar) Zone() string { return c.name }
 
 // String returns the fields, and the zone if one is set.

@@ -137,8 +137,8 @@ type StepPlan struct {
 	Send []StepJob // now
 	Hold []StepJob // until their step
 
-	// Drop are jobs of the message that no step needs, and Replaced are those of older
-	// messages, which those of this one replace.
+	// Drop are jobs of the message that no step needs. Replaced are jobs of older messages that
+	// jobs of this one replace.
 	Drop, Replaced []StepJob
 
 	// Acknowledged means that nobody is told, because somebody takes care of it, and
@@ -231,7 +231,7 @@ func (s *Escalation) planSilenced(now time.Time, x *Incident, jobs []StepJob, p 
 	p.Drop = jobs
 }
 
-// plan plans a message whose steps run: who was told before is told now, once, and those of
+// plan plans a message whose steps run: who was told before is told now, once, and the jobs of
 // later steps wait.
 func (x *Escalation) plan(jobs []StepJob, p *StepPlan) {
 	for _, j := range jobs {
@@ -268,7 +268,7 @@ type StepChange struct {
 }
 
 // Advance does what is due in an escalation. hold is how long the key holds openings, 0 for
-// not at all, and status returns that of a job. A clock that was set back, or a shorter time
+// not at all, and status returns the status of a job. A clock that was set back, or a shorter time
 // in a rule, makes due what would take longer than a step or the hold lasts.
 func (e *Escalate) Advance(now time.Time, x *Incident, hold time.Duration, status func(queue.JobID) queue.Status) (c StepChange) {
 	if a := &x.Acknowledged; x.IsAcknowledged() {
@@ -464,7 +464,7 @@ const silenceCheck = time.Minute
 
 // Silence stops the steps while a silence matches the incident, when one of them is due. It
 // returns the jobs that are not sent any more. again reports whether the silence has ended,
-// so that the steps begin again. Those of an incident of its own wait, and go on.
+// so that the steps begin again. The jobs of an incident of its own wait, and go on.
 func (x *Incident) Silence(now time.Time, silenced bool) (stopped []StepJob, again bool) {
 	s := &x.Escalation
 	if !x.Escalating() || s.Next.After(now) || !silenced && !s.Silenced {

@@ -87,7 +87,7 @@ const wallTime = 6 * time.Hour
 //
 // Otherwise a job that runs at 02:30 each day runs 25 hours after the last time where the
 // clock is put back in between, and one that waits 24 hours does not run earlier where it is
-// put forward. So it is the later one of both times. The zone is that of t.
+// put forward. So it is the later one of both times, in the zone of t.
 func (e *Expect) next(t time.Time) time.Time {
 	if !e.Calendar.IsZero() {
 		return e.Calendar.Next(t)

@@ -267,7 +267,7 @@ func (r *Rules) queued(l *Lane, x *Item) time.Time {
 // Group is what is sent as one message.
 type Group struct {
 	Items []Item // in the order in which they came in
-	More  More   // ID is that of the message, if a number is told
+	More  More   // ID names the message, if a number is told
 }
 
 // Single reports whether all items are about one subject, so that the newest of its
@@ -333,7 +333,7 @@ func (r *Rules) takeFree(now time.Time, l *Lane, waits func(queue.JobID) bool) (
 	return free
 }
 
-// byKind returns items by the kind of the digest that tells them: those of subjects with a
+// byKind returns items by the kind of the digest that tells them: items of subjects with a
 // failure are told together.
 func byKind(all []Item) (items [2][]Item) {
 	failing := map[string]bool{}

@@ -246,7 +246,7 @@ func (m *model) checkHold(x *Item, v Verdict, held time.Time, opens bool) {
 	}
 }
 
-// modelTitles are those of messages, some of which a silence matches.
+// modelTitles are titles of messages. A silence matches some of them.
 var modelTitles = []string{"disk is full", "OK: disk", "DISK", "", "backup"}
 
 // mustBeSilent reports whether an item resolves a problem that silences have kept from
@@ -282,7 +282,7 @@ func (m *model) checkSilent(x *Item) {
 	}
 }
 
-// holding returns the silences that were made, and those of windows that hold now.
+// holding returns the silences that were made, and the silences of windows that hold now.
 func (m *model) holding() Silences { return m.silences.WithWindows(m.now, m.rules.Windows) }
 
 // changeSilences makes a silence, which may begin later, or ends one.

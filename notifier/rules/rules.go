@@ -24,7 +24,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// Rules are the rules of a key, or those of them that concern a destination.
+// Rules are the rules of a key, or the ones that concern a destination.
 type Rules struct {
 	Dedupe   *Dedupe
 	Hold     *Lasting

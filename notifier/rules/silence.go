@@ -359,8 +359,8 @@ func (l *Lane) endSilenced(s *Subject, subject string, by uuid.UUID, v *Verdict)
 	s.Silenced, s.Next = uuid.UUID{}, Mark{}
 }
 
-// endOlder removes what is held of older states of an incident, so that of a silenced
-// one nothing but the present state is held.
+// endOlder removes what is held of older states of an incident, so that only the present state of
+// a silenced one is held.
 func (l *Lane) endOlder(s *Subject, x *Item, v *Verdict) {
 	l.Items = slices.DeleteFunc(l.Items, func(o Item) bool {
 		older := o.Subject == x.Subject && o.tellsState()

@@ -104,8 +104,8 @@ func (w *SilenceWindow) includes(o *SilenceWindow) bool {
 		len(w.Title) <= len(o.Title) && strings.EqualFold(w.Title, o.Title[:len(w.Title)])
 }
 
-// WithWindows returns the silences with those of windows that hold at a time. It leaves out
-// those of other windows, which the configuration does not have any more.
+// WithWindows returns the silences, with a silence for each of the windows that hold at a time.
+// It leaves out silences of other windows, which the configuration does not have any more.
 func (s Silences) WithWindows(now time.Time, windows []SilenceWindow) Silences {
 	out := s.known(windows)
 	for i := range windows {
@@ -116,7 +116,8 @@ func (s Silences) WithWindows(now time.Time, windows []SilenceWindow) Silences {
 	return out
 }
 
-// Near returns the silences that hold at a time, or will in a minute, with those of windows.
+// Near returns the silences that hold at a time, or will in a minute, including silences of
+// windows.
 func (s Silences) Near(now time.Time, windows []SilenceWindow) (near Silences) {
 	all := s.WithWindows(now, windows).WithWindows(now.Add(silenceLead), windows)
 	for i := range all {
@@ -163,7 +164,7 @@ func (s Silences) Listed(now time.Time, windows []SilenceWindow) Silences {
 	return out
 }
 
-// known returns the silences without those of windows that are not among windows.
+// known returns the silences without the silences of windows that are not among windows.
 func (s Silences) known(windows []SilenceWindow) Silences {
 	made := func(x Silence) bool { return x.Window == uuid.UUID{} }
 	if !slices.ContainsFunc(s, func(x Silence) bool { return !made(x) }) {

@@ -39,7 +39,7 @@ func TestWindows(t *testing.T) {
 		// A window is followed by another one.
 		{[]string{"00:00-24:00", "sat,sun", "UTC"}, "UTC", "2026-06-06 10:00", "2026-06-08 00:00"},
 		{[]string{"22:00-07:00", "Europe/Berlin"}, "Europe/Berlin", "2026-07-01 23:00", "2026-07-02 05:00"},
-		// In the night of spring, an hour is missing; in that of autumn, one is there twice.
+		// In one night of spring an hour is missing; in one night of autumn an hour comes twice.
 		{[]string{"22:00-07:00", "Europe/Berlin"}, "Europe/Berlin", "2026-03-28 23:00", "2026-03-29 05:00"},
 		{[]string{"22:00-07:00", "Europe/Berlin"}, "Europe/Berlin", "2026-10-24 23:00", "2026-10-25 06:00"},
 		// The window ends in the gap: at 03:00, not at 03:30.
