@@ -22,7 +22,7 @@ type Attachment struct {
 
 // NewAttachment returns an attachment of bytes in memory. If contentType is
 // empty, invalid or application/octet-stream, it is derived from the name's
-// extension or else from the first bytes. A name without an extension gets that of the type.
+// extension or else from the first bytes. A name without an extension gets the type's extension.
 func NewAttachment(name, contentType string, data []byte) *Attachment {
 	a := &Attachment{Name: name, ContentType: contentType, Size: int64(len(data)), data: bytes.NewReader(data)}
 	a.findType(data)
@@ -52,8 +52,7 @@ func ComposedAttachment(name string, body *Body) *Attachment {
 // content type is found from. [http.DetectContentType] considers no more.
 const AttachmentStart = 512
 
-// maxContentType is the length of a content type in bytes. That of a Word
-// document has 71.
+// maxContentType is the maximum length of a content type in bytes. A Word document's has 71.
 const maxContentType = 255
 
 // findType sets the content type, unless the given one is specific. start is
@@ -85,8 +84,8 @@ func typeOfName(name string) string {
 	return mime.TypeByExtension(ext)
 }
 
-// Rename changes the name. A type that was only found by the content becomes that of the
-// extension of the new name, and a name without an extension gets that of the type.
+// Rename changes the name. A type that was only found by the content becomes the type of the new
+// extension, and a name without an extension gets the type's extension.
 func (a *Attachment) Rename(name string) {
 	a.Name = AttachmentName(name, 1)
 	t, _, err := mime.ParseMediaType(typeOfName(a.Name))

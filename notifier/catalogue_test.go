@@ -23,7 +23,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
-// catalogue returns all services except those of tests.
+// catalogue returns all services except the services of tests.
 func catalogue() []notifier.ServiceInfo {
 	return slices.DeleteFunc(notifier.Services(), func(s notifier.ServiceInfo) bool {
 		return slices.Contains([]string{"Probe", "Plain", "Login", "Doorbell"}, s.Name)

@@ -54,8 +54,8 @@ func (d *delivery) attempts(ctx context.Context) (n int, err error) {
 	}
 }
 
-// destination returns the destination to send with: that of the target or, if
-// its service must keep nothing, a copy, which the caller closes.
+// destination returns the destination to send with: the target's or, if its service must keep
+// nothing, a copy, which the caller closes.
 func (d *delivery) destination() (*Destination, error) {
 	t := d.target.Destination
 	if u, ok := t.service.(*unusable); ok {

@@ -85,7 +85,7 @@ func (s IncidentState) noun() string {
 	return "update"
 }
 
-// shortTime returns the time of day, with the date if it is not that of now.
+// shortTime returns the time of day, with the date if it is not today's.
 func shortTime(t, now time.Time) string {
 	if t.Format(time.DateOnly) == now.Format(time.DateOnly) {
 		return t.Format("15:04")

@@ -36,7 +36,7 @@ func (s *Schema) options(o *options) {
 	first := len(s.params)
 	own := func(name string) bool { p := s.byName[name]; return p != nil && !p.variable.common }
 	if !own("format") {
-		// The default is that of Schema.Format, which Finish may change.
+		// The default is Schema.Format, which Finish may change.
 		s.Choice(&o.format, "format", "", []string{"text", "markdown", "html"}, "what the message is converted to").Lenient()
 	}
 	s.Choice(&o.overflow, "overflow", string(markup.OverflowUpstream), []string{"upstream", "truncate", "split"},

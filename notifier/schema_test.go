@@ -43,7 +43,7 @@ func TestRegisterPanics(t *testing.T) {
 	}
 }
 
-// described is a service whose description is that of a test.
+// described is a service that a test describes.
 type described struct {
 	describe func(*described, *Schema)
 	server   Server

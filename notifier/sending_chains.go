@@ -73,7 +73,7 @@ func Chains(targets []Target) [][][]int {
 type chain struct {
 	*sending
 	targets []Target // of the message
-	results []Result // of the targets; those of this chain are set
+	results []Result // of all targets; this chain sets its own
 	records []Record
 
 	mu     sync.Mutex

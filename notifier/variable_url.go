@@ -58,8 +58,8 @@ func CheckValue(text string) error {
 
 const maxValue = 1024 // characters
 
-// VariablesIn returns those of the declared variables that have a place in the URL, in
-// their order there. Schemes and the names of parameters are no such places.
+// VariablesIn returns the declared variables that have a place in the URL, in their order there.
+// A scheme and the name of a parameter are not places.
 func VariablesIn(url string, declared []Variable) (out []Variable) {
 	for _, m := range marksOf(url) {
 		if v := findVariable(declared, m.name); v != nil && findVariable(out, m.name) == nil {

@@ -289,7 +289,7 @@ func TestItemByItem(t *testing.T) {
 	golden.Check(t, file, out.String())
 }
 
-// TestTags checks the tags of entries, with those of the file and its groups.
+// TestTags checks the tags of entries, with the tags of the file and its groups.
 func TestTags(t *testing.T) {
 	for _, tt := range []struct{ content, want string }{
 		{"2:ops, b c=json://x", "2:ops b c"},

@@ -126,8 +126,7 @@ func answerOnce(t *testing.T, answer func(net.Conn)) (address string) {
 	return l.Addr().String()
 }
 
-// get returns the first error of a request to address: that of Do, or that of
-// reading the answer.
+// get returns the first error of a request to address, from Do or from reading the answer.
 func get(t *testing.T, address string) error {
 	t.Helper()
 	p := NewPool("test")

@@ -13,7 +13,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// Scheme is that of the service whose URLs the accounts have.
+// Scheme is the scheme of the URLs of accounts.
 const Scheme = "mailto"
 
 // A Provider is where people have mailboxes.
@@ -83,7 +83,7 @@ func (p *Provider) Example() string {
 	return "you@" + p.Domains[0]
 }
 
-// CheckAddress returns an error if an address cannot be that of an account.
+// CheckAddress returns an error if an address cannot belong to an account.
 func (p *Provider) CheckAddress(address string) error {
 	parsed, err := mail.ParseAddress(address)
 	_, domain, _ := strings.Cut(address, "@")

@@ -10,7 +10,7 @@ type server struct {
 // usualPassword is what most providers call the password of a program.
 const usualPassword = "App password"
 
-// providers are those of docs/mail-providers.md.
+// providers are the providers in docs/mail-providers.md.
 var providers = []Provider{
 	{
 		Name: "Gmail", Words: []string{"google mail", "google workspace"},

@@ -15,7 +15,7 @@ var emojiNames = sync.OnceValue(func() definition.Emojis { return definition.Git
 const maxEmojiName = 64
 
 // ReplaceEmojis replaces names of emojis between colons, such as :smile: and
-// :+1:, by the emojis. The names are those of GitHub and Slack, in any case.
+// :+1:, by the emojis. The names are the names that GitHub and Slack use, in any case.
 // Unknown names are kept.
 func ReplaceEmojis(s string) string {
 	if strings.Count(s, ":") < 2 {

@@ -293,8 +293,8 @@ func codeEnd(s string, n int) int {
 	}
 }
 
-// readLink reads the ] that rest begins with, and returns its length, or that of the end of
-// the link or picture which it is.
+// readLink reads the ] that rest begins with, and returns how many bytes it takes: the ] alone,
+// or also the target of the link or picture that it ends.
 func (o *outline) readLink(i int, rest string) int {
 	m := &o.paragraph
 	last := len(m.brackets) - 1
