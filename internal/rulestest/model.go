@@ -226,7 +226,7 @@ func (m *Model) NewRules() {
 	}
 }
 
-// setRules sets the rules. The promises are those of a key that has one.
+// setRules sets the rules. The promises hold for a key that has one.
 func (m *Model) setRules(lines []string) {
 	if len(lines) == 0 {
 		lines = []string{"rate 1000/" + m.Unit.String()}

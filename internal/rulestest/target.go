@@ -82,7 +82,7 @@ func ruledOf(typ, title, text string) string {
 	return "open"
 }
 
-// path returns the path of a target's URL, below that of the server.
+// path returns the path of a target's URL, below the server's path.
 func (m *Model) path(i int) string { return "/" + m.Key + "/" + strconv.Itoa(i) }
 
 // ServeHTTP is the destinations: it answers the requests whose path begins with the
