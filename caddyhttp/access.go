@@ -54,8 +54,8 @@ func (h *Handler) checkReaders() error {
 	return nil
 }
 
-// checkReaders is like that of a handler for the keys of the app. All sites must be
-// known.
+// checkReaders checks the readers of the app's keys, as a handler does for its own. All sites
+// must be known.
 func (a *App) checkReaders() error {
 	if slices.ContainsFunc(a.gateway.Engine.Sites, func(r *site.Site) bool { return r.Saved.On() }) {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 )
 
-// TestAdminForget checks how the admin API forgets incidents: one, those of a key, and what
+// TestAdminForget checks how the admin API forgets one incident, all incidents of a key, and what
 // is under way.
 func TestAdminForget(t *testing.T) {
 	replaceShared(t)

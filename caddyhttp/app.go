@@ -37,7 +37,7 @@ func init() {
 // In a Caddyfile it is the global option `notify`, which takes the same block
 // as the directive.
 type App struct {
-	Settings // embedded for JSON; most methods of App are those of Settings
+	Settings // embedded for JSON; App has most of its methods from Settings
 
 	// Keeps messages that cannot be delivered at once, and delivers them later.
 	// Default: no queue, so a message is delivered before the response or not at
@@ -54,7 +54,7 @@ type App struct {
 	gateway gateway.Gateway
 
 	shared   process.Use
-	handlers []*Handler // those of sites, in the same order
+	handlers []*Handler // the handlers of sites, in the same order
 	allSites int        // how many sites there will be, if a check waits for the last one
 	settled  *settled
 	spaces   *saved.Spaces

@@ -79,7 +79,7 @@ func parseSite(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
 // which routes it may have.
 func parseDirective(h httpcaddyfile.Helper) (handler *Handler, has *httpapi.SiteRoutes, err error) {
 	handler = new(Handler)
-	// A site that sets no services, configs or console has those of the global option. The
+	// A site that sets no services, configs or console uses the global option's. The
 	// rest is not decoded, because it may have thousands of keys.
 	var app struct {
 		Services *Services        `json:"services"`

@@ -38,7 +38,7 @@ type Expect struct {
 	// due once.
 	Cron string `json:"cron,omitempty"`
 
-	// The time zone of `cron`. Example: `Europe/Berlin`. Default: that of the server.
+	// The time zone of `cron`. Example: `Europe/Berlin`. Default: the server's time zone.
 	Zone string `json:"zone,omitempty"`
 
 	// How much later a beat may come. A duration such as `"2h"`, or a number of

@@ -34,8 +34,8 @@ func TestForeignMail(t *testing.T) {
 	}
 }
 
-// TestForeignEvents checks that the default text of an event counts as that of another
-// program, and a text of the operator does not.
+// TestForeignEvents checks that the default text of an event counts as a text of another program,
+// and a text of the operator does not.
 func TestForeignEvents(t *testing.T) {
 	s := gatewaytest.NewStation(t)
 	notify, _ := startEventApps(t, `

@@ -80,8 +80,8 @@ func (h *Handler) checkInboxReaders() error {
 	return nil
 }
 
-// checkInboxReaders is like that of a handler for the keys of the app. All sites must be
-// known.
+// checkInboxReaders checks the inboxes of the app's keys, as a handler does for its own. All
+// sites must be known.
 func (a *App) checkInboxReaders() error {
 	names := a.inboxes()
 	saved := a.Configs != nil && a.Configs.Inbox != 0

@@ -103,9 +103,8 @@ type KeyURL struct {
 	// are replaced when it loads. Example: `gotifys://gotify.example.com/{env.GOTIFY}`.
 	URL string `json:"url,omitempty"`
 
-	// The directory that paths in the URL are relative to, such as that of a
-	// `template`. A Caddyfile sets it to its own directory. Default: the working
-	// directory.
+	// The directory that paths in the URL are relative to, such as the path of a `template`. A
+	// Caddyfile sets it to its own directory. Default: the working directory.
 	Dir string `json:"dir,omitempty"`
 
 	// The tags by which requests choose among the URLs of the key. A tag has

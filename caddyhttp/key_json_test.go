@@ -85,7 +85,7 @@ func TestKeyJSON(t *testing.T) {
 			*v, value = 1, "1"
 		case *[]*Expect:
 			*v, value = []*Expect{{Every: 1}}, `[{"every":1}]`
-		case *Rules: // its fields are those of the key
+		case *Rules: // its fields stand in the key's JSON
 			*v, name, value = Rules{Dedupe: &Dedupe{Window: 1}}, "dedupe", `{"window":1}`
 		default:
 			t.Fatalf("the test knows no value for the field %s", name)

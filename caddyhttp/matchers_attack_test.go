@@ -391,7 +391,7 @@ func TestDocumentedMatcherOfPhones(t *testing.T) {
 				t.Errorf("%s: %s %s: %d %s", page, tt.method, tt.target, got.status, got.body)
 			}
 		}
-		// The page of the key is not that of an invitation.
+		// The page of the key is not the page of an invitation.
 		if got := s.ask(http.MethodGet, "/notify/inb", "", false, "Accept", browser); got.status != http.StatusUnauthorized {
 			t.Errorf("%s: the page of the key: %d", page, got.status)
 		}

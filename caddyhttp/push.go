@@ -35,7 +35,7 @@ type Push struct {
 	// How many devices a key can have, from 1 to 500. Default: 20.
 	MaxDevices int `json:"max_devices,omitempty"`
 
-	// Hosts of push services besides those of the known browsers, such as the server of a
+	// Hosts of push services besides the services of the known browsers, such as the server of a
 	// UnifiedPush distributor. A name stands for its subdomains, too. Example:
 	// `["push.example.com"]`. Default: none.
 	Services []string `json:"services,omitempty"`

@@ -133,8 +133,8 @@ func TestConfigSource(t *testing.T) {
 	}
 }
 
-// TestConfigKeyOfDevices checks that a key can be read whose steps and tags are those of
-// devices, which only the running gateway knows.
+// TestConfigKeyOfDevices checks that a key can be read if only devices have the tags of its
+// steps, which only the running gateway knows.
 func TestConfigKeyOfDevices(t *testing.T) {
 	c := readTestConfig(t, `{
 	notify {

@@ -20,8 +20,8 @@ type settled struct {
 	console *Console // nil if it is not set
 }
 
-// resolve returns the settings that s sets and, for what s does not set, those of base, or the
-// defaults if base is nil. push are the devices of the app, or nil. parse makes a destination
+// resolve returns the settings that s sets and, for what s does not set, the settings of base, or
+// the defaults if base is nil. push are the devices of the app, or nil. parse makes a destination
 // of a URL. Errors have the position in the Caddyfile, if it is known.
 func (s *Settings) resolve(base *settled, push *site.Push, parse parseFunc, log *zap.Logger) (*settled, error) {
 	if base == nil {

@@ -29,8 +29,8 @@ func warningsOfSites(t *testing.T, text string) (warnings []string) {
 // or "" if there is none.
 type siteWarning struct{ text, want string }
 
-// checkWarnings checks the warnings about sites. format is that of the wanted
-// part, with %s for want.
+// checkWarnings checks the warnings about sites. format is the format of the wanted part, with %s
+// for want.
 func checkWarnings(t *testing.T, format string, tests map[string]siteWarning) {
 	t.Helper()
 	for name, tt := range tests {

@@ -132,7 +132,7 @@ type Quiet struct {
 	// The days on which the window begins. Example: `["mon-fri"]`. Default: every day.
 	Days []string `json:"days,omitempty"`
 
-	// The time zone. Example: `Europe/Berlin`. Default: that of the server.
+	// The time zone. Example: `Europe/Berlin`. Default: the server's time zone.
 	Zone string `json:"zone,omitempty"`
 
 	RuleScope
@@ -151,7 +151,7 @@ type Digest struct {
 	// day.
 	Days []string `json:"days,omitempty"`
 
-	// The time zone of `at`. Example: `Europe/Berlin`. Default: that of the server.
+	// The time zone of `at`. Example: `Europe/Berlin`. Default: the server's time zone.
 	Zone string `json:"zone,omitempty"`
 
 	RuleScope
@@ -310,10 +310,10 @@ func (s *Settings) checkRules(durable bool) error {
 	return nil
 }
 
-// readRules adds the subdirectives for rules to those of a block. key is "" for saved
+// readRules adds the subdirectives for rules to the subdirectives of a block. key is "" for saved
 // keys.
 func readRules(c *Rules, known block.Options, key func() string, info func() *block.Info) {
-	var more block.Options // of the block of a rule, besides those of all rules
+	var more block.Options // what the block of this rule takes besides the options of all rules
 	rule := func(name string, repeat bool, usage string, read func(args []string) (*RuleScope, error)) {
 		known[name] = block.Option{Usage: usage, Min: 1, Max: 16, Repeat: repeat, Block: func(d *caddyfile.Dispenser, args []string) error {
 			at := *d

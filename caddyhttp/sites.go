@@ -23,7 +23,7 @@ func (a *App) checkSites() error {
 }
 
 // awaitSites makes checkSites at the end of Provision if all sites are known then, or can
-// be. If another app needs this one, such as that of the sites, addSite makes it.
+// be. If another app needs this one, such as the app of the sites, addSite makes it.
 func (a *App) awaitSites(ctx caddy.Context) error {
 	if a.checkSites() == nil || len(ctx.Modules()) > 1 {
 		return nil
@@ -47,9 +47,9 @@ func (a *App) addSite(ctx caddy.Context, h *Handler) error {
 	return a.checkSites()
 }
 
-// countSites returns the number of notify handlers, of which ctx is that of the first to
-// be provisioned: then the http app still has the JSON of all of them. It returns 0 if
-// they cannot be counted; Start makes the checks in any case.
+// countSites returns the number of notify handlers. ctx is the context of the first one to be
+// provisioned: then the http app still has the JSON of all of them. It returns 0 if they cannot
+// be counted; Start makes the checks in any case.
 func countSites(ctx caddy.Context) int {
 	for _, m := range ctx.Modules() {
 		app, ok := m.(*caddyhttp.App)

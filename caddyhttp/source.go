@@ -20,29 +20,27 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/errs"
 )
 
-// Source sets how requests of a program become messages, and which signature or
-// token the requests must have. A built-in source needs no settings. Templates are
-// those of Go's text/template with the functions of docs/templates.md. Placeholders
-// such as `{env.GRAFANA_SECRET}` are replaced in `secret` and `token` when the
-// configuration loads, and are not replaced in templates.
+// Source sets how requests of a program become messages, and which signature or token the
+// requests must have. A built-in source needs no settings. Templates have the syntax of Go's
+// text/template and the functions of docs/templates.md. Placeholders such as
+// `{env.GRAFANA_SECRET}` are replaced in `secret` and `token` when the configuration loads, and
+// are not replaced in templates.
 type Source struct {
-	// The template of the title. Default: that of the built-in source.
+	// The template of the title. Default: the built-in source's.
 	Title string `json:"title,omitempty"`
 
 	// The path of a file with the template of the title. In JSON, paths are
 	// relative to the working directory. Default: none.
 	TitleFile string `json:"title_file,omitempty"`
 
-	// The template of the body. Default: that of the built-in source, or the
-	// title.
+	// The template of the body. Default: the built-in source's, or the title.
 	Body string `json:"body,omitempty"`
 
 	// The path of a file with the template of the body. Default: none.
 	BodyFile string `json:"body_file,omitempty"`
 
-	// A template for the type: `info`, `success`, `warning`, `failure`, or a
-	// common word of alerting such as `firing` or `resolved`. Default: that of
-	// the built-in source, or `info`.
+	// A template for the type: `info`, `success`, `warning`, `failure`, or a common word of
+	// alerting such as `firing` or `resolved`. Default: the built-in source's, or `info`.
 	Type string `json:"type,omitempty"`
 
 	// Types for words that the template for the type may return. Example:
@@ -51,17 +49,17 @@ type Source struct {
 
 	// A template for preferred tags, separated by commas or spaces. If URLs of the
 	// key have one of these tags, the message goes to those URLs. If no URL has one,
-	// the tags are ignored. Default: that of the built-in source, or none.
+	// the tags are ignored. Default: the built-in source's, or none.
 	Tag string `json:"tag,omitempty"`
 
 	// A template for the format of the body: `text`, `markdown` or `html`.
-	// Default: that of the built-in source, or `text`.
+	// Default: the built-in source's, or `text`.
 	Format string `json:"format,omitempty"`
 
 	// A template for the incident: the name of what the message is about, which is
 	// the same in all messages about one alert, from the first to the last. Services
 	// that understand incidents show these messages as one. Example:
-	// `{{.host}} {{.job}}`. Default: that of the built-in source, or none.
+	// `{{.host}} {{.job}}`. Default: the built-in source's, or none.
 	Incident string `json:"incident,omitempty"`
 
 	// A template that returns `true` for payloads to ignore. The response to

@@ -64,7 +64,7 @@ func init() {
 //	POST /notify/incidents/{id}/acknowledge  acknowledges one; the body may say by whom
 //	POST /notify/incidents/{id}/resolve      resolves one
 //	DELETE /notify/incidents/{id}            forgets one
-//	DELETE /notify/incidents?key=            forgets those of a key
+//	DELETE /notify/incidents?key=            forgets all of a key
 //
 //	GET    /notify/queue             the deliveries that wait
 //	GET    /notify/queue/dead        the deliveries that were given up

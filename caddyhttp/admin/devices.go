@@ -38,7 +38,7 @@ func deviceQueue(r *http.Request) (*gateway.Gateway, []site.Definition, *gateway
 }
 
 // linkOf returns the beginning of links to a key: the public URL of the place that defines
-// it or, for a key of the app without one, that of a site.
+// it or, for a key of the app without one, the public URL of a site.
 func linkOf(app *gateway.Gateway, d site.Definition) string {
 	if d.Site.PublicURL != "" && d.Site != app.Engine.Global {
 		return d.Site.PublicURL

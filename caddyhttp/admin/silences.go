@@ -120,8 +120,8 @@ func answerError(w http.ResponseWriter, err error) error {
 	return apiError(e.Status, e)
 }
 
-// findSilenced returns the definitions of the key in the path of r: those of the
-// configuration or, if it has none or the parameter space names one, the saved key.
+// findSilenced returns the definitions of the key in the path of r from the configuration. It
+// returns the saved key if the configuration has none, or if the parameter space names a space.
 func findSilenced(r *http.Request) (*gateway.Gateway, []site.Definition, error) {
 	space, name := r.URL.Query().Get("space"), r.PathValue("key")
 	app, definitions, err := findDefinitions(r)

@@ -122,7 +122,7 @@ type urlCheck struct {
 	err    error
 
 	key    string             // "" unless all keys are checked
-	sender *notifier.Identity // of a message to it; nil for that of the message
+	sender *notifier.Identity // of a message to it; nil for the message's own
 }
 
 // load loads the whole configuration, and prints what it has.

@@ -102,7 +102,7 @@ be resolved first. With --key, all others of the key are forgotten.
 	return cmd
 }
 
-// forget forgets incidents by their IDs, or those of a key.
+// forget forgets incidents by their IDs, or all incidents of a key.
 func (f *incidentFlags) forget(cmd *cobra.Command, ids []string) error {
 	if (len(ids) == 0) == (f.key == "") {
 		return errors.New("name either incidents by their ids, which caddy notify incidents lists, or a key with --key")

@@ -474,7 +474,7 @@ func urlOf(text string) (url, service string, err error) {
 	return url, r.Service.Name, nil
 }
 
-// notRecognized returns the error for a text that is of no service. err is that of
+// notRecognized returns the error for a text that is of no service. err comes from
 // [notifier.Recognize], whose remedy for other texts than URLs is one of a page.
 func notRecognized(text string, err error) error {
 	if e, ok := errors.AsType[*notifier.URLError](err); ok && !strings.Contains(text, "://") {

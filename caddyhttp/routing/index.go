@@ -27,7 +27,7 @@ func (c *Routes) Index() *site.Index {
 	for i, h := range c.Sites {
 		groups[i] = i
 		names := textsOf(addresses[h])
-		if b := h.Caddyfile.Number(); b > 0 && h.Name == "" { // those of named routes are not unique
+		if b := h.Caddyfile.Number(); b > 0 && h.Name == "" { // the numbers of named routes are not unique
 			names = append(names, "block "+strconv.Itoa(b))
 		}
 		for _, name := range names {
@@ -78,8 +78,8 @@ func textsOf(all []address) (texts []string) {
 	return texts
 }
 
-// addresses returns the addresses of each site in the routes. That of a site with a name is
-// its name.
+// addresses returns the addresses of each site in the routes. A site with a name has its name as
+// its address.
 func (c *Routes) addresses() map[*Site][]address {
 	out := map[*Site][]address{}
 	for _, server := range c.servers() {

@@ -109,8 +109,8 @@ func (d *doctor) checkPublicURLs() {
 	}
 }
 
-// publicPaths are paths of the gateway that can be asked without a secret: a login may be
-// before the first one, but not before that of links in messages.
+// publicPaths are paths of the gateway that can be asked without a secret: a login may stand
+// before the first one, but not before the second, which links in messages use.
 var publicPaths = []string{httpapi.RouteHealth, "/notify/incidents/doctor"}
 
 // checkPublicURL checks whether an address can be reached and leads to this gateway.

@@ -84,7 +84,7 @@ func isRefused(address string) bool {
 	return false
 }
 
-// checkVersions compares the version of this command with that of the server.
+// checkVersions compares the version of this command with the server's version.
 func (d *doctor) checkVersions(own string) {
 	if r := d.running; r != nil {
 		if server := fmt.Sprintf("caddy-notify %s, Caddy %s, %s", r.Version, r.Caddy, r.Go); server != own {

@@ -204,8 +204,7 @@ func readGzip(path string) ([]byte, error) {
 	return text, nil
 }
 
-// checkLock lists the login of a key. path is that of the key's file without the
-// extension.
+// checkLock lists the login of a key. path is the path of the key's file without the extension.
 func (r *reader) checkLock(key, path string) {
 	lock := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".lock")
 	if !r.locked {

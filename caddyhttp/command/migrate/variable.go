@@ -191,8 +191,8 @@ func (s *settings) setRemoteFiles(name, value string) {
 	}
 }
 
-// checkRejected skips patterns of hosts other than those of this machine, which
-// are denied in any case.
+// checkRejected reports patterns of hosts. Patterns of this machine's own addresses are no loss,
+// because these are denied in any case.
 func (s *settings) checkRejected(name, value string) {
 	for _, pattern := range strings.FieldsFunc(value, isListSeparator) {
 		if !slices.Contains([]string{"127.0.*", "localhost*", "internal"}, strings.ToLower(pattern)) {
