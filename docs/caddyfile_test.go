@@ -187,7 +187,7 @@ func (l *loader) checkCaddyfile(t *testing.T, text string) (warnings []string, e
 }
 
 // TestExamplesAreSafe checks that the Caddyfiles that people copy first load without
-// a warning: whole files in the README and docs, Caddyfile.example and that of deploy.
+// a warning: whole files in the README and docs, Caddyfile.example and the Caddyfile of deploy.
 // Fragments are parts of a site that may have a password.
 func TestExamplesAreSafe(t *testing.T) {
 	l := newLoader(t)

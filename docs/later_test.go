@@ -13,7 +13,7 @@ import (
 )
 
 // TestLater runs the commands of docs/api.md that send a message later, at a gateway with a
-// queue. The time in the page is that of a day within the bound.
+// queue. A time within the bound replaces the one in the page.
 func TestLater(t *testing.T) {
 	var commands string
 	for _, b := range readPage(t, "docs/api.md").blocks {

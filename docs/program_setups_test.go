@@ -104,7 +104,7 @@ func TestSetups(t *testing.T) {
 	post("Gatus", "gatus", "text/plain", gatus,
 		message{"core/shop has failed", "the shop is down\ngot \"500\"\n❌ - [STATUS] (500) == 200\nhttps://shop.example.net", "failure"})
 
-	// Argo CD's templates are those of Go, with functions of Sprig.
+	// Argo CD's templates are Go templates with functions of Sprig.
 	text := regexp.MustCompile(`(?m)^ *(\{"app".*\})$`).FindStringSubmatch(setup(t, "Argo CD"))
 	if text == nil {
 		t.Fatal("there is no body of Argo CD")

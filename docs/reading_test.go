@@ -186,7 +186,7 @@ func TestExampleURLs(t *testing.T) {
 }
 
 // TestQuotedErrors reports errors that a page quotes in a column "you see" and that no program returns.
-// TestTroubleshooting checks those of docs/troubleshooting.md.
+// TestTroubleshooting checks the errors in docs/troubleshooting.md.
 func TestQuotedErrors(t *testing.T) {
 	source := programText(t)
 	for _, p := range userPages(t) {

@@ -14,9 +14,9 @@ import (
 // nfpm is the tool that makes packages, with the version that .ci/release uses.
 const nfpm = "github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.4"
 
-// TestPackage makes the packages of a release from a program, and installs, upgrades and
-// removes the one for Debian in a folder that stands for /. The user and systemd are
-// those of scripts, which note how they were called.
+// TestPackage makes the packages of a release from a program, and installs, upgrades and removes
+// the one for Debian in a folder that stands for /. Scripts, which note how they were called,
+// stand for the commands that make the user and for systemd.
 func TestPackage(t *testing.T) {
 	dpkg, dpkgDeb := program(t, "dpkg", "dpkg"), program(t, "dpkg-deb", "dpkg")
 	release, err := os.ReadFile("../../.ci/release")

@@ -146,7 +146,7 @@ func TestKeyPageMistakesWithoutScript(t *testing.T) {
 	ctx, complaints := newBrowser(t)
 	run(t, ctx, withoutScript, open(address+"/cfg/ops"), chromedp.SendKeys("#config", "nope://t0ken\n\nnonsense", chromedp.ByQuery))
 	for _, button := range []string{"#check", "button.primary"} {
-		// Without the text of the page before, the outcome is that of the next page.
+		// Without the text of the page before, the outcome comes from the next page.
 		run(t, ctx, chromedp.Evaluate(`document.getElementById("checked").textContent = ""`, nil), chromedp.Click(button, chromedp.ByQuery))
 		shows(t, ctx, "#checked .outcome", "correct 2 mistakes")
 		shows(t, ctx, "#line-3.wrong", "3")

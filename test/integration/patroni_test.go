@@ -142,7 +142,7 @@ func (n *node) signalPatroni(sig syscall.Signal) {
 }
 
 // processes returns the processes with a file of the node in their command line, which are
-// Patroni and the parent of those of the server, and then their children.
+// Patroni and the parent of the server's processes, and then their children.
 func (n *node) processes() []int {
 	var parents []int
 	dir := []byte(filepath.Dir(n.dir) + "/")

@@ -214,7 +214,7 @@ func TestSiteOfGatewaysPostgres(t *testing.T) {
 	ids := map[string]bool{}
 	hosts := []string{"127.0.0.1", "127.0.0.2"}
 	for _, host := range hosts {
-		up := freePort(t) // that of the other gateway listens already
+		up := freePort(t) // the other gateway listens at its port already
 		startGateway(t, up, fmt.Sprintf(`{
 	notify {
 		queue postgres postgres://postgres@127.0.0.1:%d/postgres?sslmode=disable {

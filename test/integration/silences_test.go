@@ -91,7 +91,7 @@ func TestSilencePostgres(t *testing.T) {
 }
 
 // TestPlannedSilencePostgres checks that two gateways that share a database tell the beginning
-// and the end of a silence once, and have those of the configuration and planned ones.
+// and the end of a silence once, and have the silences of the configuration and planned ones.
 func TestPlannedSilencePostgres(t *testing.T) {
 	t.Parallel()
 	p := newPostgres(t)

@@ -18,9 +18,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
-// apiGateway runs a gateway whose key ops leads to a webhook, and whose APIs
-// demand the token secret. It returns its host and port, and those of a site
-// that is an ntfy server.
+// apiGateway runs a gateway whose key ops leads to a webhook, and whose APIs demand the token
+// secret. It returns its host and port, and the host and port of a site that is an ntfy server.
 func apiGateway(t *testing.T) (gateway, ntfy string, hook *webhook) {
 	t.Helper()
 	hook = newWebhook(t)

@@ -163,8 +163,8 @@ func TestConfigErrors(t *testing.T) {
 				t.Errorf("%s: %s succeeds", name, command)
 			}
 			lines := logLines(out)
-			// The last line is Caddy's. That of reload is a response of the
-			// admin API; the plain one is in the log of the running program.
+			// The last line is Caddy's. The last line of reload is a response of the admin API;
+			// the plain one is in the log of the running program.
 			if len(lines) == 0 || !strings.Contains(lines[len(lines)-1], want) {
 				t.Errorf("%s: %s prints no error with %q:\n%s", name, command, want, out)
 			}

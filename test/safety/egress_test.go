@@ -51,8 +51,8 @@ var forbidden = []struct{ address, rule string }{
 	{"2001:0:7f00:1::", "Teredo"},
 }
 
-// spellings are the ways to write an IPv4 address. rule is a word of the error
-// if it differs from that of the address.
+// spellings are the ways to write an IPv4 address. rule is a word of the error if it differs from
+// the error of the address.
 var spellings = []struct {
 	name  string
 	write func(a [4]byte) string

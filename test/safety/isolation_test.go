@@ -85,7 +85,7 @@ func TestIsolation(t *testing.T) {
 }
 
 // TestClientsDoNotStarveOthers checks that clients with silent destinations
-// delay neither the operator's messages nor those of other clients.
+// delay neither the operator's messages nor the messages of other clients.
 func TestClientsDoNotStarveOthers(t *testing.T) {
 	racetest.LeaveToCI(t)
 	t.Parallel()

@@ -238,8 +238,8 @@ func TestSiteEgress(t *testing.T) {
 	}
 }
 
-// TestSiteEgressChanges checks that a delivery that waits is made under the
-// stricter of the rules when its message was accepted and of those of now.
+// TestSiteEgressChanges checks that a delivery that waits is made under the rules of now or the
+// rules when its message was accepted, whichever are stricter.
 func TestSiteEgressChanges(t *testing.T) {
 	racetest.SkipIfSlow(t)
 	t.Parallel()

@@ -193,9 +193,9 @@ func secureMail(t *testing.T, address string) *mailClient {
 	return c
 }
 
-// TestMailGuesses checks that of the passwords of one address two are checked or wait at a
-// time, and that a login that was correct needs no check, also after a reload. 45 guesses
-// once delayed logins by a minute or two.
+// TestMailGuesses checks that two passwords of one address are checked or wait at a time, and
+// that a login that was correct needs no check, also after a reload. 45 guesses once delayed
+// logins by a minute or two.
 func TestMailGuesses(t *testing.T) {
 	racetest.LeaveToCI(t)
 	t.Parallel()

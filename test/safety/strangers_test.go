@@ -164,8 +164,8 @@ token %s
 		t.Errorf("with the token in the body: %d %s", got.Status, got.Body)
 	}
 
-	// Once it is verified, a message counts like any other: those of one address are
-	// under way while their destination is slow.
+	// Once it is verified, a message counts like any other: messages of one address are under way
+	// while their destination is slow.
 	var under sync.WaitGroup
 	for i := range 4 * perAddress {
 		under.Go(func() {
