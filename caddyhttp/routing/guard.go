@@ -75,7 +75,7 @@ func (s routedSite) isOpen() bool {
 		(s.follow(http.MethodPost, "/notify") == reached || s.followRequest(http.MethodPost, "/notify", "KEY") == reached)
 }
 
-// management is what those can do who may manage.
+// management is something that people who may manage can do.
 type management struct {
 	pattern string // of the route
 	can     string // what, with a preposition before the address
@@ -198,7 +198,8 @@ func (s routedSite) warnSpellings() {
 		}
 		advice := "end the path in its matcher with *, as in " + sends[0].path + "*"
 		if len(sends) > 2 && !slices.Contains(sends[:3], open) {
-			advice = "leave out only what is read, with the matcher of docs/inbox.md, and only the pages of invitations, with that of docs/phone.md"
+			advice = "leave out only what is read, with the matcher of docs/inbox.md, " +
+				"and only the pages of invitations, with the matcher of docs/phone.md"
 		}
 		s.warn("the authentication for " + s.prefix + locked.path + " does not apply to " + probe{open.method, s.prefix + open.path}.String() +
 			", so a request can avoid it; " + advice)

@@ -110,7 +110,7 @@ func ParsePolicy(key string) (*Policy, error) {
 	allow, deny, ok := strings.Cut(key, "; deny")
 	allow, found := strings.CutPrefix(allow, "allow")
 	if !ok || !found {
-		return nil, errors.New("the text is not that of an egress policy")
+		return nil, errors.New("the text is not an egress policy")
 	}
 	return NewPolicy(strings.Fields(allow), strings.Fields(deny))
 }

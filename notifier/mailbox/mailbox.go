@@ -41,7 +41,7 @@ type Provider struct {
 // parameter smtp names another.
 var Other = &Provider{
 	Name: "E-Mail", AnyDomain: true, Password: "Password",
-	Setup: "It is that of the mail program.", servers: []server{{"*", "", true}},
+	Setup: "It is the password of the mail program.", servers: []server{{"*", "", true}},
 }
 
 // Find returns the provider with a name, or nil if there is none that accepts passwords.

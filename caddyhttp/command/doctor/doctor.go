@@ -113,7 +113,7 @@ Exit codes:
 	}
 	cmd.Flags().StringVarP(&f.config, "config", "c", "", "Configuration file, or - for standard input (default: Caddyfile)")
 	cmd.Flags().StringVarP(&f.adapter, "adapter", "a", "", "Config adapter to apply (default: caddyfile, unless the file is JSON)")
-	cmd.Flags().StringVar(&f.address, "address", "", "The address of the admin API (default: that of the configuration, or localhost:2019)")
+	cmd.Flags().StringVar(&f.address, "address", "", "The address of the admin API (default: the configuration's, or localhost:2019)")
 	cmd.Flags().BoolVar(&f.send, "send", false, "Send a test message to each destination")
 	cmd.Flags().StringVarP(&f.key, "key", "k", "", "With --send: only to the destinations of this key")
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "Print the checks as JSON")

@@ -262,7 +262,7 @@ func TestDoctorServer(t *testing.T) {
 	}
 	found, _ := doctor(caddyhttptest.Server)
 	if !has(found, "server", stateOK, "runs") || !has(found, "queue", stateOK, "can be written") || has(found, "queue", stateWarn, "") ||
-		!has(found, "clock", stateOK, "agrees with that of "+caddyhttptest.Site) {
+		!has(found, "clock", stateOK, "agrees with the clock of "+caddyhttptest.Site) {
 		t.Errorf("%+v", found)
 	}
 	resp, err := caddyhttptest.Client.Post(caddyhttptest.Server+"/notify/ops", "text/plain", strings.NewReader("x"))
@@ -296,10 +296,10 @@ func TestDoctorClock(t *testing.T) {
 		state state
 		text  string
 	}{
-		"right":  {0, stateOK, "agrees with that of 127.0.0.1"},
-		"near":   {30 * time.Second, stateWarn, "s ahead of that of 127.0.0.1"},
-		"ahead":  {time.Hour, stateFail, "ahead of that of 127.0.0.1"},
-		"behind": {-time.Hour, stateFail, "behind that of 127.0.0.1"},
+		"right":  {0, stateOK, "agrees with the clock of 127.0.0.1"},
+		"near":   {30 * time.Second, stateWarn, "s ahead of the clock of 127.0.0.1"},
+		"ahead":  {time.Hour, stateFail, "ahead of the clock of 127.0.0.1"},
+		"behind": {-time.Hour, stateFail, "behind the clock of 127.0.0.1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			asked := 0

@@ -257,8 +257,8 @@ func (d *doctor) hostOf(t notifier.Target) string {
 	return u.Host
 }
 
-// The differences of clocks that are right, and those with which nothing fails at once:
-// signatures, tokens and schedules have minutes.
+// Clocks with a difference up to clockRight agree. Up to clockNear nothing fails at once:
+// signatures, tokens and schedules allow minutes.
 const (
 	clockRight = 5 * time.Second
 	clockNear  = time.Minute
@@ -284,10 +284,10 @@ func (d *doctor) checkClock() {
 	const remedy = "let NTP set it, on Linux with timedatectl set-ntp true; signatures and schedules need it"
 	switch {
 	case off <= clockRight:
-		d.add(stateOK, "clock", "agrees with that of "+x.whose, "")
+		d.add(stateOK, "clock", "agrees with the clock of "+x.whose, "")
 	case off <= clockNear:
-		d.add(stateWarn, "clock", fmt.Sprintf("it is %s %s that of %s", off, how, x.whose), remedy)
+		d.add(stateWarn, "clock", fmt.Sprintf("it is %s %s the clock of %s", off, how, x.whose), remedy)
 	default:
-		d.add(stateFail, "clock", fmt.Sprintf("it is %s %s that of %s", off, how, x.whose), remedy)
+		d.add(stateFail, "clock", fmt.Sprintf("it is %s %s the clock of %s", off, how, x.whose), remedy)
 	}
 }

@@ -72,7 +72,7 @@ func (m *service) describe(s *notifier.Schema) {
 	addressList(s, &m.reply, "reply", "addresses that replies go to").DropInvalid()
 	s.Map(&m.header, "+", "headers", "header field to add, or to set in place of the mail's own").Example("Auto-Submitted=auto-generated")
 	s.Bool(&m.inline, "inline", false, "show pictures inside an HTML text")
-	s.Host(&m.smtp, "smtp", "mail server; default: that of a known provider, or host").Dialled()
+	s.Host(&m.smtp, "smtp", "mail server; default: a known provider's, or host").Dialled()
 	s.Choice(&m.mode, "mode", "", []string{modeStartTLS, modeTLS, modePlain}, "encryption; default: the provider's, or starttls for mailtos")
 	s.Choice(&m.auth, "auth", "auto", []string{"auto", "plain", "login", "cram-md5", "xoauth2"},
 		"how to sign in; for xoauth2 the password is a token")

@@ -114,7 +114,7 @@ func (s *session) newDevice(ctx context.Context, c *notifier.Client) (*device, e
 	if known[s.user][s.deviceID] != nil {
 		return nil, &notifier.URLError{
 			Problem: "the access token belongs to a device that has keys of its own, " +
-				"such as that of Element or of the gateway before it lost its storage",
+				"such as the device of Element, or of the gateway before it lost its storage",
 			Fix: "write the user and the password into the URL, or the token of a new session",
 		}
 	}

@@ -41,7 +41,7 @@ func (o *service) Describe(s *notifier.Schema) {
 	s.Secret(&o.id, "client_id", "application (client) ID").Alias("oauth_id").Example("1f0e8a34-9c2d-4b7a-8d15-7a3e5c9b6f42")
 	s.Path(&o.secret, "secret", "client secret; for a personal mailbox the refresh token").
 		Alias("oauth_secret").Secret().Example("Q8~abcDEF123ghiJKL456mnoPQR789stuVWX")
-	mail.List(s, &o.targets, "targets", "addresses to send to; default: that of the mailbox").Alias("to").Example("you@example.com")
+	mail.List(s, &o.targets, "targets", "addresses to send to; default: the mailbox's").Alias("to").Example("you@example.com")
 	mail.Copies(s, &o.cc, "cc", "addresses that get a copy")
 	mail.Copies(s, &o.bcc, "bcc", "addresses that get a blind copy")
 	mail.Copies(s, &o.replyTo, "reply_to", "addresses for replies")

@@ -143,7 +143,7 @@ func (k *service) Finish(s *notifier.Schema) error {
 		workflow := k.mode == modeWorkflow || k.mode == modeTrigger
 		if i < want && part == "" || i >= want && part != "" {
 			if workflow {
-				return errors.New("the address of a workflow has four parts after /workflows/, that of a trigger three after /triggers/")
+				return errors.New("the address of a workflow has four parts after /workflows/, and the address of a trigger has three after /triggers/")
 			}
 			return errors.New("the address of a webhook has three parts after /services/, as in slack://T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazk")
 		}
