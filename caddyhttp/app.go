@@ -138,7 +138,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 // Engine returns what events are sent with. It is ready before the events app is loaded.
 func (a *App) Engine() *outbox.Engine { return &a.gateway.Engine }
 
-// Check makes the checks for which all apps must be provisioned. It returns an
+// Check makes the checks that need all apps provisioned. It returns an
 // error if something can have no effect, such as a site that no request reaches, and
 // logs a warning about sites that look open. Start calls it; a program that only
 // provisions a configuration can call it, too.

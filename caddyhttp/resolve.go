@@ -13,7 +13,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
-// settled are settings in use, with what only those need that inherit them.
+// settled are settings in use, with what only settings that inherit them need.
 type settled struct {
 	*site.Site
 	configs *Configs // with its defaults; nil if they are off

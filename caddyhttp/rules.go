@@ -90,8 +90,8 @@ type Hold struct {
 // resolved. URLs without a number are told at once and of the resolution. It needs
 // `public_url`, because its messages have a link to that page.
 type Escalate struct {
-	// The times from each step to the next. The last one also is that from the last step to
-	// the first one. With one step, it is the time until it is told again. Durations such as
+	// The times from each step to the next. The last one is also the time from the last step back
+	// to the first one. With one step, it is the time until it is told again. Durations such as
 	// `"5m"`, or numbers of nanoseconds, from 1s to 30d. Required.
 	After []caddy.Duration `json:"after,omitempty"`
 

@@ -28,7 +28,7 @@ func (a *App) awaitSites(ctx caddy.Context) error {
 	if a.checkSites() == nil || len(ctx.Modules()) > 1 {
 		return nil
 	}
-	// This provisions the sites if they are not, for which this app is ready.
+	// This provisions the sites, if nothing has yet. This app is ready for them.
 	if _, err := ctx.AppIfConfigured("http"); err != nil && !errors.Is(err, caddy.ErrNotConfigured) {
 		return nil // Caddy reports it as an error of the http app
 	}

@@ -79,8 +79,8 @@ func (d *delivery) prepare(t *Destination) {
 	}
 }
 
-// arrived is called when all parts have been sent. It returns the error of a
-// message of which an earlier delivery had to leave something out.
+// arrived is called when all parts have been sent. If an earlier delivery had to leave something
+// out of the message, it returns the error for that.
 func (d *delivery) arrived() error {
 	d.skipped = allSkipped(d.parts)
 	if d.form == (form{}) {

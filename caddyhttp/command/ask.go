@@ -95,7 +95,7 @@ func (f *askFlags) exitCode(cmd *cobra.Command, args []string) error {
 	return exit.Code(cmd, code, err)
 }
 
-// question is what the command uses of a question.
+// question has the fields that the command uses of a question.
 type question struct {
 	ID           string
 	Destinations int
@@ -140,7 +140,7 @@ func (f *askFlags) run(cmd *cobra.Command, args []string) (code int, err error) 
 	return f.codeOf(&q)
 }
 
-// asFlags names the fields of a question, of which the errors of the server tell, as flags.
+// asFlags replaces the fields of a question in an error of the server by the flags of the command.
 var asFlags = strings.NewReplacer("the field ask.options", "--option", "the field ask.", "--")
 
 // check returns an error if something is missing or has no effect.

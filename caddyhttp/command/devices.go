@@ -66,7 +66,7 @@ func (f *inviteFlags) run(cmd *cobra.Command, args []string) error {
 	})
 }
 
-// deviceLine is what the commands use of a device.
+// deviceLine has the fields that the commands use of a device.
 type deviceLine struct {
 	ID      string     `json:"id"`
 	Name    string     `json:"name"`

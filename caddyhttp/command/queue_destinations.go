@@ -13,7 +13,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
-// destinationsPage is what the commands use of the destinations in the admin API.
+// destinationsPage has the fields that the commands use of the destinations in the admin API.
 type destinationsPage struct {
 	Destinations []destination `json:"destinations"`
 	Omitted      int           `json:"omitted"`

@@ -307,8 +307,8 @@ const (
 	matchesAlways
 )
 
-// matchOf returns whether one of the sets accepts the path and the host of a
-// request, and its method and file where it is looked for what answers everything.
+// matchOf returns whether one of the sets accepts the path and the host of a request. To find
+// what answers everything, it also looks at the method and the file.
 func (c *reach) matchOf(sets caddyhttp.MatcherSets, r *http.Request) match {
 	if len(sets) == 0 {
 		return matchesAlways

@@ -335,8 +335,8 @@ func (c *check) end(i int, t *target, incident string) {
 	}
 }
 
-// silent checks that no resolution is told of what silences have kept from a destination
-// from its beginning.
+// silent checks that no resolution is told of an incident that silences have kept from a
+// destination since it began.
 func (c *check) silent(i int, t *target, incident string) {
 	if t.step != 0 && c.abandoned {
 		return // what a silence has kept from a step is forgotten with the rule

@@ -118,7 +118,7 @@ type silence struct {
 	until time.Time
 }
 
-// cared is a time in which nobody is told of an incident by a step, in order.
+// cared is a time in which no step tells anybody of an incident.
 type cared struct {
 	incident    string // its name, or number for one without a name
 	from, until time.Time

@@ -97,8 +97,8 @@ func (o *outline) nextMarkdown() piece {
 	return p
 }
 
-// wholeLength returns the length of what s begins with and is not divided: an escape, a tag or
-// a character reference.
+// wholeLength returns the length of the undivided piece that s begins with: an escape, a tag or a
+// character reference.
 func (o *outline) wholeLength(s string) int {
 	switch s[0] {
 	case '\\':

@@ -53,8 +53,7 @@ func (g *AlertGroup) count() {
 	}
 }
 
-// place chooses the pieces of the alerts that have none, and of those for which theirs has no
-// room.
+// place chooses a piece for each alert that has none, or whose piece has no room for it.
 func (g *AlertGroup) place() {
 	sizes, homeless := make([]int, g.pieces), []*RulerAlert(nil)
 	for i := range g.Alerts {

@@ -36,7 +36,7 @@ var quartzDay = lazyregexp.New(`(?i)^(L(-\d+|W)?|\d+[LW]|\w+#\d)$`)
 // errNeverDue is returned for a schedule without a day, such as 30 February.
 var errNeverDue = errors.New("no day ever has this date; correct the day of the month or the month")
 
-// calendarBase is the beginning of a time in which each schedule is due that is ever due.
+// calendarBase begins a time in which every schedule is due at least once, if it ever is.
 var calendarBase = time.Date(2001, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 // ParseCalendar parses the five fields of a schedule, and the name of a zone. An empty name

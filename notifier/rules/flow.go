@@ -144,9 +144,9 @@ func (l *Lane) Replace(x Item) (older []Item) {
 	return older
 }
 
-// Repeats decides whether silences keep a message from its destination, or whether it
-// repeats what that has or will get; then done is true. It is a part of Arrive, for
-// messages that no other rule holds.
+// Repeats decides whether silences keep a message from its destination, or whether it repeats
+// what the destination has or will get; then done is true. It is a part of Arrive, for messages
+// that no other rule holds.
 func (r *Rules) Repeats(a Arrival) (v Verdict, done bool) {
 	a.forgetEnded()
 	now, s, x := a.Now, a.Subject, &a.Item
@@ -220,8 +220,8 @@ func (a *Arrival) hold(v Verdict) Verdict {
 	return v
 }
 
-// count counts an item for which there is no room, and returns the message that will tell
-// the number.
+// count counts an item that there is no room for, and returns the message that will tell the
+// number.
 func (l *Lane) count(t notifier.Type, id func() uuid.UUID) queue.JobID {
 	more := &l.More[kindOf(t)]
 	if more.Counts.Total() == 0 {
@@ -484,7 +484,7 @@ func (r *Rules) keeps(now time.Time, l *Lane, x *Item) bool {
 	return false
 }
 
-// Ended notes that a job has ended for which items may wait. It reports whether there
+// Ended notes that a job has ended that items may wait for. It reports whether there
 // are any; they are due now, but for those that hold holds.
 func (l *Lane) Ended(job queue.JobID, now time.Time) (any bool) {
 	for i := range l.Items {

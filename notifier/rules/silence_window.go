@@ -144,9 +144,9 @@ func (s Silences) NextNear(now time.Time) (near bool, next time.Time) {
 	return near, next
 }
 
-// Listed returns the silences that hold at a time, and then those that are planned, in the
-// order in which they begin. Of each window it is the one that holds or, if none does, the
-// next one.
+// Listed returns the silences that hold at a time, and then the planned ones, in the order in
+// which they begin. For each window it returns the silence that holds or, if none does, the next
+// one.
 func (s Silences) Listed(now time.Time, windows []SilenceWindow) Silences {
 	out, _ := s.known(windows).Left(now)
 	for i := range windows {
@@ -199,8 +199,8 @@ func (s *KeySilences) Arrange(now time.Time, windows []SilenceWindow) (changed b
 	return s.Renew(now, windows) || changed || len(s.All) != before
 }
 
-// Renew makes the silences of windows part of the record: of each the one that holds at a
-// time, or the next one. It reports whether something has changed.
+// Renew adds a silence of each window to the record: the one that holds at a time, or the next
+// one. It reports whether something has changed.
 func (s *KeySilences) Renew(now time.Time, windows []SilenceWindow) (changed bool) {
 	for i := range windows {
 		changed = s.renew(now, &windows[i]) || changed

@@ -59,8 +59,7 @@ type Item struct {
 // Hold is why an item is held.
 type Hold uint8
 
-// The reasons. An item that is held by none of them is looked at from the first rule
-// on.
+// The reasons. The rules look at an item that none of them holds from the first one on.
 const (
 	NotHeld   Hold = iota
 	ByQuiet        // a window of quiet
@@ -327,7 +326,8 @@ func (l *Lane) Empty(now time.Time) bool {
 	return l.OnlySpent()
 }
 
-// OnlySpent reports whether nothing is held or counted, and all that is known is what was sent.
+// OnlySpent reports whether the lane holds and counts nothing, so that it has only what was sent
+// of its rates.
 func (l *Lane) OnlySpent() bool {
 	return len(l.Items)+len(l.Over) == 0 && l.More[0].Counts.Total()+l.More[1].Counts.Total() == 0
 }

@@ -31,7 +31,7 @@ type Config struct {
 	cleanUp func()
 }
 
-// Warning is what the gateway would warn of.
+// Warning is a warning that the gateway would give.
 type Warning struct {
 	About routing.About
 	Text  string
