@@ -42,8 +42,8 @@ func stopApp(t *testing.T, h *Handler) {
 	h.app.gateway.Rooms, h.app.gateway.Engine.Outbox = nil, nil
 }
 
-// inBubble runs f in a bubble of [gatewaytest.InBubble], in which gateways share nothing with
-// those of other tests, because the bubble cannot use channels from outside.
+// inBubble runs f in a bubble of [gatewaytest.InBubble], in which gateways share nothing with the
+// gateways of other tests, because the bubble cannot use channels from outside.
 func inBubble(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
 	ownShared(t)

@@ -40,7 +40,10 @@ func TestRecipes(t *testing.T) {
 				{"2000-01-03 20:30:00", "type=warning&body=slow+again"}, // in the evening
 				{"2000-01-04 07:00:10", ""},
 			},
-			[]string{"failure: down", "success: up\n\n1 repetition since 00:00 was not sent.", "info: deployed", "warning: slow", "warning: slow again"},
+			[]string{
+				"failure: down", "success: up\n\n1 repetition since 00:00 was not sent.",
+				"info: deployed", "warning: slow", "warning: slow again",
+			},
 		},
 		"hosts": {
 			[]step{
@@ -115,8 +118,25 @@ func TestRecipes(t *testing.T) {
 			[]string{"info: full", "info: empty", "info: full\n\n1 repetition since 00:09 was not sent."},
 		},
 		"web": {
-			[]step{{"", "body=1"}, {"", "body=2"}, {"", "body=3"}, {"", "body=4"}, {"", "body=5"}, {"", "body=6"}, {"", "body=7"}, {"", "body=8"}, {"", "body=9"}, {"", "body=10"}, {"", "body=11"}, {"", "body=12"}, {"2000-01-01 00:01:10", ""}},
-			[]string{"info: 1", "info: 2", "info: 3", "info: 4", "info: 5", "info: 6", "info: 7", "info: 8", "info: 9", "info: 10", "info: web: 2 messages | 00:00 11\n00:00 12"},
+			[]step{
+				{"", "body=1"},
+				{"", "body=2"},
+				{"", "body=3"},
+				{"", "body=4"},
+				{"", "body=5"},
+				{"", "body=6"},
+				{"", "body=7"},
+				{"", "body=8"},
+				{"", "body=9"},
+				{"", "body=10"},
+				{"", "body=11"},
+				{"", "body=12"},
+				{"2000-01-01 00:01:10", ""},
+			},
+			[]string{
+				"info: 1", "info: 2", "info: 3", "info: 4", "info: 5", "info: 6", "info: 7",
+				"info: 8", "info: 9", "info: 10", "info: web: 2 messages | 00:00 11\n00:00 12",
+			},
 		},
 		"deploy": {
 			[]step{{"", "body=1"}, {"", "body=2"}, {"", "body=3"}, {"", "type=failure&body=broken"}, {"2000-01-01 00:05:10", ""}},
@@ -133,7 +153,10 @@ func TestRecipes(t *testing.T) {
 				{"", alertForm("success", "web is up", "web")},
 				{"2000-01-01 00:10:05", ""},
 			},
-			[]string{"failure: web is down", "success: web is up", "failure: deploys: 2 failures | 00:00 failure: api is down\n00:00 failure: mail is down"},
+			[]string{
+				"failure: web is down", "success: web is up",
+				"failure: deploys: 2 failures | 00:00 failure: api is down\n00:00 failure: mail is down",
+			},
 		},
 		"backups": {
 			[]step{
@@ -166,7 +189,8 @@ func TestRecipes(t *testing.T) {
 			t.Errorf("no test for %q", name)
 			continue
 		}
-		chat, phone, second := gatewaytest.NewPager(t, http.StatusOK), gatewaytest.NewPager(t, http.StatusOK), gatewaytest.NewPager(t, http.StatusOK)
+		chat, phone, second := gatewaytest.NewPager(t, http.StatusOK),
+			gatewaytest.NewPager(t, http.StatusOK), gatewaytest.NewPager(t, http.StatusOK)
 		dir := t.TempDir()
 		t.Setenv("DISCORD_URL", chat.NotifyURL()+"?tz=UTC")
 		t.Setenv("MAIL_URL", chat.NotifyURL()+"?tz=UTC")

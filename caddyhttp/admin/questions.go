@@ -57,10 +57,12 @@ func serveAskQuestion(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if len(definitions) > 1 {
-		return apiError(http.StatusConflict, errors.New("several sites define this key in their own way; ask with a request to one of them: POST /notify/"+r.PathValue("key")))
+		return apiError(http.StatusConflict, errors.New("several sites define this key in their own way; "+
+			"ask with a request to one of them: POST /notify/"+r.PathValue("key")))
 	}
 	var x questionRequest
-	if err := readBody(w, r, maxQuestionRequest, &x, "the body must be one JSON object with body and options, and if needed title, type, tag, text, timeout, default and tell"); err != nil {
+	if err := readBody(w, r, maxQuestionRequest, &x,
+		"the body must be one JSON object with body and options, and if needed title, type, tag, text, timeout, default and tell"); err != nil {
 		return err
 	}
 	d, err := x.delivery(app, definitions[0])

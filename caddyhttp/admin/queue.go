@@ -82,7 +82,8 @@ func serveDeliveries(w http.ResponseWriter, r *http.Request, statuses ...queue.S
 	}
 	if len(jobs) == limit {
 		last := jobs[limit-1].JobID
-		out.Next = r.URL.Path + "?" + url.Values{"after": {fmt.Sprintf("%s.%d", last.Message, last.Index)}, "limit": {strconv.Itoa(limit)}}.Encode()
+		out.Next = r.URL.Path + "?" +
+			url.Values{"after": {fmt.Sprintf("%s.%d", last.Message, last.Index)}, "limit": {strconv.Itoa(limit)}}.Encode()
 	}
 	for i := range jobs {
 		d := outbox.NewDeadDelivery(&jobs[i])

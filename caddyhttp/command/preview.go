@@ -115,7 +115,10 @@ func (f *previewFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	req := &source.Request{Header: http.Header{"Content-Type": {f.contentType}}, Query: url.Values{}, Path: strings.Trim(f.path, "/"), Body: payload, Time: time.Now()}
+	req := &source.Request{
+		Header: http.Header{"Content-Type": {f.contentType}}, Query: url.Values{},
+		Path: strings.Trim(f.path, "/"), Body: payload, Time: time.Now(),
+	}
 	for _, h := range f.headers {
 		name, value, ok := strings.Cut(h, ":")
 		if !ok {

@@ -16,7 +16,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
-// queuePage is what the commands use of a page of the queue in the admin API.
+// queuePage has the fields that the commands use of a page of the queue in the admin API.
 type queuePage struct {
 	Deliveries []delivery `json:"deliveries"`
 	Next       string     `json:"next"` // address of the next page
@@ -24,7 +24,7 @@ type queuePage struct {
 
 func (p queuePage) next() string { return p.Next }
 
-// delivery is what the commands use of a delivery in the queue.
+// delivery has the fields that the commands use of a delivery in the queue.
 type delivery struct {
 	ID  string `json:"id"` // of the message
 	Key string `json:"key"`
@@ -91,7 +91,8 @@ API of the server.
 			return f.change(cmd, ids, http.MethodPost, "/retry", "due now", "all that wait or were given up")
 		}),
 	}
-	retry.Flags().StringVar(&f.destination, "destination", "", "Try everything now that waits for the destination with this ID, which caddy notify queue destinations shows, or was given up")
+	retry.Flags().StringVar(&f.destination, "destination", "",
+		"Try everything now that waits for the destination with this ID, which caddy notify queue destinations shows, or was given up")
 	retry.Flags().BoolVar(&f.all, "all", false, "Try all deliveries now that wait or were given up, except those that a rule holds")
 	drop := &cobra.Command{
 		Use:   "drop <id>...|--all",
@@ -238,7 +239,7 @@ func (f *queueFlags) retryAll(cmd *cobra.Command, address string) error {
 	return nil
 }
 
-// changed is what the commands use of the admin API's answer to a change.
+// changed has the fields that the commands use of the admin API's answer to a change.
 type changed struct {
 	Deliveries int `json:"deliveries"`
 	Waiting    int `json:"waiting"`

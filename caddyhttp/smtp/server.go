@@ -133,7 +133,8 @@ func (g *Server) warnLocalOnly(listeners []net.Listener) {
 		return ok && !a.IP.IsLoopback()
 	})
 	if outside && len(g.settings.server.Accounts)+len(g.settings.server.Trusted) == 0 {
-		g.log.Warn(g.at.At("smtp") + "only clients on this machine can send mails, because there are no accounts; add tls and auth, or trusted_clients, or listen on localhost only")
+		g.log.Warn(g.at.At("smtp") + "only clients on this machine can send mails, " +
+			"because there are no accounts; add tls and auth, or trusted_clients, or listen on localhost only")
 	}
 }
 

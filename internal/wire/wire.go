@@ -75,7 +75,7 @@ func AppendTime(b []byte, f Field, t time.Time) []byte {
 //	}
 //	return r.Err()
 //
-// A value of another type than that of the method which reads it is zero.
+// A method returns zero if the value has another type than the method reads.
 type Reader struct {
 	Field Field // of the last call of Next
 

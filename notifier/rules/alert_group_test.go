@@ -187,7 +187,8 @@ func TestFullAlertGroup(t *testing.T) {
 	alert := func(name string, n int) RulerAlert {
 		return RulerAlert{Fingerprint: name, Labels: []string{"alertname", name}, Annotations: text(n), At: now, Ends: now.Add(time.Hour)}
 	}
-	if left := g.Post(now, u, []RulerAlert{alert("a", MaxGroup/2), alert("b", 10), alert("c", MaxGroup/2)}, GroupTimes{}); left != 1 || len(g.Alerts) != 2 {
+	if left := g.Post(now, u, []RulerAlert{alert("a", MaxGroup/2), alert("b", 10), alert("c", MaxGroup/2)},
+		GroupTimes{}); left != 1 || len(g.Alerts) != 2 {
 		t.Fatalf("%d left out, %d alerts; want 1 and 2", left, len(g.Alerts))
 	}
 	if g.Grows([]RulerAlert{alert("a", 1)}) || !g.Grows([]RulerAlert{alert("c", 1)}) {
@@ -195,7 +196,8 @@ func TestFullAlertGroup(t *testing.T) {
 	}
 	now = now.Add(time.Minute)
 	later := alert("b", MaxGroup)
-	if left := g.Post(now, u, []RulerAlert{later}, GroupTimes{}); left != 0 || len(g.Alerts[1].Annotations[1]) != 10 || !g.Alerts[1].Ends.Equal(later.Ends) {
+	if left := g.Post(now, u, []RulerAlert{later}, GroupTimes{}); left != 0 ||
+		len(g.Alerts[1].Annotations[1]) != 10 || !g.Alerts[1].Ends.Equal(later.Ends) {
 		t.Errorf("%d left out; the alert has %d bytes of text and ends at %v", left, len(g.Alerts[1].Annotations[1]), g.Alerts[1].Ends)
 	}
 	later.Annotations, later.Resolved = text(5), true
