@@ -41,7 +41,7 @@ func TestSilence(t *testing.T) {
 		}
 		return lines
 	}
-	if got := list(); len(got) != 2 || !slices.Equal(got[0], strings.Fields(made)) {
+	if got := list(); len(got) != 2 || !slices.ContainsFunc(got, func(x []string) bool { return slices.Equal(x, strings.Fields(made)) }) {
 		t.Errorf("listed\n%s\nmade\n%s", got, made)
 	}
 	if out, errs, code := run("ops", "--from", time.Now().AddDate(0, 6, 0).Format(time.RFC3339), "--for", "2h", "--tag", "all", "--tell"); code != 0 || !strings.Contains(out, " from ") || !strings.Contains(out, " until ") || len(list()) != 3 {
