@@ -23,7 +23,7 @@ func TestRecipes(t *testing.T) {
 		found = append(found, regexp.MustCompile("(?s)```caddyfile\n(key (\\w+) .*?)```").FindAllStringSubmatch(string(text), -1)...)
 	}
 	type step struct {
-		at   string // until when to wait before it; "" for now
+		at   string // until when to wait before it, without a gateway if it is the first; "" for now
 		form string
 	}
 	tests := map[string]struct {
@@ -32,7 +32,7 @@ func TestRecipes(t *testing.T) {
 	}{
 		"ops": {
 			[]step{
-				{"", "type=info&body=deployed"},                         // on Saturday
+				{"2000-01-02 20:00:00", "type=info&body=deployed"},      // on Sunday
 				{"", alertForm("failure", "down", "db1")},               // is sent
 				{"", alertForm("failure", "still down", "db1")},         // is not
 				{"", alertForm("success", "up", "db1")},                 // is sent
@@ -41,7 +41,7 @@ func TestRecipes(t *testing.T) {
 				{"2000-01-04 07:00:10", ""},
 			},
 			[]string{
-				"failure: down", "success: up\n\n1 repetition since 00:00 was not sent.",
+				"failure: down", "success: up\n\n1 repetition since 20:00 was not sent.",
 				"info: deployed", "warning: slow", "warning: slow again",
 			},
 		},
@@ -160,7 +160,7 @@ func TestRecipes(t *testing.T) {
 		},
 		"backups": {
 			[]step{
-				{"", alertForm("failure", "db is down", "db")},
+				{"2000-01-02 00:30:00", alertForm("failure", "db is down", "db")},
 				{"2000-01-02 01:30:00", alertForm("success", "db is up", "db")}, // in the window
 				{"", alertForm("failure", "disk is full", "disk")},
 				{"", alertForm("failure", "web is down", "web")},
@@ -171,7 +171,7 @@ func TestRecipes(t *testing.T) {
 			[]string{"failure: db is down", "success: db is up", "failure: disk is full"},
 		},
 		"reports": {
-			[]step{{"", "body=1"}, {"2000-01-02 12:00:00", "type=failure&body=2"}, {"2000-01-03 06:59:00", ""}, {"2000-01-03 07:00:10", ""}},
+			[]step{{"2000-01-02 11:00:00", "body=1"}, {"2000-01-02 12:00:00", "type=failure&body=2"}, {"2000-01-03 06:59:00", ""}, {"2000-01-03 07:00:10", ""}},
 			[]string{"failure: 2", "info: 1"},
 		},
 	}
@@ -197,9 +197,12 @@ func TestRecipes(t *testing.T) {
 		t.Setenv("PHONE_URL", phone.NotifyURL()+"?tz=UTC")
 		t.Setenv("SECOND_PHONE_URL", second.NotifyURL()+"?tz=UTC")
 		inBubble(t, func(t *testing.T) {
+			if at := tt.steps[0].at; at != "" {
+				gatewaytest.Until(t, at)
+			}
 			h := newQueueGateway(t, dir, managed, "public_url "+gatewaytest.PublicURL+"\n"+config)
-			for _, s := range tt.steps {
-				if s.at != "" {
+			for i, s := range tt.steps {
+				if i > 0 && s.at != "" {
 					gatewaytest.Until(t, s.at)
 				}
 				if s.form == "" {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 )
 
 // TestAsk asks questions of a running server, and answers them as people do: with the link of
@@ -82,9 +83,7 @@ func TestAsk(t *testing.T) {
 
 // TestAskExpires checks the exit codes of a question that nobody answers.
 func TestAskExpires(t *testing.T) {
-	if testing.Short() {
-		t.Skip("the shortest timeout is 10 s")
-	}
+	racetest.LeaveToCI(t) // the shortest timeout is 10 s
 	p := gatewaytest.NewPager(t, http.StatusOK)
 	serve(t, `
 	queue

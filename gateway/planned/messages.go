@@ -274,7 +274,7 @@ func (p *Messages) moveBack(ctx context.Context, x *Message) error {
 
 // Refresh looks for planned messages of other gateways. The queue calls it each second.
 func (p *Messages) Refresh(ctx context.Context) {
-	p.some.Look(ctx, p.outbox, p.group())
+	p.some.Look(ctx, p.outbox, p.group)
 }
 
 // Arm looks for planned messages when the queue is opened.

@@ -155,7 +155,7 @@ type Queue struct {
 func New(store Store, o Options) *Queue {
 	q := &Queue{store: store, wake: make(chan struct{}, 1), stop: make(chan struct{}), health: newHealth(), clock: newClock()}
 	q.slots = newSlots(SharedSlots, q.health)
-	q.results.full = make(chan struct{}, 1)
+	q.results.some, q.results.full = make(chan struct{}, 1), make(chan struct{}, 1)
 	q.ctx, q.cancel = context.WithCancel(context.Background())
 	q.Configure(o)
 	return q
@@ -212,12 +212,7 @@ func (q *Queue) At(t time.Time) time.Time {
 }
 
 // signal wakes the scheduler.
-func (q *Queue) signal() {
-	select {
-	case q.wake <- struct{}{}:
-	default:
-	}
-}
+func (q *Queue) signal() { signal(q.wake) }
 
 // Accept stores a message with its jobs. When it returns nil, the message
 // survives a crash. It sets the IDs of the jobs, and sets Created of the

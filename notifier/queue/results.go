@@ -26,7 +26,8 @@ const (
 
 // results holds final results, encoded, until they are stored.
 type results struct {
-	full chan struct{}
+	some chan struct{} // signals that the first of them came
+	full chan struct{} // signals that they need not wait for recordEvery
 
 	mu      sync.Mutex
 	pending encodedResults
@@ -61,14 +62,22 @@ func (q *Queue) Record(id uuid.UUID, created time.Time, summary []byte, jobs []J
 		r.dropped++
 		return
 	}
+	if len(r.pending.ids) == 0 {
+		signal(r.some)
+	}
 	from := len(r.pending.data)
 	r.pending.data = appendJobs(r.pending.data, summary, jobs)
 	r.pending.ids = append(r.pending.ids, encodedResult{id, created, from, len(r.pending.data)})
 	if len(r.pending.data) >= flushAt {
-		select {
-		case r.full <- struct{}{}:
-		default:
-		}
+		signal(r.full)
+	}
+}
+
+// signal sends to a channel with room for one signal, if there is none.
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
 	}
 }
 
@@ -98,18 +107,21 @@ func (r *results) all() (entries []*Entry) {
 	return entries
 }
 
-// record stores results.
+// record stores results. Without some, it sleeps.
 func (q *Queue) record() {
-	ticker := time.NewTicker(recordEvery)
-	defer ticker.Stop()
+	timer := time.NewTimer(recordEvery)
+	defer timer.Stop()
 	for {
 		select {
-		case <-ticker.C:
+		case <-q.results.some:
+			timer.Reset(recordEvery)
+		case <-timer.C:
+			q.flush()
 		case <-q.results.full:
+			q.flush()
 		case <-q.stop:
 			return // Close stores the rest
 		}
-		q.flush()
 	}
 }
 
@@ -130,6 +142,7 @@ func (q *Queue) flush() {
 		err := q.store.Accept(context.WithoutCancel(q.ctx), o.MaxSize, writing.batches(time.Now())...)
 		q.check(err)
 		if _, unavailable := errors.AsType[*UnavailableError](err); unavailable || errors.Is(err, ErrClosed) {
+			signal(r.some)
 			return // they are stored later
 		}
 		r.mu.Lock()

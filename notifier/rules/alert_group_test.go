@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 )
 
 // modelGroup is a group as it should be: what each alert is, and what is told, without a
@@ -102,7 +104,7 @@ func names(alerts []RulerAlert) (out []string) {
 // compares what is told with the model. Posts that repeat what is known are kept back until
 // half of the time has passed. In some worlds, the alerts are so large that they are in pieces.
 func TestAlertGroup(t *testing.T) {
-	for seed := range uint64(300) {
+	for seed := range uint64(racetest.Amount(300, 60)) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		now, u := time.Unix(1e9, 0), new(Uptime)
 		g, m := new(AlertGroup), newModelGroup()

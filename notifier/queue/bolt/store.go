@@ -56,7 +56,10 @@ type Options struct {
 	// none.
 	Logger *zap.Logger
 
-	noSync bool                  // for a test of the effect of syncing
+	// NoSync means that what is stored survives the end of the process, but no power cut. Tests
+	// of other things need not wait for the disk.
+	NoSync bool
+
 	commit func(*bbolt.Tx) error // for a test of failing disks; default: its method Commit
 }
 
@@ -124,7 +127,7 @@ var _ queue.Store = (*Store)(nil)
 // one that has its readable records.
 func Open(o Options) (*Store, error) {
 	s := &Store{
-		path: o.Path, log: o.Logger, noSync: o.noSync, index: newIndex(),
+		path: o.Path, log: o.Logger, noSync: o.NoSync, index: newIndex(),
 		changes: changes{added: make(chan struct{}, 1)}, changed: make(chan struct{}, 1), broken: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{}),
 	}
 	if s.log == nil {
