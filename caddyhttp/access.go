@@ -13,8 +13,12 @@ import (
 )
 
 var (
-	errReaderWithout = errors.New("reader: it has no effect, because only an inbox, /json/urls/{KEY} and, with a queue, the alerts of Prometheus ask for it; add inbox 7d to the key or configs to the notify block, or remove reader")
-	errReaderNowhere = errors.New("reader: it has no effect, because only an inbox, /json/urls/{KEY} and, with a queue, the alerts of Prometheus ask for it, the key has none of them, and no site has configs; add inbox 7d to the key or configs to a site, or remove reader")
+	errReaderWithout = errors.New("reader: it has no effect, because only an inbox, " +
+		"/json/urls/{KEY} and, with a queue, the alerts of Prometheus ask for it; " +
+		"add inbox 7d to the key or configs to the notify block, or remove reader")
+	errReaderNowhere = errors.New("reader: it has no effect, because only an inbox, /json/urls/{KEY} and, " +
+		"with a queue, the alerts of Prometheus ask for it, the key has none of them, and no site has configs; " +
+		"add inbox 7d to the key or configs to a site, or remove reader")
 )
 
 // checkSecretArgs checks the secrets of a subdirective before placeholders are
@@ -50,8 +54,8 @@ func (h *Handler) checkReaders() error {
 	return nil
 }
 
-// checkReaders is like that of a handler for the keys of the app. All sites must be
-// known.
+// checkReaders checks the readers of the app's keys, as a handler does for its own. All sites
+// must be known.
 func (a *App) checkReaders() error {
 	if slices.ContainsFunc(a.gateway.Engine.Sites, func(r *site.Site) bool { return r.Saved.On() }) {
 		return nil

@@ -66,7 +66,8 @@ func TestAccessMistakes(t *testing.T) {
 		"token":                                           "token <secret...>",
 	} {
 		_, err := provision(t, "key ops {\nurl json://h\n"+lines+"\n}", "")
-		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "s3cret-") || strings.Contains(err.Error(), "-s3cret") {
+		if err == nil || !strings.Contains(err.Error(), want) ||
+			strings.Contains(err.Error(), "s3cret-") || strings.Contains(err.Error(), "-s3cret") {
 			t.Errorf("%s: %v, want %q", lines, err, want)
 		}
 	}
@@ -92,12 +93,15 @@ func TestReaderOfGlobalKey(t *testing.T) {
 // the JSON form of keys treat secrets as they should.
 func TestAccessIsNotLogged(t *testing.T) {
 	k := &Key{URLs: []KeyURL{{URL: "json://h"}}, Tokens: []string{opsToken}, Readers: []string{opsReader}}
-	line, err := zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()).EncodeEntry(zapcore.Entry{}, []zap.Field{zap.Any("key", k), zap.Object("settings", &Settings{Keys: map[string]*Key{"ops": k}})})
-	if err != nil || strings.Contains(line.String(), opsToken) || strings.Contains(line.String(), opsReader) || !strings.Contains(line.String(), `"tokens":1`) {
+	line, err := zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()).EncodeEntry(zapcore.Entry{},
+		[]zap.Field{zap.Any("key", k), zap.Object("settings", &Settings{Keys: map[string]*Key{"ops": k}})})
+	if err != nil || strings.Contains(line.String(), opsToken) ||
+		strings.Contains(line.String(), opsReader) || !strings.Contains(line.String(), `"tokens":1`) {
 		t.Errorf("%s %v", line.String(), err)
 	}
 	var back Key
-	if err := back.UnmarshalJSON(caddyconfig.JSON(k, nil)); err != nil || !slices.Equal(back.Tokens, k.Tokens) || !slices.Equal(back.Readers, k.Readers) {
+	if err := back.UnmarshalJSON(caddyconfig.JSON(k, nil)); err != nil ||
+		!slices.Equal(back.Tokens, k.Tokens) || !slices.Equal(back.Readers, k.Readers) {
 		t.Errorf("%+v %v", back, err)
 	}
 }

@@ -9,16 +9,18 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 )
 
-// TestAdminForget checks how the admin API forgets incidents: one, those of a key, and what
+// TestAdminForget checks how the admin API forgets one incident, all incidents of a key, and what
 // is under way.
 func TestAdminForget(t *testing.T) {
 	replaceShared(t)
 	to := gatewaytest.NewStation(t).NotifyURL("/")
-	caddyhttptest.Serve(t, "notify {\nqueue {\npath "+t.TempDir()+"\n}\npublic_url "+gatewaytest.PublicURL+"\nkey ops {\nurl "+to+" 1:oncall\nescalate after 1h\n}\nkey net {\nurl "+to+"\ndedupe 1h\n}\n}", "")
+	caddyhttptest.Serve(t, "notify {\nqueue {\npath "+t.TempDir()+"\n}\npublic_url "+gatewaytest.PublicURL+
+		"\nkey ops {\nurl "+to+" 1:oncall\nescalate after 1h\n}\nkey net {\nurl "+to+"\ndedupe 1h\n}\n}", "")
 	ids := map[string]string{}
 	for _, form := range []string{"ops failure pages", "net warning slow", "net warning loss", "net failure down"} {
 		f := strings.Fields(form)
-		resp, err := caddyhttptest.Client.PostForm(caddyhttptest.Server+"/notify/"+f[0], url.Values{"body": {"x"}, "type": {f[1]}, "incident": {f[2]}})
+		resp, err := caddyhttptest.Client.PostForm(caddyhttptest.Server+"/notify/"+f[0],
+			url.Values{"body": {"x"}, "type": {f[1]}, "incident": {f[2]}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -47,7 +47,8 @@ func TestAdminAPI(t *testing.T) {
 	url := func(path string) string {
 		return "json://user:{env.NOTIFY_TEST_SECRET}@" + strings.TrimPrefix(s.URL, "http://") + path
 	}
-	global := "notify {\nkey ops {\nurl " + url("/ops") + " chat\nurl " + url("/refuse?optional=yes") + " pager\ndefault_tag chat\n}\nkey own {\nurl " + url("/global") + "\n}\n}"
+	global := "notify {\nkey ops {\nurl " + url("/ops") + " chat\nurl " + url("/refuse?optional=yes") +
+		" pager\ndefault_tag chat\n}\nkey own {\nurl " + url("/global") + "\n}\n}"
 	siteID := "key own {\nurl " + url("/site") + "\n}"
 	caddyhttptest.Serve(t, global, siteID)
 	var all strings.Builder
@@ -63,7 +64,8 @@ func TestAdminAPI(t *testing.T) {
 		`{"service":"JSON","destination":"%[1]s/refuse?optional=yes","tags":["pager"],"optional":true,"default":false}]}]},`+
 		`{"name":"own","destinations":2,"definitions":[`+
 		`{"scope":"global","destinations":[{"service":"JSON","destination":"%[1]s/global","tags":[],"optional":false,"default":true}]},`+
-		`{"scope":"site","destinations":[{"service":"JSON","destination":"%[1]s/site","tags":[],"optional":false,"default":true}]}]}]`+"\n", masked)
+		`{"scope":"site","destinations":[{"service":"JSON","destination":"%[1]s/`+
+		`site","tags":[],"optional":false,"default":true}]}]}]`+"\n", masked)
 	if status != 200 || text != want {
 		t.Errorf("keys: status %d\n%swant\n%s", status, text, want)
 	}
@@ -102,7 +104,8 @@ func TestAdminAPI(t *testing.T) {
 		var paths []string
 		for _, a := range got {
 			paths = append(paths, strings.TrimPrefix(a.Path, "/"))
-			if tt.key == "own" && (a.Title != "T" || a.Message != "B" || a.Type != "warning") || tt.key == "ops" && (a.Title != "Test" || !strings.Contains(a.Message, "the key ops works")) {
+			if tt.key == "own" && (a.Title != "T" || a.Message != "B" || a.Type != "warning") ||
+				tt.key == "ops" && (a.Title != "Test" || !strings.Contains(a.Message, "the key ops works")) {
 				t.Errorf("test, %s: arrived %+v", tt.name, a)
 			}
 		}
@@ -134,7 +137,8 @@ func TestAdminAPI(t *testing.T) {
 	if _, text := ask(t, "GET", "/notify/keys", ""); !strings.Contains(text, `"name":"dev"`) || strings.Contains(text, `"name":"ops"`) {
 		t.Errorf("the keys after a reload: %s", text)
 	}
-	if status, body := caddyhttptest.Send(t.Context(), t, "/notify", "body=wordsofmessage&title=wordsofmessage&urls=discord://"); status != 400 {
+	if status, body := caddyhttptest.Send(t.Context(), t, "/notify",
+		"body=wordsofmessage&title=wordsofmessage&urls=discord://"); status != 400 {
 		t.Errorf("status %d: %s", status, body)
 	}
 	if status, body := caddyhttptest.Send(t.Context(), t, "/notify/own", "body=wordsofmessage&title=wordsofmessage"); status != 200 {
@@ -146,13 +150,20 @@ func TestAdminAPI(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &messages); err != nil || status != 200 || len(messages) < 5 {
 		t.Fatalf("recent: status %d, %v: %s", status, err, text)
 	}
-	if m := messages[1]; m.Outcome != site.OutcomeRefused || m.Key != nil || m.Reason != metrics.RefusalBadRequest || m.Status != 400 || m.Count != 1 || m.Error == "" {
+	if m := messages[1]; m.Outcome != site.OutcomeRefused || m.Key != nil ||
+		m.Reason != metrics.RefusalBadRequest || m.Status != 400 || m.Count != 1 || m.Error == "" {
 		t.Errorf("the refusal is %+v", m)
 	}
 	messages = slices.Delete(messages, 1, 2)
-	for i, want := range []string{"http own delivered site", "test ops delivered refuse?optional=yes", "test own delivered ", "test own delivered "} {
+	for i, want := range []string{
+		"http own delivered site", "test ops delivered refuse?optional=yes",
+		"test own delivered ", "test own delivered ",
+	} {
 		m := messages[i]
-		got := strings.Join([]string{m.Source, *m.Key, m.Outcome, m.Results[0].Destination[strings.LastIndexByte(m.Results[0].Destination, '/')+1:]}, " ")
+		got := strings.Join([]string{
+			m.Source, *m.Key, m.Outcome,
+			m.Results[0].Destination[strings.LastIndexByte(m.Results[0].Destination, '/')+1:],
+		}, " ")
 		if !strings.HasPrefix(got, want) || time.Since(m.Time) > time.Minute {
 			t.Errorf("recent message %d: %s at %s, want %s", i, got, m.Time, want)
 		}

@@ -37,7 +37,7 @@ func init() {
 // In a Caddyfile it is the global option `notify`, which takes the same block
 // as the directive.
 type App struct {
-	Settings // embedded for JSON; most methods of App are those of Settings
+	Settings // embedded for JSON; App has most of its methods from Settings
 
 	// Keeps messages that cannot be delivered at once, and delivers them later.
 	// Default: no queue, so a message is delivered before the response or not at
@@ -54,7 +54,7 @@ type App struct {
 	gateway gateway.Gateway
 
 	shared   process.Use
-	handlers []*Handler // those of sites, in the same order
+	handlers []*Handler // the handlers of sites, in the same order
 	allSites int        // how many sites there will be, if a check waits for the last one
 	settled  *settled
 	spaces   *saved.Spaces
@@ -91,7 +91,8 @@ func (a *App) Provision(ctx caddy.Context) error {
 	if err := a.shared.Load(); err != nil {
 		return fmt.Errorf("starting the sender: %w", err)
 	}
-	a.gateway.Engine.Shared, a.gateway.Engine.Emit = a.shared.Dispatcher, func(name string, data func() map[string]any) { a.emitter.Emit(name, data) }
+	a.gateway.Engine.Shared = a.shared.Dispatcher
+	a.gateway.Engine.Emit = func(name string, data func() map[string]any) { a.emitter.Emit(name, data) }
 	a.shared.Sender.KeepStates(stateStore{ctx.Storage()})
 	if err := a.shared.Metrics.Register(ctx.GetMetricsRegistry()); err != nil {
 		return fmt.Errorf("registering metrics: %w", err)
@@ -137,7 +138,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 // Engine returns what events are sent with. It is ready before the events app is loaded.
 func (a *App) Engine() *outbox.Engine { return &a.gateway.Engine }
 
-// Check makes the checks for which all apps must be provisioned. It returns an
+// Check makes the checks that need all apps provisioned. It returns an
 // error if something can have no effect, such as a site that no request reaches, and
 // logs a warning about sites that look open. Start calls it; a program that only
 // provisions a configuration can call it, too.

@@ -56,7 +56,9 @@ func parseSite(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
 	}
 	routes := httpapi.NewRouteTable(httpapi.RouteSpecs())
 	if paths != nil && !slices.ContainsFunc(paths, func(p string) bool { return routes.MayMatch(p, has) }) {
-		return nil, at.Err("the matcher excludes /notify, /notify/{KEY} and all other addresses of notify, so notify would get no requests; for a prefix such as /alerts, write handle_path /alerts/* { notify { … } }")
+		return nil, at.Err("the matcher excludes /notify, /notify/{KEY} and all other addresses " +
+			"of notify, so notify would get no requests; for a prefix such as /alerts, " +
+			"write handle_path /alerts/* { notify { … } }")
 	}
 	if paths != nil {
 		if err := checkMatcher(h, handler, has, paths); err != nil {
@@ -77,7 +79,7 @@ func parseSite(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
 // which routes it may have.
 func parseDirective(h httpcaddyfile.Helper) (handler *Handler, has *httpapi.SiteRoutes, err error) {
 	handler = new(Handler)
-	// A site that sets no services, configs or console has those of the global option. The
+	// A site that sets no services, configs or console uses the global option's. The
 	// rest is not decoded, because it may have thousands of keys.
 	var app struct {
 		Services *Services        `json:"services"`
@@ -100,7 +102,10 @@ func parseDirective(h httpcaddyfile.Helper) (handler *Handler, has *httpapi.Site
 		handler.Caddyfile.Block = -handler.Caddyfile.Block
 	}
 	configs := app.Configs != nil || handler.Configs != nil
-	return handler, &httpapi.SiteRoutes{Queue: true, Configs: configs, Push: app.Push != nil, Console: configs || app.Console != nil || handler.Console != nil}, nil
+	return handler, &httpapi.SiteRoutes{
+		Queue: true, Configs: configs, Push: app.Push != nil,
+		Console: configs || app.Console != nil || handler.Console != nil,
+	}, nil
 }
 
 // blocksState is the name in httpcaddyfile.Helper.State of the number of
@@ -346,19 +351,22 @@ func (b *settingsBlock) options() block.Options {
 		"ask_callback": {Usage: "ask_callback on|off", Min: 1, Max: 1, Line: block.OnOff(&b.to.AskCallback)},
 		"mcp":          {Usage: "mcp on|off", Min: 1, Max: 1, Line: block.OnOff(&b.to.MCP)},
 		"config_id":    {Usage: "config_id on|off", Min: 1, Max: 1, Line: block.OnOff(&b.to.ConfigID)},
-		"default_urls": {Usage: "default_urls <url...>", Min: 1, Max: math.MaxInt, Repeat: true, At: func(d *caddyfile.Dispenser, urls []string) error {
-			for i, u := range urls {
-				b.to.Caddyfile.Record(defaultURLName(len(b.to.DefaultURLs)+i), d)
-				b.urls = append(b.urls, urlToken{u, *d})
-				dir, err := urlDir(u, d.File())
-				if err != nil {
-					return err
+		"default_urls": {
+			Usage: "default_urls <url...>", Min: 1, Max: math.MaxInt, Repeat: true,
+			At: func(d *caddyfile.Dispenser, urls []string) error {
+				for i, u := range urls {
+					b.to.Caddyfile.Record(defaultURLName(len(b.to.DefaultURLs)+i), d)
+					b.urls = append(b.urls, urlToken{u, *d})
+					dir, err := urlDir(u, d.File())
+					if err != nil {
+						return err
+					}
+					b.to.DefaultURLsDir = cmp.Or(b.to.DefaultURLsDir, dir)
 				}
-				b.to.DefaultURLsDir = cmp.Or(b.to.DefaultURLsDir, dir)
-			}
-			b.to.DefaultURLs, b.defaultsAt = append(b.to.DefaultURLs, urls...), *d
-			return nil
-		}},
+				b.to.DefaultURLs, b.defaultsAt = append(b.to.DefaultURLs, urls...), *d
+				return nil
+			},
+		},
 		"queue":           {Usage: "queue [postgres <dsn>] [{ … }]", Max: 2, Block: b.readQueue},
 		"smtp":            {Usage: "smtp <address...> [{ … }]", Max: math.MaxInt, Block: b.readSMTP},
 		"push":            {Usage: "push [{ … }]", Block: b.readPush},
@@ -442,12 +450,15 @@ func (b *settingsBlock) readClientLimits(d *caddyfile.Dispenser, _ []string) err
 	b.to.ClientLimits = c
 	b.to.Caddyfile.Record("client_limits", d)
 	return block.Read(d, "client_limits", block.Options{
-		"in_flight":             {Usage: "in_flight <n>", Min: 1, Max: 1, Line: block.Number(&c.InFlight, 1, math.MaxInt32)},
-		"in_flight_per_address": {Usage: "in_flight_per_address <n>", Min: 1, Max: 1, Line: block.Number(&c.InFlightPerAddress, 1, math.MaxInt32)},
-		"memory":                {Usage: "memory <size>", Min: 1, Max: 1, Line: block.Size(&c.Memory)},
-		"deliveries":            {Usage: "deliveries <n>", Min: 1, Max: 1, Line: block.Number(&c.Deliveries, 1, math.MaxInt32)},
-		"requests":              {Usage: "requests <n>", Min: 1, Max: 1, Line: block.Number(&c.Requests, 1, math.MaxInt32)},
-		"bytes":                 {Usage: "bytes <size>", Min: 1, Max: 1, Line: block.Size(&c.Bytes)},
+		"in_flight": {Usage: "in_flight <n>", Min: 1, Max: 1, Line: block.Number(&c.InFlight, 1, math.MaxInt32)},
+		"in_flight_per_address": {
+			Usage: "in_flight_per_address <n>", Min: 1, Max: 1,
+			Line: block.Number(&c.InFlightPerAddress, 1, math.MaxInt32),
+		},
+		"memory":     {Usage: "memory <size>", Min: 1, Max: 1, Line: block.Size(&c.Memory)},
+		"deliveries": {Usage: "deliveries <n>", Min: 1, Max: 1, Line: block.Number(&c.Deliveries, 1, math.MaxInt32)},
+		"requests":   {Usage: "requests <n>", Min: 1, Max: 1, Line: block.Number(&c.Requests, 1, math.MaxInt32)},
+		"bytes":      {Usage: "bytes <size>", Min: 1, Max: 1, Line: block.Size(&c.Bytes)},
 		"retry": {Usage: "retry <n>", Min: 1, Max: 1, Line: func(args []string) error {
 			c.Retry = new(int)
 			return block.Number(c.Retry, 0, math.MaxUint16)(args)
@@ -492,7 +503,8 @@ func (b *settingsBlock) readKey(d *caddyfile.Dispenser, args []string) error {
 		return err
 	}
 	if err == nil && len(k.URLs)+len(k.ImportApprise) == 0 && k.Inbox == 0 {
-		err = start.Errf("the key %s has no URL; add url <url> [<tags...>], or push to the global option notify, so that phones can subscribe to it", name)
+		err = start.Errf("the key %s has no URL; add url <url> [<tags...>], "+
+			"or push to the global option notify, so that phones can subscribe to it", name)
 	}
 	b.needsPush = cmp.Or(b.needsPush, err)
 	if err := k.checkQuotes(); err != nil {
@@ -541,34 +553,40 @@ func (k *keyBlock) options() block.Options {
 			k.URLs = append(k.URLs, KeyURL{URL: args[0], Dir: dir, Tags: args[1:]})
 			return nil
 		}},
-		"import_apprise": {Usage: "import_apprise <file|url...>", Min: 1, Max: math.MaxInt, Repeat: true, At: func(d *caddyfile.Dispenser, locations []string) error {
-			for _, location := range locations {
-				path, err := block.AbsPath(location, d.File())
-				if err != nil {
-					return err
+		"import_apprise": {
+			Usage: "import_apprise <file|url...>", Min: 1, Max: math.MaxInt, Repeat: true,
+			At: func(d *caddyfile.Dispenser, locations []string) error {
+				for _, location := range locations {
+					path, err := block.AbsPath(location, d.File())
+					if err != nil {
+						return err
+					}
+					k.settings.to.Caddyfile.Record(importName(k.name, len(k.ImportApprise)), d)
+					k.ImportApprise = append(k.ImportApprise, path)
 				}
-				k.settings.to.Caddyfile.Record(importName(k.name, len(k.ImportApprise)), d)
-				k.ImportApprise = append(k.ImportApprise, path)
-			}
-			return nil
-		}},
+				return nil
+			},
+		},
 		"variables": {Usage: "variables <name>=<value>...", Min: 1, Max: math.MaxInt, Repeat: true, Line: readVariables(&k.Variables)},
 		"queue": {Usage: "queue on|off", Min: 1, Max: 1, At: func(d *caddyfile.Dispenser, args []string) error {
 			k.settings.to.Caddyfile.Record(queueName(k.name), d)
 			return block.OnOff(&k.Queue)(args)
 		}},
-		"accept": {Usage: "accept direct|smtp|<source...>", Min: 1, Max: math.MaxInt, Repeat: true, At: func(d *caddyfile.Dispenser, names []string) error {
-			for _, name := range names {
-				k.settings.to.Caddyfile.Record(acceptName(k.name, name), d)
-				if name != site.SourceDirect && name != site.SourceSMTP {
-					if err := checkSourceName(name); err != nil {
-						return err
+		"accept": {
+			Usage: "accept direct|smtp|<source...>", Min: 1, Max: math.MaxInt, Repeat: true,
+			At: func(d *caddyfile.Dispenser, names []string) error {
+				for _, name := range names {
+					k.settings.to.Caddyfile.Record(acceptName(k.name, name), d)
+					if name != site.SourceDirect && name != site.SourceSMTP {
+						if err := checkSourceName(name); err != nil {
+							return err
+						}
 					}
 				}
-			}
-			k.Accept = append(k.Accept, names...)
-			return nil
-		}},
+				k.Accept = append(k.Accept, names...)
+				return nil
+			},
+		},
 		"token": {Usage: "token <secret...>", Min: 1, Max: math.MaxInt, Repeat: true, Line: func(secrets []string) error {
 			k.Tokens = append(k.Tokens, secrets...)
 			return checkSecretArgs(secrets)
@@ -614,7 +632,8 @@ func (k *keyBlock) checkQuotes() error {
 	}
 	for _, u := range k.settings.urls[len(k.settings.urls)-len(k.URLs):] {
 		if endsWithTags(u.url, known) {
-			return u.at.Err(`the URL has a space in it and then what looks like a tag; end the quotes after the URL, as in url "<url>" <tag>, or write %20 for a space that belongs to the URL`)
+			return u.at.Err(`the URL has a space in it and then what looks like a tag; end the quotes ` +
+				`after the URL, as in url "<url>" <tag>, or write %20 for a space that belongs to the URL`)
 		}
 	}
 	return nil

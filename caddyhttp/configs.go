@@ -166,7 +166,9 @@ func (c *Configs) resolve() (*Configs, error) {
 
 // newSavedKeys returns the saved keys of a site, or nil if it has no configs. saves means
 // that the site lets clients save keys if configs has manage.
-func newSavedKeys(r *settled, in *saved.Spaces, owner saved.ConfigsOwner, saves bool, sender *notifier.Sender, log *zap.Logger) (*saved.Keys, error) {
+func newSavedKeys(
+	r *settled, in *saved.Spaces, owner saved.ConfigsOwner, saves bool, sender *notifier.Sender, log *zap.Logger,
+) (*saved.Keys, error) {
 	if r.configs == nil {
 		return nil, nil
 	}

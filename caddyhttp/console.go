@@ -49,7 +49,7 @@ func newManagers(manage string, users []string) (*site.Managers, error) {
 	return &site.Managers{Open: manage == manageOpen, Named: users}, nil
 }
 
-var errConsoleDiffers = errors.New("manage differs from that of configs; write it only there, or alike")
+var errConsoleDiffers = errors.New("manage differs from manage of configs; write it only there, or alike")
 
 // errConsoleWithoutPages is returned for console with page off.
 var errConsoleWithoutPages = errors.New("console has no effect with page off, because it consists of pages; remove one of them")

@@ -37,7 +37,10 @@ func TestConsoleAccess(t *testing.T) {
 			r.Header.Set("Accept", browser)
 			return r
 		}
-		for _, path := range []string{"/notify/console/keys/ops", "/notify/console/messages", "/notify/console/queue", "/notify/console/incidents"} {
+		for _, path := range []string{
+			"/notify/console/keys/ops", "/notify/console/messages",
+			"/notify/console/queue", "/notify/console/incidents",
+		} {
 			certificate := get(path)
 			certificate.TLS = &tls.ConnectionState{VerifiedChains: [][]*x509.Certificate{{}}}
 			unverified := get(path)
@@ -46,8 +49,9 @@ func TestConsoleAccess(t *testing.T) {
 				r    *http.Request
 				want int
 			}{
-				"a stranger": {get(path), tt.stranger}, "an unverified certificate": {unverified, tt.stranger}, "a certificate": {certificate, tt.verified},
-				"ann": {asUser(get(path), "ann"), tt.ann}, "bob": {asUser(get(path), "bob"), tt.bob},
+				"a stranger": {get(path), tt.stranger}, "an unverified certificate": {unverified, tt.stranger},
+				"a certificate": {certificate, tt.verified},
+				"ann":           {asUser(get(path), "ann"), tt.ann}, "bob": {asUser(get(path), "bob"), tt.bob},
 			} {
 				got := do(t, h, c.r)
 				if got.status != c.want {

@@ -4,7 +4,7 @@
 //
 //	handler.go     the HTTP handler http.handlers.notify
 //	app.go         the app notify, whose settings all sites share
-//	settings.go    the settings of both; key.go those of a key, and a file for each other
+//	settings.go    the settings of both; key.go the settings of a key, and a file for each other
 //	               subject: access, configs, console, expect, inbox, push, queue, rules, source
 //	caddyfile.go   reads them from a Caddyfile; resolve.go makes the options of a site of them
 //	effect.go      the checks that a setting can have an effect; sites.go those for which all
@@ -17,7 +17,7 @@
 // one nor each other:
 //
 //	admin    the admin API
-//	events   messages about events; it also emits those of the gateway
+//	events   messages about events; it also emits the gateway's own events
 //	logs     messages about log entries
 //	smtp     messages from mails: the settings of the mail server, its listeners, its accounts
 //	routing  what of a configuration reaches a site; warnings about sites that are open

@@ -47,9 +47,12 @@ func (a *App) checkEffects() error {
 	for key, name := range a.accepted() {
 		switch {
 		case name == site.SourceSMTP && a.SMTP == nil:
-			return a.acceptError(key, name, errors.New("no mails come in, because the global option notify has no smtp; add smtp <address> to it, or remove smtp from accept"))
+			return a.acceptError(key, name,
+				errors.New("no mails come in, because the global option notify has no smtp; add smtp <address> to it, or remove smtp from accept"))
 		case !hasSource(a.gateway.Engine.Global, name):
-			a.unknownSources = append(a.unknownSources, unknownSource{name, a.acceptError(key, name, errAcceptUnknown(a.gateway.Engine.Global, name))})
+			a.unknownSources = append(a.unknownSources, unknownSource{
+				name, a.acceptError(key, name, errAcceptUnknown(a.gateway.Engine.Global, name)),
+			})
 		}
 	}
 	return nil
@@ -93,7 +96,8 @@ func (h *Handler) checkEffects() error {
 	for key, name := range h.accepted() {
 		switch {
 		case name == site.SourceSMTP:
-			return h.acceptError(key, name, errors.New("mails reach only the keys of the global option notify; move the key there, or remove smtp from accept"))
+			return h.acceptError(key, name,
+				errors.New("mails reach only the keys of the global option notify; move the key there, or remove smtp from accept"))
 		case !hasSource(h.api.Resolved, name):
 			return h.acceptError(key, name, errAcceptUnknown(h.api.Resolved, name))
 		}
@@ -121,7 +125,8 @@ func (s *Settings) acceptError(key, name string, err error) error {
 
 // hasSource reports whether messages can come in by a name in accept other than smtp.
 func hasSource(r *site.Site, name string) bool {
-	return name == site.SourceDirect || name == site.SourceSMTP || name == site.SourceRuler || r.Sources[name] != nil || source.Lookup(name) != nil
+	return name == site.SourceDirect || name == site.SourceSMTP ||
+		name == site.SourceRuler || r.Sources[name] != nil || source.Lookup(name) != nil
 }
 
 // errAcceptUnknown returns the error for a name in accept that is no source of r.
@@ -148,7 +153,9 @@ func (s *Settings) checkKeyQueues(durable bool) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Keys)) {
 		if s.Keys[name].Queue != nil {
-			return s.Caddyfile.Locate(queueName(name), fmt.Errorf("key %s: queue: it has no effect, because there is no queue; add queue to the global option notify, or remove this line", name))
+			return s.Caddyfile.Locate(queueName(name),
+				fmt.Errorf("key %s: queue: it has no effect, because there is no queue; "+
+					"add queue to the global option notify, or remove this line", name))
 		}
 	}
 	return nil
@@ -165,14 +172,19 @@ func (a *App) checkMailKeys() error {
 	keys := a.gateway.Engine.Global.Keys
 	for name, source := range a.accepted() {
 		if source == site.SourceSMTP && !takesMails(keys[name]) {
-			return a.acceptError(name, source, errors.New("every mail would be refused, because the key has a token and no account of smtp names the key; write the key after the password of an account in auth, or remove smtp from accept"))
+			return a.acceptError(name, source,
+				errors.New("every mail would be refused, because the key has a token and no account of smtp names "+
+					"the key; write the key after the password of an account in auth, or remove smtp from accept"))
 		}
 	}
 	if a.settled.configs == nil && !slices.ContainsFunc(slices.Collect(maps.Values(keys)), takesMails) {
-		err := errors.New("every mail would be refused, because the global option notify has no key; add key <name> { … } to it, because mails do not reach the keys of sites, or add configs for saved keys")
+		err := errors.New("every mail would be refused, because the global option notify has no key; add key " +
+			"<name> { … } to it, because mails do not reach the keys of sites, or add configs for saved keys")
 		switch {
 		case slices.ContainsFunc(slices.Collect(maps.Values(keys)), accepts):
-			err = errors.New("every mail would be refused, because the keys of the global option notify have tokens and no account of smtp names one of them; write a key after the password of an account in auth")
+			err = errors.New("every mail would be refused, because the keys of the global " +
+				"option notify have tokens and no account of smtp names one of them; " +
+				"write a key after the password of an account in auth")
 		case len(keys) > 0:
 			err = errors.New("every mail would be refused, because no key of the global option notify accepts mails; add smtp to accept of a key")
 		}
@@ -183,9 +195,11 @@ func (a *App) checkMailKeys() error {
 			var err error
 			switch k := keys[name]; {
 			case k != nil && !accepts(k):
-				err = fmt.Errorf("the key %s does not accept mails; add smtp to accept of the key, or remove the key from the account %s", name, account.Username)
+				err = fmt.Errorf("the key %s does not accept mails; add smtp to accept of the key, "+
+					"or remove the key from the account %s", name, account.Username)
 			case k == nil && a.settled.configs == nil:
-				err = fmt.Errorf("the account %s names the key %s, but the global option notify has no such key; add it there, or correct the name", account.Username, name)
+				err = fmt.Errorf("the account %s names the key %s, but the global option notify has no such key; "+
+					"add it there, or correct the name", account.Username, name)
 			}
 			if err != nil {
 				return a.Caddyfile.Locate(smtp.AccountName(account.Username), errs.Prefix("smtp: auth", err))

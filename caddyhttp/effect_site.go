@@ -27,7 +27,9 @@ func (h *Handler) checkUse() error {
 	case r.Saved.On():
 		return nil
 	case len(r.Keys) == 0 && !r.Stateless:
-		return h.Caddyfile.Locate(block.Begin, errors.New("stateless off leaves nothing that messages could be sent to, because there is no key; add key <name> { … }, add configs for saved keys, or remove stateless off"))
+		return h.Caddyfile.Locate(block.Begin,
+			errors.New("stateless off leaves nothing that messages could be sent to, because there is no key; "+
+				"add key <name> { … }, add configs for saved keys, or remove stateless off"))
 	case len(h.app.unknownSources) > 0:
 		return nil // a misspelt accept may be the reason, so checkSources comes first
 	}
@@ -63,7 +65,8 @@ func (s *Settings) checkFroms(keys iter.Seq[*site.Key]) error {
 			accepted = accepted || k.CheckSource(name) == nil
 		}
 		if !accepted {
-			return s.Caddyfile.Locate("from "+name, fmt.Errorf("from %[1]s: no key accepts messages from this source; add %[1]s to accept of a key, or remove the block", name))
+			return s.Caddyfile.Locate("from "+name,
+				fmt.Errorf("from %[1]s: no key accepts messages from this source; add %[1]s to accept of a key, or remove the block", name))
 		}
 	}
 	return nil

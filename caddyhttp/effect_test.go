@@ -105,40 +105,127 @@ func mailWith(accounts ...string) string {
 // errors. Each of these answered 200 to messages that went nowhere, or refused all.
 func TestNoEffect(t *testing.T) {
 	for name, tt := range map[string]struct{ options, site, want string }{
-		"format that does not exist":           {"", opsKey + "from backup {\ntitle x\nformat md\n}", `"md" is not a format; write text, markdown or html, at Caddyfile:6`},
-		"format in a file's source":            {"", opsKey + "from backup {\ntitle x\ntoken {env.HOME}\nformat mrkdwn\n}", `Caddyfile:6: from backup: the template format: "mrkdwn" is not a format`},
-		"images of a source without any":       {"", opsKey + "from alertmanager {\nimages on\n}", "images on has no effect, because Prometheus Alertmanager sends no images; remove it, at Caddyfile:6"},
-		"images of an API without any":         {"", opsKey + "from ntfy {\nimages on\n}", "images on has no effect, because ntfy sends no images"},
-		"mail without keys":                    {"smtp :2525", opsKey, "Caddyfile:3: smtp: every mail would be refused, because the global option notify has no key; add key <name>"},
-		"mail that no key accepts":             {"smtp :2525\n" + keyWith("ops", "accept direct"), "", "Caddyfile:3: smtp: every mail would be refused, because no key of the global option notify accepts mails; add smtp to accept"},
-		"accept smtp without smtp":             {keyWith("ops", "accept direct\naccept smtp"), "", "Caddyfile:6: key ops: accept: no mails come in, because the global option notify has no smtp"},
-		"accept smtp at a site":                {"smtp :2525\n" + opsKey, keyWith("door", "accept direct smtp"), "Caddyfile:14: key door: accept: mails reach only the keys of the global option notify; move the key there"},
-		"accept smtp at a site with configs":   {"smtp :2525\nconfigs", keyWith("door", "accept smtp"), "mails reach only the keys of the global option notify"},
-		"accept of an unknown source":          {"", keyWith("ops", "accept garfana"), "Caddyfile:5: key ops: accept: there is no source garfana; you may mean grafana"},
-		"accept of an unknown source by a key": {keyWith("ops", "accept backup"), "from other {\ntitle x\n}", "Caddyfile:5: key ops: accept: there is no source backup; write direct, smtp, a source of a from block, or a built-in one"},
-		"accept of the source of no site":      {keyWith("ops", "accept backup"), "", "Caddyfile:5: key ops: accept: there is no source backup"},
-		"accept smtp with a token, no account": {"smtp :2525\n" + keyWith("ops", "token 0123456789abcdef\naccept direct smtp"), "", "Caddyfile:7: key ops: accept: every mail would be refused, because the key has a token and no account of smtp names the key"},
-		"mail for keys with tokens alone":      {"smtp :2525\n" + keyWith("ops", "token 0123456789abcdef"), "", "Caddyfile:3: smtp: every mail would be refused, because the keys of the global option notify have tokens and no account of smtp names one of them"},
-		"account for an unknown key":           {opsKey + mailWith("printer ops", "camera door"), "", "Caddyfile:10: smtp: auth: the account camera names the key door, but the global option notify has no such key; add it there, or correct the name"},
-		"account for a key of a site":          {opsKey + mailWith("camera door"), keyWith("door", ""), "the account camera names the key door, but the global option notify has no such key"},
-		"account for a key without mails":      {opsKey + keyWith("door", "accept grafana") + mailWith("camera ops door"), "", "Caddyfile:13: smtp: auth: the key door does not accept mails; add smtp to accept of the key"},
-		"queue off without a queue":            {keyWith("ops", "queue off"), "", "Caddyfile:5: key ops: queue: it has no effect, because there is no queue; add queue to the global option notify, or remove this line"},
-		"queue on without a queue, at a site":  {opsKey, keyWith("door", "queue on"), "Caddyfile:13: key door: queue: it has no effect"},
-		"in_flight above max_in_flight":        {"", opsKey + "max_in_flight 100\nclient_limits {\nin_flight 101\n}", "Caddyfile:7: client_limits: in_flight is 101, but max_in_flight lets only 100 messages be under way"},
-		"in_flight above that of the app":      {"max_in_flight 100\n" + opsKey, "client_limits {\nin_flight 200\n}", "Caddyfile:12: client_limits: in_flight is 200, but"},
-		"too many for one address":             {"", opsKey + "client_limits {\nin_flight 10\nin_flight_per_address 11\n}", "Caddyfile:6: client_limits: in_flight_per_address is 11, but in_flight for all addresses is 10"},
-		"tag within quotes":                    {"", "key ops {\nurl \"json://localhost/secret chat\"\n}", `as in url "<url>" <tag>, or write %20 for a space that belongs to the URL, at Caddyfile:4`},
-		"tags within quotes":                   {"", "key ops {\nurl json://localhost\nurl \"json://localhost/secret 1:chat urgent\"\n}", "the URL has a space in it and then what looks like a tag"},
-		"tag within quotes of a placeholder":   {"", "key ops {\nurl \"{env.HOME} chat\"\n}", "the URL has a space in it and then what looks like a tag"},
-		"tag within quotes, after a query":     {"", "key ops {\nurl json://localhost chat\nurl \"json://localhost/secret?retry=1 chat\"\n}", "the URL has a space in it and then what looks like a tag"},
-		"egress with an address in a range":    {"", opsKey + "egress {\nallow 10.0.0.5/8\n}", "write 10.0.0.0/8 for the range, or 10.0.0.5 for the address alone, or all, at Caddyfile:7"},
-		"egress deny":                          {"", opsKey + "egress {\ndeny 192.0.2.7/24\n}", "write 192.0.2.0/24 for the range"},
-		"trusted_clients":                      {opsKey + "smtp :2525 {\ntrusted_clients 192.168.1.7/24\n}", "", "write 192.168.1.0/24 for the range"},
-		"stateless off without a key":          {"", "max_body 1KiB", "Caddyfile:2: stateless off leaves nothing that messages could be sent to, because there is no key"},
-		"from that no key accepts":             {"", keyWith("ops", "accept direct") + "from backup {\ntitle x\n}", "Caddyfile:7: from backup: no key accepts messages from this source; add backup to accept of a key"},
-		"from of all that no key accepts":      {"from backup {\ntitle x\n}", keyWith("ops", "accept direct"), "Caddyfile:3: from backup: no key accepts messages from this source"},
-		"from of all without a key":            {"from backup {\ntitle x\n}", "", "Caddyfile:3: from backup: no key accepts messages from this source"},
-		"fallback that does not exist":         {"queue\n" + keyWith("ops", "fallback door"), "", "Caddyfile:6: key ops: fallback: there is no key door here"},
+		"format that does not exist": {
+			"", opsKey + "from backup {\ntitle x\nformat md\n}",
+			`"md" is not a format; write text, markdown or html, at Caddyfile:6`,
+		},
+		"format in a file's source": {
+			"", opsKey + "from backup {\ntitle x\ntoken {env.HOME}\nformat mrkdwn\n}",
+			`Caddyfile:6: from backup: the template format: "mrkdwn" is not a format`,
+		},
+		"images of a source without any": {
+			"", opsKey + "from alertmanager {\nimages on\n}",
+			"images on has no effect, because Prometheus Alertmanager sends no images; remove it, at Caddyfile:6",
+		},
+		"images of an API without any": {
+			"", opsKey + "from ntfy {\nimages on\n}", "images on has no effect, because ntfy sends no images",
+		},
+		"mail without keys": {
+			"smtp :2525", opsKey,
+			"Caddyfile:3: smtp: every mail would be refused, because the global option notify has no key; add key <name>",
+		},
+		"mail that no key accepts": {
+			"smtp :2525\n" + keyWith("ops", "accept direct"), "",
+			"Caddyfile:3: smtp: every mail would be refused, because no key of the global option notify accepts mails; add smtp to accept",
+		},
+		"accept smtp without smtp": {
+			keyWith("ops", "accept direct\naccept smtp"), "",
+			"Caddyfile:6: key ops: accept: no mails come in, because the global option notify has no smtp",
+		},
+		"accept smtp at a site": {
+			"smtp :2525\n" + opsKey, keyWith("door", "accept direct smtp"),
+			"Caddyfile:14: key door: accept: mails reach only the keys of the global option notify; move the key there",
+		},
+		"accept smtp at a site with configs": {
+			"smtp :2525\nconfigs", keyWith("door", "accept smtp"),
+			"mails reach only the keys of the global option notify",
+		},
+		"accept of an unknown source": {
+			"", keyWith("ops", "accept garfana"),
+			"Caddyfile:5: key ops: accept: there is no source garfana; you may mean grafana",
+		},
+		"accept of an unknown source by a key": {
+			keyWith("ops", "accept backup"), "from other {\ntitle x\n}",
+			"Caddyfile:5: key ops: accept: there is no source backup; write direct, smtp, a source of a from block, or a built-in one",
+		},
+		"accept of the source of no site": {keyWith("ops", "accept backup"), "", "Caddyfile:5: key ops: accept: there is no source backup"},
+		"accept smtp with a token, no account": {
+			"smtp :2525\n" + keyWith("ops", "token 0123456789abcdef\naccept direct smtp"), "",
+			"Caddyfile:7: key ops: accept: every mail would be refused, because the key has a token and no account of smtp names the key",
+		},
+		"mail for keys with tokens alone": {
+			"smtp :2525\n" + keyWith("ops", "token 0123456789abcdef"), "",
+			"Caddyfile:3: smtp: every mail would be refused, because the keys of the " +
+				"global option notify have tokens and no account of smtp names one of them",
+		},
+		"account for an unknown key": {
+			opsKey + mailWith("printer ops", "camera door"), "",
+			"Caddyfile:10: smtp: auth: the account camera names the key door, " +
+				"but the global option notify has no such key; add it there, or correct the name",
+		},
+		"account for a key of a site": {
+			opsKey + mailWith("camera door"), keyWith("door", ""),
+			"the account camera names the key door, but the global option notify has no such key",
+		},
+		"account for a key without mails": {
+			opsKey + keyWith("door", "accept grafana") + mailWith("camera ops door"), "",
+			"Caddyfile:13: smtp: auth: the key door does not accept mails; add smtp to accept of the key",
+		},
+		"queue off without a queue": {
+			keyWith("ops", "queue off"), "",
+			"Caddyfile:5: key ops: queue: it has no effect, because there is no queue; add queue to the global option notify, or remove this line",
+		},
+		"queue on without a queue, at a site": {opsKey, keyWith("door", "queue on"), "Caddyfile:13: key door: queue: it has no effect"},
+		"in_flight above max_in_flight": {
+			"", opsKey + "max_in_flight 100\nclient_limits {\nin_flight 101\n}",
+			"Caddyfile:7: client_limits: in_flight is 101, but max_in_flight lets only 100 messages be under way",
+		},
+		"in_flight above that of the app": {
+			"max_in_flight 100\n" + opsKey, "client_limits {\nin_flight 200\n}",
+			"Caddyfile:12: client_limits: in_flight is 200, but",
+		},
+		"too many for one address": {
+			"", opsKey + "client_limits {\nin_flight 10\nin_flight_per_address 11\n}",
+			"Caddyfile:6: client_limits: in_flight_per_address is 11, but in_flight for all addresses is 10",
+		},
+		"tag within quotes": {
+			"", "key ops {\nurl \"json://localhost/secret chat\"\n}",
+			`as in url "<url>" <tag>, or write %20 for a space that belongs to the URL, at Caddyfile:4`,
+		},
+		"tags within quotes": {
+			"", "key ops {\nurl json://localhost\nurl \"json://localhost/secret 1:chat urgent\"\n}",
+			"the URL has a space in it and then what looks like a tag",
+		},
+		"tag within quotes of a placeholder": {
+			"", "key ops {\nurl \"{env.HOME} chat\"\n}", "the URL has a space in it and then what looks like a tag",
+		},
+		"tag within quotes, after a query": {
+			"", "key ops {\nurl json://localhost chat\nurl \"json://localhost/secret?retry=1 chat\"\n}",
+			"the URL has a space in it and then what looks like a tag",
+		},
+		"egress with an address in a range": {
+			"", opsKey + "egress {\nallow 10.0.0.5/8\n}",
+			"write 10.0.0.0/8 for the range, or 10.0.0.5 for the address alone, or all, at Caddyfile:7",
+		},
+		"egress deny":     {"", opsKey + "egress {\ndeny 192.0.2.7/24\n}", "write 192.0.2.0/24 for the range"},
+		"trusted_clients": {opsKey + "smtp :2525 {\ntrusted_clients 192.168.1.7/24\n}", "", "write 192.168.1.0/24 for the range"},
+		"stateless off without a key": {
+			"", "max_body 1KiB",
+			"Caddyfile:2: stateless off leaves nothing that messages could be sent to, because there is no key",
+		},
+		"from that no key accepts": {
+			"", keyWith("ops", "accept direct") + "from backup {\ntitle x\n}",
+			"Caddyfile:7: from backup: no key accepts messages from this source; add backup to accept of a key",
+		},
+		"from of all that no key accepts": {
+			"from backup {\ntitle x\n}", keyWith("ops", "accept direct"),
+			"Caddyfile:3: from backup: no key accepts messages from this source",
+		},
+		"from of all without a key": {"from backup {\ntitle x\n}", "", "Caddyfile:3: from backup: no key accepts messages from this source"},
+		"fallback that does not exist": {
+			"queue\n" + keyWith("ops", "fallback door"), "",
+			"Caddyfile:6: key ops: fallback: there is no key door here",
+		},
 	} {
 		warnings, err := loadCaddyfile(t, withOptions(tt.options, tt.site))
 		if err == nil || !strings.Contains(err.Error(), tt.want) || strings.HasPrefix(err.Error(), atStart) {
@@ -198,7 +285,8 @@ func TestMatcherOfKeys(t *testing.T) {
 			text = "{\nnotify {\n" + tt.options + "\n}\n}\n" + text
 		}
 		_, err := loadCaddyfile(t, text)
-		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), ", at Caddyfile:")) {
+		if tt.want == "" && err != nil || tt.want != "" &&
+			(err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), ", at Caddyfile:")) {
 			t.Errorf("%s: %v, want %q", tt.matcher, err, tt.want)
 		}
 	}
@@ -248,10 +336,23 @@ func TestRepeatedURL(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, tt := range map[string]struct{ site, want string }{
-		"as it is":          {"key ops {\nurl json://localhost/secret\nurl json://other\nurl json://localhost/secret\n}", "Caddyfile:6: the key ops has this URL already in Caddyfile:4, so each message is sent there twice; remove one, or give them different tags"},
-		"spelt differently": {"key ops {\nurl JSON://localhost/secret\nurl json://{env.NOTIFY_TEST_HOST}/secret\n}", "Caddyfile:5: the key ops has this URL already in Caddyfile:4"},
-		"tags in any order": {"key ops {\nurl json://localhost/secret a B\nurl json://localhost/secret b a\n}", "Caddyfile:5: the key ops has this URL already in Caddyfile:4"},
-		"in a file":         {"key ops {\nurl json://localhost/secret\nimport_apprise " + imported + "\n}", "an imported file: the key ops has this URL already in Caddyfile:4"},
+		"as it is": {
+			"key ops {\nurl json://localhost/secret\nurl json://other\nurl json://localhost/secret\n}",
+			"Caddyfile:6: the key ops has this URL already in Caddyfile:4, " +
+				"so each message is sent there twice; remove one, or give them different tags",
+		},
+		"spelt differently": {
+			"key ops {\nurl JSON://localhost/secret\nurl json://{env.NOTIFY_TEST_HOST}/secret\n}",
+			"Caddyfile:5: the key ops has this URL already in Caddyfile:4",
+		},
+		"tags in any order": {
+			"key ops {\nurl json://localhost/secret a B\nurl json://localhost/secret b a\n}",
+			"Caddyfile:5: the key ops has this URL already in Caddyfile:4",
+		},
+		"in a file": {
+			"key ops {\nurl json://localhost/secret\nimport_apprise " + imported + "\n}",
+			"an imported file: the key ops has this URL already in Caddyfile:4",
+		},
 	} {
 		warnings, err := loadCaddyfile(t, withOptions("", tt.site))
 		if err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], tt.want) || strings.Contains(warnings[0], "secret") {
@@ -267,45 +368,47 @@ func TestLegitimate(t *testing.T) {
 	queue := "queue {\npath " + t.TempDir() + "\n}\n"
 	from := func(name, more string) string { return "from " + name + " {\n" + more + "\n}\n" }
 	for name, tt := range map[string]struct{ options, site string }{
-		"format text":                               {"", opsKey + from("backup", "title x\nformat text")},
-		"format in capitals":                        {"", opsKey + from("backup", "title x\nformat Markdown")},
-		"format html":                               {"", opsKey + from("backup", "title x\nformat html")},
-		"format by a template":                      {"", opsKey + from("backup", "title x\nformat \"{{.format}}\"")},
-		"format by a choice":                        {"", opsKey + from("backup", "title x\nformat \"{{if .md}}markdown{{else}}text{{end}}\"")},
-		"images of Grafana":                         {"", opsKey + from("grafana", "images on")},
-		"images of Sonarr and Radarr":               {"", opsKey + from("sonarr", "images on") + from("radarr", "images on")},
-		"images of Plex, as files of a form":        {"", opsKey + from("plex", "images on")},
-		"images of Slack":                           {"", opsKey + from("slack", "images on")},
-		"images of Discord and Gotify":              {"", opsKey + from("discord", "images on") + from("gotify", "images on")},
-		"images off where there are none":           {"", opsKey + from("alertmanager", "token secret\nimages off")},
-		"files of a form of one's own":              {"", opsKey + from("camera", "title {{.event}}\nimages on")},
-		"mail for a key":                            {"smtp 127.0.0.1:2525\n" + opsKey, ""},
-		"mail for one of the keys":                  {"smtp 127.0.0.1:2525\n" + opsKey + keyWith("door", "accept grafana"), ""},
-		"mail for saved keys alone":                 {"smtp 127.0.0.1:2525\nconfigs", ""},
-		"mail for saved keys, and no other":         {"smtp 127.0.0.1:2525\nconfigs\n" + keyWith("door", "accept direct"), ""},
-		"mail, and keys of a site":                  {"smtp 127.0.0.1:2525\n" + opsKey, keyWith("door", "")},
-		"accept smtp":                               {"smtp 127.0.0.1:2525\n" + keyWith("ops", "accept smtp"), ""},
-		"accept smtp and others":                    {"smtp 127.0.0.1:2525\n" + keyWith("ops", "accept direct smtp grafana"), ""},
-		"accept direct":                             {"", keyWith("ops", "accept direct")},
-		"accept built-in sources":                   {"", keyWith("ops", "accept grafana alertmanager ntfy")},
-		"accept a source of the site":               {"", keyWith("ops", "accept backup") + from("backup", "title x")},
-		"accept a source of the global option":      {from("backup", "title x"), keyWith("ops", "accept backup")},
-		"accept, in the global option":              {from("backup", "title x") + keyWith("ops", "accept backup"), ""},
-		"accept the source of a site in all sites":  {keyWith("ops", "accept backup"), from("backup", "title x")},
-		"account for every key":                     {opsKey + mailWith("printer"), ""},
-		"account for a key":                         {opsKey + mailWith("printer ops"), ""},
-		"account for keys that accept mail":         {keyWith("ops", "accept smtp") + devKey + mailWith("printer ops dev", "camera dev"), ""},
-		"account for a saved key":                   {"configs\n" + opsKey + mailWith("printer ops door"), ""},
-		"account for a saved key alone":             {"configs\n" + mailWith("printer door"), ""},
-		"queue off with a queue":                    {queue + keyWith("ops", "queue off"), ""},
-		"queue off at a site":                       {queue, keyWith("ops", "queue off")},
-		"queue on with a queue":                     {queue + keyWith("ops", "queue on"), ""},
-		"fallback":                                  {queue + devKey + keyWith("ops", "fallback dev"), ""},
-		"fallback of the global option":             {queue + devKey, keyWith("ops", "fallback dev")},
-		"in_flight as max_in_flight":                {"", opsKey + "max_in_flight 100\nclient_limits {\nin_flight 100\n}"},
-		"in_flight of one address as in_flight":     {"", opsKey + "client_limits {\nin_flight 10\nin_flight_per_address 10\n}"},
-		"in_flight of one address, by the default":  {"", opsKey + "client_limits {\nin_flight_per_address 500\n}"},
-		"limits of the global option, a small site": {"client_limits {\nin_flight 500\nin_flight_per_address 100\n}", opsKey + "max_in_flight 50"},
+		"format text":                              {"", opsKey + from("backup", "title x\nformat text")},
+		"format in capitals":                       {"", opsKey + from("backup", "title x\nformat Markdown")},
+		"format html":                              {"", opsKey + from("backup", "title x\nformat html")},
+		"format by a template":                     {"", opsKey + from("backup", "title x\nformat \"{{.format}}\"")},
+		"format by a choice":                       {"", opsKey + from("backup", "title x\nformat \"{{if .md}}markdown{{else}}text{{end}}\"")},
+		"images of Grafana":                        {"", opsKey + from("grafana", "images on")},
+		"images of Sonarr and Radarr":              {"", opsKey + from("sonarr", "images on") + from("radarr", "images on")},
+		"images of Plex, as files of a form":       {"", opsKey + from("plex", "images on")},
+		"images of Slack":                          {"", opsKey + from("slack", "images on")},
+		"images of Discord and Gotify":             {"", opsKey + from("discord", "images on") + from("gotify", "images on")},
+		"images off where there are none":          {"", opsKey + from("alertmanager", "token secret\nimages off")},
+		"files of a form of one's own":             {"", opsKey + from("camera", "title {{.event}}\nimages on")},
+		"mail for a key":                           {"smtp 127.0.0.1:2525\n" + opsKey, ""},
+		"mail for one of the keys":                 {"smtp 127.0.0.1:2525\n" + opsKey + keyWith("door", "accept grafana"), ""},
+		"mail for saved keys alone":                {"smtp 127.0.0.1:2525\nconfigs", ""},
+		"mail for saved keys, and no other":        {"smtp 127.0.0.1:2525\nconfigs\n" + keyWith("door", "accept direct"), ""},
+		"mail, and keys of a site":                 {"smtp 127.0.0.1:2525\n" + opsKey, keyWith("door", "")},
+		"accept smtp":                              {"smtp 127.0.0.1:2525\n" + keyWith("ops", "accept smtp"), ""},
+		"accept smtp and others":                   {"smtp 127.0.0.1:2525\n" + keyWith("ops", "accept direct smtp grafana"), ""},
+		"accept direct":                            {"", keyWith("ops", "accept direct")},
+		"accept built-in sources":                  {"", keyWith("ops", "accept grafana alertmanager ntfy")},
+		"accept a source of the site":              {"", keyWith("ops", "accept backup") + from("backup", "title x")},
+		"accept a source of the global option":     {from("backup", "title x"), keyWith("ops", "accept backup")},
+		"accept, in the global option":             {from("backup", "title x") + keyWith("ops", "accept backup"), ""},
+		"accept the source of a site in all sites": {keyWith("ops", "accept backup"), from("backup", "title x")},
+		"account for every key":                    {opsKey + mailWith("printer"), ""},
+		"account for a key":                        {opsKey + mailWith("printer ops"), ""},
+		"account for keys that accept mail":        {keyWith("ops", "accept smtp") + devKey + mailWith("printer ops dev", "camera dev"), ""},
+		"account for a saved key":                  {"configs\n" + opsKey + mailWith("printer ops door"), ""},
+		"account for a saved key alone":            {"configs\n" + mailWith("printer door"), ""},
+		"queue off with a queue":                   {queue + keyWith("ops", "queue off"), ""},
+		"queue off at a site":                      {queue, keyWith("ops", "queue off")},
+		"queue on with a queue":                    {queue + keyWith("ops", "queue on"), ""},
+		"fallback":                                 {queue + devKey + keyWith("ops", "fallback dev"), ""},
+		"fallback of the global option":            {queue + devKey, keyWith("ops", "fallback dev")},
+		"in_flight as max_in_flight":               {"", opsKey + "max_in_flight 100\nclient_limits {\nin_flight 100\n}"},
+		"in_flight of one address as in_flight":    {"", opsKey + "client_limits {\nin_flight 10\nin_flight_per_address 10\n}"},
+		"in_flight of one address, by the default": {"", opsKey + "client_limits {\nin_flight_per_address 500\n}"},
+		"limits of the global option, a small site": {
+			"client_limits {\nin_flight 500\nin_flight_per_address 100\n}", opsKey + "max_in_flight 50",
+		},
 		"in_flight of a site, max_in_flight of all": {"max_in_flight 5000", opsKey + "client_limits {\nin_flight 4000\n}"},
 		"a URL with different tags":                 {"", "key ops {\nurl json://localhost chat\nurl json://localhost urgent\n}"},
 		"a URL with and without a tag":              {"", "key ops {\nurl json://localhost\nurl json://localhost urgent\n}"},
@@ -320,10 +423,15 @@ func TestLegitimate(t *testing.T) {
 		"a space in a password":                     {"", "key ops {\nurl \"json://user:abcd efgh ijkl@localhost/x\" chat\n}"},
 		"telephone numbers with a space":            {"", "key ops {\nurl \"json://localhost/15551234567 15551234568\" chat\n}"},
 		"a space at the end of a URL":               {"", "key ops {\nurl \"json://localhost/x \" chat\n}"},
-		"egress as Caddy writes private_ranges":     {"", opsKey + "egress {\nallow 192.168.0.0/16 172.16.0.0/12 10.0.0.0/8 127.0.0.1/8 fd00::/8 ::1\n}"},
-		"egress with addresses":                     {"", opsKey + "egress {\nallow 10.0.0.5 10.0.0.6/32 fd00::5 fd00::6/128 192.168.7.0/24\ndeny private_ranges 192.0.2.7\n}"},
-		"egress all":                                {"", opsKey + "egress {\nallow all\n}"},
-		"trusted_clients as Caddy writes them":      {"smtp 127.0.0.1:2525 {\ntrusted_clients 127.0.0.1/8 192.168.1.0/24 10.0.0.7\n}\n" + opsKey, ""},
+		"egress as Caddy writes private_ranges": {
+			"", opsKey + "egress {\nallow 192.168.0.0/16 172.16.0.0/12 10.0.0.0/8 127.0.0.1/8 fd00::/8 ::1\n}",
+		},
+		"egress with addresses": {
+			"",
+			opsKey + "egress {\nallow 10.0.0.5 10.0.0.6/32 fd00::5 fd00::6/128 192.168.7.0/24\ndeny private_ranges 192.0.2.7\n}",
+		},
+		"egress all":                           {"", opsKey + "egress {\nallow all\n}"},
+		"trusted_clients as Caddy writes them": {"smtp 127.0.0.1:2525 {\ntrusted_clients 127.0.0.1/8 192.168.1.0/24 10.0.0.7\n}\n" + opsKey, ""},
 	} {
 		warnings, err := loadCaddyfile(t, withOptions(tt.options, tt.site))
 		if err != nil || len(warnings) > 0 {

@@ -72,7 +72,8 @@ func TestOwnEvents(t *testing.T) {
 		t.Fatalf("failed: messages at %q, want %q", paths, want)
 	}
 	meta := messages[1]
-	if meta.Title != "broken by event" || !strings.HasPrefix(meta.Message, "JSON, JSON 1 2 json://") || !strings.Contains(meta.Message, "500") || !strings.Contains(meta.Message, "refused") {
+	if meta.Title != "broken by event" || !strings.HasPrefix(meta.Message, "JSON, JSON 1 2 json://") ||
+		!strings.Contains(meta.Message, "500") || !strings.Contains(meta.Message, "refused") {
 		t.Errorf("got %+v", meta)
 	}
 	for _, m := range messages {

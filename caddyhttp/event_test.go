@@ -139,13 +139,25 @@ func TestEventMessages(t *testing.T) {
 		data  map[string]any
 		want  gatewaytest.Arrived
 	}{
-		{"default", map[string]any{"text": "{env.NOTIFY_TEST_SECRET}"}, gatewaytest.Arrived{Path: "/b", Title: "Event default", Message: "Module: notify\ntext: {env.NOTIFY_TEST_SECRET}", Type: "info"}},
+		{
+			"default",
+			map[string]any{"text": "{env.NOTIFY_TEST_SECRET}"},
+			gatewaytest.Arrived{Path: "/b", Title: "Event default", Message: "Module: notify\ntext: {env.NOTIFY_TEST_SECRET}", Type: "info"},
+		},
 		{
 			"texts",
 			map[string]any{"text": "<i>{env.NOTIFY_TEST_SECRET}</i>", "list": []string{"x", "y"}},
-			gatewaytest.Arrived{Path: "/a", Title: "Berlin: texts x, y", Message: "<b>&lt;i&gt;{env.NOTIFY_TEST_SECRET}&lt;/i&gt;</b> {event.data.none} {event.name}", Type: "warning"},
+			gatewaytest.Arrived{
+				Path: "/a", Title: "Berlin: texts x, y",
+				Message: "<b>&lt;i&gt;{env.NOTIFY_TEST_SECRET}&lt;/i&gt;</b> {event.data.none} {event.name}",
+				Type:    "warning",
+			},
 		},
-		{"lines", map[string]any{"text": "one\ntwo"}, gatewaytest.Arrived{Path: "/b", Title: "one", Message: "Module: notify\ntext: one", Type: "info"}},
+		{
+			"lines",
+			map[string]any{"text": "one\ntwo"},
+			gatewaytest.Arrived{Path: "/b", Title: "one", Message: "Module: notify\ntext: one", Type: "info"},
+		},
 	} {
 		emitAs(notify, tt.event, tt.data)
 		sent(t, notify)
@@ -312,8 +324,15 @@ func TestStartAndReload(t *testing.T) {
 func TestEventData(t *testing.T) {
 	const options = "{\nadmin off\npersist_config off\nnotify {\nkey k {\nurl json://h\n}\n}\nevents {\n"
 	for _, tt := range []struct{ event, text, want string }{
-		{"cert_failed", "{event.data.identifer}", "on cert_failed notify: title: the placeholder {event.data.identifer} has no value in a message about the event cert_failed; did you mean {event.data.identifier}?"},
-		{"cert_failed", "{event.data.domain}", "use {event.data.error}, {event.data.identifier}, {event.data.issuers}, {event.data.remaining}, {event.data.renewal}"},
+		{
+			"cert_failed", "{event.data.identifer}",
+			"on cert_failed notify: title: the placeholder {event.data.identifer} has no value " +
+				"in a message about the event cert_failed; did you mean {event.data.identifier}?",
+		},
+		{
+			"cert_failed", "{event.data.domain}",
+			"use {event.data.error}, {event.data.identifier}, {event.data.issuers}, {event.data.remaining}, {event.data.renewal}",
+		},
 		{"healthy", "{event.data.Host}", "did you mean {event.data.host}?"},
 		{"started", "{event.data.host}", "remove the placeholder, because the event has no data"},
 		{"notify_delivered", "{event.data.error}", "the event notify_delivered; use {event.data.delivered}"},

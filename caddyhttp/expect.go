@@ -38,7 +38,7 @@ type Expect struct {
 	// due once.
 	Cron string `json:"cron,omitempty"`
 
-	// The time zone of `cron`. Example: `Europe/Berlin`. Default: that of the server.
+	// The time zone of `cron`. Example: `Europe/Berlin`. Default: the server's time zone.
 	Zone string `json:"zone,omitempty"`
 
 	// How much later a beat may come. A duration such as `"2h"`, or a number of
@@ -58,7 +58,10 @@ type Expect struct {
 
 // options returns what a key expects.
 func (c *Expect) options() (o site.BeatOptions, err error) {
-	o = site.BeatOptions{Expect: rules.Expect{Name: c.Name, Every: time.Duration(c.Every), Grace: time.Duration(c.Grace), MaxRun: time.Duration(c.MaxRun)}, Tag: c.Tag}
+	o = site.BeatOptions{
+		Expect: rules.Expect{Name: c.Name, Every: time.Duration(c.Every), Grace: time.Duration(c.Grace), MaxRun: time.Duration(c.MaxRun)},
+		Tag:    c.Tag,
+	}
 	switch {
 	case c.Cron != "":
 		if o.Calendar, err = rules.ParseCalendar(c.Cron, c.Zone); err != nil {
@@ -75,8 +78,9 @@ func (c *Expect) options() (o site.BeatOptions, err error) {
 func expectName(key, name string) string { return block.KeyPrefix + key + ", expect " + name }
 
 var (
-	errExpectWithoutQueue = errors.New("beats are kept in the queue, and there is none; add queue to the global option notify, or remove the line")
-	errExpectUnqueued     = errors.New("beats are kept in the queue, which the key does not use; remove queue off, or this line")
+	errExpectWithoutQueue = errors.New("beats are kept in the queue, and there is none; " +
+		"add queue to the global option notify, or remove the line")
+	errExpectUnqueued = errors.New("beats are kept in the queue, which the key does not use; remove queue off, or this line")
 )
 
 // checkExpects returns an error for expectations without a queue.
@@ -100,7 +104,8 @@ func (s *Settings) checkExpects(durable bool) error {
 }
 
 // expectUsage is the form of the subdirective expect.
-const expectUsage = `expect <name> every <duration>|cron "<minute> <hour> <day> <month> <weekday>" [<zone>] [grace <duration>] [max_run <duration>] [{ tag <expression> }]`
+const expectUsage = `expect <name> every <duration>|cron "<minute> <hour> <day> <month> ` +
+	`<weekday>" [<zone>] [grace <duration>] [max_run <duration>] [{ tag <expression> }]`
 
 // read reads the arguments of the subdirective expect.
 func (c *Expect) read(args []string) error {

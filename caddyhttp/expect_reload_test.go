@@ -25,8 +25,10 @@ func TestBeatReload(t *testing.T) {
 		newQueueGateway(t, dir, "", ruledKey(p))
 		stopApp(t, h2)
 		time.Sleep(25 * time.Minute)
-		p.WantTold(t, late, "success: nightly is no longer expected | The configuration does not expect this beat any more, so nobody waits for it.")
+		p.WantTold(t, late,
+			"success: nightly is no longer expected | The configuration does not expect this beat any more, so nobody waits for it.")
 		time.Sleep(15 * time.Minute)
-		p.WantTold(t, late, "success: nightly is no longer expected | The configuration does not expect this beat any more, so nobody waits for it.")
+		p.WantTold(t, late,
+			"success: nightly is no longer expected | The configuration does not expect this beat any more, so nobody waits for it.")
 	})
 }

@@ -18,9 +18,15 @@ import (
 func TestBeatsShown(t *testing.T) {
 	replaceShared(t)
 	s := gatewaytest.NewStation(t)
-	global := "notify {\nconsole {\nmanage open\n}\nqueue {\npath " + t.TempDir() + "\n}\nkey ops {\nurl " + s.NotifyURL("/ops") + "\nexpect nightly every 24h grace 2h\nexpect quick every 1s grace 1s\nexpect sync every 1h\n}\n}"
+	global := "notify {\nconsole {\nmanage open\n}\nqueue {\npath " + t.TempDir() +
+		"\n}\nkey ops {\nurl " + s.NotifyURL("/ops") + "\nexpect nightly every 24h grace 2h\n" +
+		"expect quick every 1s grace 1s\nexpect sync every 1h\n}\n}"
 	caddyhttptest.Serve(t, global, "key own {\nurl "+s.NotifyURL("/own")+"\nexpect local every 1h\n}")
-	for path, want := range map[string]int{"/notify/ops?beat=nightly": http.StatusOK, "/notify/ops?beat=sync&type=failure": http.StatusOK, "/notify/own?beat=local": http.StatusOK, "/prefix/notify/own?beat=local": http.StatusOK, "/notify/own?beat=nightly": http.StatusNotFound} {
+	for path, want := range map[string]int{
+		"/notify/ops?beat=nightly": http.StatusOK, "/notify/ops?beat=sync&type=failure": http.StatusOK,
+		"/notify/own?beat=local": http.StatusOK, "/prefix/notify/own?beat=local": http.StatusOK,
+		"/notify/own?beat=nightly": http.StatusNotFound,
+	} {
 		if status, text := caddyhttptest.Send(t.Context(), t, path, ""); status != want {
 			t.Errorf("%s: status %d: %s", path, status, text)
 		}
@@ -37,12 +43,15 @@ func TestBeatsShown(t *testing.T) {
 	var got []string
 	for _, b := range all.Beats {
 		line := b.Key + " " + b.Scope + " " + b.Name + " " + b.Every + " " + b.Grace + " " + b.State
-		if b.Due.IsZero() || b.Late.IsZero() || !b.Late.After(b.Due) || (!b.Since.IsZero()) != (b.State != "on_time") || b.Last.IsZero() != (b.Name == "quick") {
+		if b.Due.IsZero() || b.Late.IsZero() || !b.Late.After(b.Due) ||
+			(!b.Since.IsZero()) != (b.State != "on_time") || b.Last.IsZero() != (b.Name == "quick") {
 			t.Errorf("%+v", b)
 		}
 		got = append(got, line)
 	}
-	const want = "ops global nightly 1d 2h on_time\nops global quick 1s 1s late\nops global sync 1h 6m failed\nown site local 1h 6m on_time\nown site local 1h 6m on_time" // the site and its prefix
+	// the site and its prefix
+	const want = "ops global nightly 1d 2h on_time\nops global quick 1s 1s late\n" +
+		"ops global sync 1h 6m failed\nown site local 1h 6m on_time\nown site local 1h 6m on_time"
 	if text := strings.Join(got, "\n"); text != want {
 		t.Errorf("beats\n%s\nwant\n%s", text, want)
 	}
@@ -60,13 +69,20 @@ func TestBeatsShown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, text := range []string{"/notify/ops?beat=nightly&amp;exit=$?", "<h2 id=\"beats\">", "<strong>nightly</strong>, every 1d, grace 2h. The last one came", "Late</strong> <time", "<strong>quick</strong>, every 1s, grace 1s. None has come yet.", "Failed</strong> <time"} {
+	for _, text := range []string{
+		"/notify/ops?beat=nightly&amp;exit=$?", "<h2 id=\"beats\">",
+		"<strong>nightly</strong>, every 1d, grace 2h. The last one came", "Late</strong> <time",
+		"<strong>quick</strong>, every 1s, grace 1s. None has come yet.", "Failed</strong> <time",
+	} {
 		if !strings.Contains(string(page), text) {
 			t.Errorf("status %d: the page has no %s", resp.StatusCode, text)
 		}
 	}
 	_, metrics := ask(t, http.MethodGet, "/metrics", "")
-	for _, line := range []string{`caddy_notify_beats{state="on_time"} 3`, `caddy_notify_beats{state="in_grace"} 0`, `caddy_notify_beats{state="late"} 1`, `caddy_notify_beats{state="failed"} 1`} {
+	for _, line := range []string{
+		`caddy_notify_beats{state="on_time"} 3`, `caddy_notify_beats{state="in_grace"} 0`,
+		`caddy_notify_beats{state="late"} 1`, `caddy_notify_beats{state="failed"} 1`,
+	} {
 		if !strings.Contains(metrics, line) {
 			t.Errorf("the metrics have no %s: %q", line, regexp.MustCompile(`caddy_notify_beats.*`).FindAllString(metrics, -1))
 		}

@@ -13,24 +13,26 @@ import (
 func TestExpectMistakes(t *testing.T) {
 	queue := "queue {\npath " + t.TempDir() + "\n}\n"
 	for line, want := range map[string]string{
-		"expect nightly":                                         "wrong number of arguments; expected expect <name> every <duration>",
-		"expect nightly 24h 2h":                                  "expect: wrong arguments; expected expect <name> every <duration>",
-		"expect nightly grace 2h":                                "expect: wrong arguments",
-		"expect nightly every 24h 2h":                            "expect: wrong arguments",
-		"expect nightly every 24h each 2h":                       "expect: wrong arguments",
-		"expect nightly every 24h every 2h":                      "expect: every occurs twice",
-		"expect nightly every day":                               "expect: every: it must be a duration above 0",
-		"expect nightly every 500d":                              "expect: every: the time must be from 1s to 400d",
-		"expect nightly every 100ms":                             "expect: every: the time must be from 1s to 400d",
-		"expect nightly every 1d grace 1ms":                      "expect: grace: the time must be from 1s to 400d",
-		"expect nightly every 24h cron \"15 3 * * *\"":           "expect: every and cron exclude each other; remove one",
-		"expect nightly cron":                                    "wrong number of arguments",
-		"expect nightly cron \"\"":                               "expect: cron: \" \" is not five fields, but 0",
-		"expect nightly cron 15 3 * * 1-5 grace 2h":              "expect: cron: \"15\" is not five fields, but 1; write minute, hour, day of the month, month and day of the week in quotes",
-		"expect nightly cron \"15 3 * *\"":                       "expect: cron: \"15 3 * *\" is not five fields, but 4",
-		"expect nightly cron @daily UTC":                         "expect: cron: \"@daily\" does not have five fields",
-		"expect nightly cron \"15 24 * * *\"":                    "above maximum (23)",
-		"expect nightly cron \"0 0 30 2 *\"":                     "expect: cron: \"0 0 30 2 *\": no day ever has this date; correct the day of the month or the month",
+		"expect nightly":                               "wrong number of arguments; expected expect <name> every <duration>",
+		"expect nightly 24h 2h":                        "expect: wrong arguments; expected expect <name> every <duration>",
+		"expect nightly grace 2h":                      "expect: wrong arguments",
+		"expect nightly every 24h 2h":                  "expect: wrong arguments",
+		"expect nightly every 24h each 2h":             "expect: wrong arguments",
+		"expect nightly every 24h every 2h":            "expect: every occurs twice",
+		"expect nightly every day":                     "expect: every: it must be a duration above 0",
+		"expect nightly every 500d":                    "expect: every: the time must be from 1s to 400d",
+		"expect nightly every 100ms":                   "expect: every: the time must be from 1s to 400d",
+		"expect nightly every 1d grace 1ms":            "expect: grace: the time must be from 1s to 400d",
+		"expect nightly every 24h cron \"15 3 * * *\"": "expect: every and cron exclude each other; remove one",
+		"expect nightly cron":                          "wrong number of arguments",
+		"expect nightly cron \"\"":                     "expect: cron: \" \" is not five fields, but 0",
+		"expect nightly cron 15 3 * * 1-5 grace 2h": "expect: cron: \"15\" is not five fields, " +
+			"but 1; write minute, hour, day of the month, month and day of the week in quotes",
+		"expect nightly cron \"15 3 * *\"":    "expect: cron: \"15 3 * *\" is not five fields, but 4",
+		"expect nightly cron @daily UTC":      "expect: cron: \"@daily\" does not have five fields",
+		"expect nightly cron \"15 24 * * *\"": "above maximum (23)",
+		"expect nightly cron \"0 0 30 2 *\"": "expect: cron: " +
+			"\"0 0 30 2 *\": no day ever has this date; correct the day of the month or the month",
 		"expect nightly cron \"15 3 * * *\" Europe/Paname":       "expect: cron: there is no time zone \"Europe/Paname\"",
 		"expect nightly cron \"15 3 * * *\" UTC UTC":             "expect: wrong arguments; expected expect <name> every <duration>|cron",
 		"expect nightly cron \"15 3 * * *\" cron \"15 4 * * *\"": "expect: cron occurs twice",
@@ -38,24 +40,33 @@ func TestExpectMistakes(t *testing.T) {
 		"expect nightly every 1d max_run 1h max_run 2h":          "expect: max_run occurs twice",
 		"expect a/b every 1d":                                    "expect: the name of a beat must be 1 to 64 letters, digits, _, - and .",
 		"expect a every 1d\nexpect a every 2d":                   "expect: the name a occurs twice",
-		"expect a every 1d {\ntag nobody\n}":                     "key ops: expect a: tag: none of the 1 destinations of the key has the tag nobody",
-		"expect a every 1d {\ntypes info\n}":                     `unknown subdirective "types" in expect`,
-		"queue off\nexpect a every 1d":                           "key ops: expect a: beats are kept in the queue, which the key does not use; remove queue off",
-		"accept expect\nexpect a every 1d":                       "expect cannot be the name of a source",
-		"expect a every 1d grace 1h\nexpect b every 1d z":        "expect: wrong arguments",
+		"expect a every 1d {\ntag nobody\n}": "key ops: " +
+			"expect a: tag: none of the 1 destinations of the key has the tag nobody",
+		"expect a every 1d {\ntypes info\n}": `unknown subdirective "types" in expect`,
+		"queue off\nexpect a every 1d": "key ops: expect a: " +
+			"beats are kept in the queue, which the key does not use; remove queue off",
+		"accept expect\nexpect a every 1d":                "expect cannot be the name of a source",
+		"expect a every 1d grace 1h\nexpect b every 1d z": "expect: wrong arguments",
 	} {
 		_, err := loadCaddyfile(t, withOptions(queue+keyWith("ops", line), ""))
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "Caddyfile:") {
 			t.Errorf("%s: %v, want %q", line, err, want)
 		}
 	}
-	if _, err := loadCaddyfile(t, withOptions(keyWith("ops", "expect a every 1d"), "")); err == nil || !strings.Contains(err.Error(), "Caddyfile:5: key ops: expect a: beats are kept in the queue, and there is none; add queue to the global option notify") {
+	if _, err := loadCaddyfile(t, withOptions(keyWith("ops", "expect a every 1d"), "")); err == nil ||
+		!strings.Contains(err.Error(),
+			"Caddyfile:5: key ops: expect a: beats are kept in the queue, and there is none; add queue to the global option notify") {
 		t.Errorf("without a queue: %v", err)
 	}
-	if _, err := loadCaddyfile(t, withOptions(queue+opsKey+"configs {\nexpect a every 1d\n}", "")); err == nil || !strings.Contains(err.Error(), `unknown subdirective "expect" in configs`) {
+	if _, err := loadCaddyfile(t, withOptions(queue+opsKey+"configs {\nexpect a every 1d\n}", "")); err == nil ||
+		!strings.Contains(err.Error(), `unknown subdirective "expect" in configs`) {
 		t.Errorf("in configs: %v", err)
 	}
-	for _, line := range []string{"expect a every 1d", "expect a every 90s grace 1s", "expect a.b-c_1 grace 2h every 24h", "expect a every 1h\nexpect b every 1h", `expect a cron "15 3 * * 1-5" Europe/Berlin grace 2h max_run 1h`, `expect a max_run 1h cron "*/5 * * * *"`} {
+	for _, line := range []string{
+		"expect a every 1d", "expect a every 90s grace 1s", "expect a.b-c_1 grace 2h every 24h",
+		"expect a every 1h\nexpect b every 1h", `expect a cron "15 3 * * 1-5" Europe/Berlin grace 2h max_run 1h`,
+		`expect a max_run 1h cron "*/5 * * * *"`,
+	} {
 		if warnings, err := loadCaddyfile(t, withOptions(queue+keyWith("ops", line), "")); err != nil || len(warnings) > 0 {
 			t.Errorf("%s: %v %q", line, err, warnings)
 		}
@@ -92,7 +103,8 @@ func TestExpectJSON(t *testing.T) {
 // TestExpectSettings checks what the Caddyfile makes of expectations.
 func TestExpectSettings(t *testing.T) {
 	h := newGateway(t, "", "queue {\npath "+t.TempDir()+"\n}\nkey k {\nurl json://localhost phone\nurl json://localhost other\n"+
-		"expect nightly every 20m grace 5m {\ntag phone\n}\nexpect daily every 1d\nexpect backup cron \"15  3 * * 1-5\" Europe/Berlin max_run 1h\n}")
+		"expect nightly every 20m grace 5m {\ntag phone\n}\nexpect daily every 1d\n"+
+		"expect backup cron \"15  3 * * 1-5\" Europe/Berlin max_run 1h\n}")
 	k := h.app.gateway.Engine.Global.Keys["k"]
 	for name, want := range map[string]struct {
 		how           string

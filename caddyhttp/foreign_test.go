@@ -22,7 +22,8 @@ func TestForeignMail(t *testing.T) {
 	_, address := newMailServer(t, "key ops {\nurl "+s.NotifyURL("/ops")+"?format=markdown\n}", "")
 	for mail, want := range map[string]string{
 		"Subject: x\n\n" + disguised + "\n": disguisedShown,
-		"Subject: x\nContent-Type: text/html\n\n<a href=\"https://evil.example\">click</a> &#91;click](https://evil.example)\n": `click (https://evil.example) \[click](https://evil.example)`,
+		"Subject: x\nContent-Type: text/html\n\n<a href=\"https://evil.example\">click</a> &#91;click](https://evil.example)\n": `click ` +
+			`(https://evil.example) \[click](https://evil.example)`,
 	} {
 		if got := sendMail(t, address, mail, "ops@mail.example.com"); !strings.HasPrefix(got, "250") {
 			t.Error(got)
@@ -33,8 +34,8 @@ func TestForeignMail(t *testing.T) {
 	}
 }
 
-// TestForeignEvents checks that the default text of an event counts as that of another
-// program, and a text of the operator does not.
+// TestForeignEvents checks that the default text of an event counts as a text of another program,
+// and a text of the operator does not.
 func TestForeignEvents(t *testing.T) {
 	s := gatewaytest.NewStation(t)
 	notify, _ := startEventApps(t, `

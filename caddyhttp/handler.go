@@ -47,7 +47,7 @@ func init() {
 // The handler sets no placeholders, and it does not replace placeholders in
 // what clients send.
 type Handler struct {
-	Settings // embedded for JSON; most methods of Handler are those of Settings
+	Settings // embedded for JSON; Handler has most of its methods from Settings
 
 	api *httpapi.API
 

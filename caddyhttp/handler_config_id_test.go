@@ -15,23 +15,44 @@ func TestWarnConfigID(t *testing.T) {
 	header := "@header header X-Apprise-Config-ID *\nbasic_auth @header" + account
 	outside := "@outside {\npath /notify/free*\nnot remote_ip private_ranges\n}\nerror @outside no 403\n"
 	tests := map[string]siteWarning{
-		"a login for the key":              {"basic_auth /notify/free*" + account + on, "/notify/free does not apply to /notify with the header X-Apprise-Config-ID: free"},
-		"a loopback address":               {"bind 127.0.0.1\nbasic_auth /notify/free*" + account + on, "/notify/free does"},
-		"a prefix":                         {"basic_auth /a/notify/free*" + account + "handle_path /a/* {\n" + on + "}\n", "/a/notify/free does not apply to /a/notify with"},
-		"only your network":                {outside + on, "/notify/free does"},
-		"another header":                   {"@header header X-Apprise-Config-ID other\nbasic_auth @header" + account + "basic_auth /notify/free*" + account + on, "/notify/free does"},
-		"off":                              {"basic_auth /notify/free*" + account + notify("config_id off"), ""},
-		"a token":                          {"basic_auth /notify/free*" + account + strings.Replace(on, "key free {", "key free {\ntoken "+opsToken, 1), ""},
-		"a login for all":                  {"basic_auth" + account + on, ""},
-		"a login for /notify":              {"basic_auth /notify*" + account + on, ""},
-		"a login for the header":           {header + "basic_auth /notify/free*" + account + on, ""},
-		"a login for the key's header":     {strings.Replace(header, "*", "free", 1) + "basic_auth /notify/free*" + account + on, ""},
-		"the header is removed":            {"request_header -X-Apprise-Config-ID\nbasic_auth /notify/free*" + account + on, ""},
-		"nothing":                          {on, ""},
-		"only the header":                  {"handle /notify {\n" + on + "}\n", ""},
-		"saved keys, a login for keys":     {"@k path_regexp ^/notify/.\nbasic_auth @k" + account + saved(""), "/notify/KEY does not apply to /notify with the header X-Apprise-Config-ID: KEY"},
-		"saved keys, a login to save":      {"@m path /add/* /get/* /del/* /cfg /cfg/* /notify/console*\nbasic_auth @m" + account + saved("manage open"), "/add/KEY does not apply to /add with"},
-		"saved keys, the same for a user":  {"@m path /add/* /get/* /del/* /cfg /cfg/* /notify/console*\nbasic_auth @m" + account + saved("manage ops"), ""},
+		"a login for the key": {
+			"basic_auth /notify/free*" + account + on,
+			"/notify/free does not apply to /notify with the header X-Apprise-Config-ID: free",
+		},
+		"a loopback address": {"bind 127.0.0.1\nbasic_auth /notify/free*" + account + on, "/notify/free does"},
+		"a prefix": {
+			"basic_auth /a/notify/free*" + account + "handle_path /a/* {\n" + on + "}\n",
+			"/a/notify/free does not apply to /a/notify with",
+		},
+		"only your network": {outside + on, "/notify/free does"},
+		"another header": {
+			"@header header X-Apprise-Config-ID other\nbasic_auth @header" + account + "basic_auth /notify/free*" + account + on,
+			"/notify/free does",
+		},
+		"off": {"basic_auth /notify/free*" + account + notify("config_id off"), ""},
+		"a token": {
+			"basic_auth /notify/free*" + account + strings.Replace(on, "key free {", "key free {\ntoken "+opsToken, 1),
+			"",
+		},
+		"a login for all":              {"basic_auth" + account + on, ""},
+		"a login for /notify":          {"basic_auth /notify*" + account + on, ""},
+		"a login for the header":       {header + "basic_auth /notify/free*" + account + on, ""},
+		"a login for the key's header": {strings.Replace(header, "*", "free", 1) + "basic_auth /notify/free*" + account + on, ""},
+		"the header is removed":        {"request_header -X-Apprise-Config-ID\nbasic_auth /notify/free*" + account + on, ""},
+		"nothing":                      {on, ""},
+		"only the header":              {"handle /notify {\n" + on + "}\n", ""},
+		"saved keys, a login for keys": {
+			"@k path_regexp ^/notify/.\nbasic_auth @k" + account + saved(""),
+			"/notify/KEY does not apply to /notify with the header X-Apprise-Config-ID: KEY",
+		},
+		"saved keys, a login to save": {
+			"@m path /add/* /get/* /del/* /cfg /cfg/* /notify/console*\nbasic_auth @m" + account + saved("manage open"),
+			"/add/KEY does not apply to /add with",
+		},
+		"saved keys, the same for a user": {
+			"@m path /add/* /get/* /del/* /cfg /cfg/* /notify/console*\nbasic_auth @m" + account + saved("manage ops"),
+			"",
+		},
 		"saved keys, a login to list URLs": {"basic_auth /json/urls/*" + account + saved(""), "/json/urls/KEY does not apply to /json/urls with"},
 		"saved keys, a login for all":      {"basic_auth" + account + saved("manage open"), ""},
 	}

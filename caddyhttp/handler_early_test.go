@@ -117,7 +117,9 @@ func TestAnswersEarly(t *testing.T) {
 		"of unknown length":         "Transfer-Encoding: chunked\r\nExpect: 100-continue",
 	}
 	for name, log := range map[string]string{"no access log": "", "an access log": "log {\noutput discard\n}\n"} {
-		caddyhttptest.StartCaddy(t, "storage file_system "+t.TempDir()+"\nnotify {\nqueue {\npath "+t.TempDir()+"\n}\n"+pushOptions("")+"\n}", caddyhttptest.Server+` {
+		caddyhttptest.StartCaddy(t, "storage file_system "+t.TempDir()+
+			"\nnotify {\nqueue {\npath "+t.TempDir()+"\n}\n"+pushOptions("")+"\n}",
+			caddyhttptest.Server+` {
 	`+log+`
 	notify {
 		stateless off
@@ -144,7 +146,8 @@ func TestAnswersEarly(t *testing.T) {
 	}
 }
 `)
-		if got, body := caddyhttptest.Send(t.Context(), t, "/notify/ops", "body=x"); got != http.StatusUnauthorized { // the old server is gone now
+		// the old server is gone now
+		if got, body := caddyhttptest.Send(t.Context(), t, "/notify/ops", "body=x"); got != http.StatusUnauthorized {
 			t.Fatalf("%d %s", got, body)
 		}
 		for _, tt := range all {
@@ -170,7 +173,9 @@ func TestAnswersEarly(t *testing.T) {
 		for _, target := range []string{"/notify/inb", "/notify/inb/slack", "/notify/inb?beat=x"} {
 			c := dialEarly(t)
 			c.send("POST "+target+" HTTP/1.1", form, "Content-Length: 50")
-			if resp, text, err := c.answer("POST"); err != nil || resp.StatusCode != http.StatusServiceUnavailable || !resp.Close || resp.Header.Get("Retry-After") == "" {
+			if resp, text, err := c.answer("POST"); err != nil ||
+				resp.StatusCode != http.StatusServiceUnavailable || !resp.Close ||
+				resp.Header.Get("Retry-After") == "" {
 				t.Errorf("%s: %s: %v %v %s", name, target, err, resp, text)
 			}
 			_ = c.Close()

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 )
 
 // newQueueGateway is newGateway with a queue in a folder, and with the app
@@ -15,6 +15,7 @@ import (
 func newQueueGateway(t *testing.T, dir, block, global string) *Handler {
 	t.Helper()
 	h := newGateway(t, block, "queue {\npath "+dir+"\nwait 5s\n}\n"+global)
+	h.app.gateway.Engine.QueueSettings.NoSync = true
 	startApp(t, h)
 	return h
 }
@@ -42,8 +43,8 @@ func stopApp(t *testing.T, h *Handler) {
 	h.app.gateway.Rooms, h.app.gateway.Engine.Outbox = nil, nil
 }
 
-// inBubble runs f in a bubble of [gatewaytest.InBubble], in which gateways share nothing with
-// those of other tests, because the bubble cannot use channels from outside.
+// inBubble runs f in a bubble of [gatewaytest.InBubble], in which gateways share nothing with the
+// gateways of other tests, because the bubble cannot use channels from outside.
 func inBubble(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
 	ownShared(t)
@@ -76,7 +77,7 @@ func getMessage(t *testing.T, h *Handler, method, id, accept string) reply {
 }
 
 // state returns the state of a message and its first result.
-func state(t *testing.T, h *Handler, id string) (string, api.QueuedResult) {
+func state(t *testing.T, h *Handler, id string) (string, message.QueuedResult) {
 	t.Helper()
 	got := getMessage(t, h, http.MethodGet, id, typeJSON)
 	if got.status != http.StatusOK {

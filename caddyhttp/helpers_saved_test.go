@@ -15,7 +15,9 @@ func newConfigGateway(t *testing.T, dir, configs, global string) (*Handler, *sto
 	storage := storagetest.New(dir)
 	h.app.spaces.Storage = storage
 	var err error
-	if h.api.Saved.Store, err = configstore.New(configstore.Options{Storage: storage, Index: h.api.Saved.Index, Secret: h.api.Saved.Secret}); err != nil {
+	if h.api.Saved.Store, err = configstore.New(configstore.Options{
+		Storage: storage, Index: h.api.Saved.Index, Secret: h.api.Saved.Secret,
+	}); err != nil {
 		t.Fatal(err)
 	}
 	return h, storage

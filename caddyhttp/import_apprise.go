@@ -52,7 +52,9 @@ func (l *keyLoader) imports(key string, c *Key) func(warn func(about, text strin
 // and in block.Info.Lines.
 func importName(key string, i int) string { return fmt.Sprintf("key %s, import_apprise %d", key, i+1) }
 
-func (l *keyLoader) importFile(ctx context.Context, location string, variables *placeholder.Variables, warn func(about, text string)) (targets []notifier.Target, err error) {
+func (l *keyLoader) importFile(
+	ctx context.Context, location string, variables *placeholder.Variables, warn func(about, text string),
+) (targets []notifier.Target, err error) {
 	if location, err = placeholder.Resolve(location); err != nil {
 		return nil, err
 	}

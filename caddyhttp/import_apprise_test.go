@@ -32,9 +32,11 @@ func configuration(t *testing.T, name, text string) string {
 func TestImportApprise(t *testing.T) {
 	s := gatewaytest.NewStation(t)
 	more := configuration(t, "more", "crew=bob\nbob="+s.NotifyURL("/bob"))
-	first := configuration(t, "first.yml", fmt.Sprintf("include: %s\nurls:\n- %s:\n    - tag: alice\n- %s\n", more, s.NotifyURL("/alice"), s.NotifyURL("/plain")))
+	first := configuration(t, "first.yml",
+		fmt.Sprintf("include: %s\nurls:\n- %s:\n    - tag: alice\n- %s\n", more, s.NotifyURL("/alice"), s.NotifyURL("/plain")))
 	t.Setenv("NOTIFY_TEST_FILE", first)
-	h := newGateway(t, "key k {\nurl "+s.NotifyURL("/own")+" own\nimport_apprise {env.NOTIFY_TEST_FILE}\ndefault_tag own,crew\n}\nkey only {\nimport_apprise "+more+"\n}", "")
+	h := newGateway(t, "key k {\nurl "+s.NotifyURL("/own")+" own\nimport_apprise {env.NOTIFY_TEST_FILE}\n"+
+		"default_tag own,crew\n}\nkey only {\nimport_apprise "+more+"\n}", "")
 	for _, tt := range []struct{ target, arrives string }{
 		{"/notify/k", "bob own"},
 		{"/notify/k?tag=all", "alice bob own plain"},
@@ -168,7 +170,8 @@ func TestURLFiles(t *testing.T) {
 	if err := load(&Key{URLs: []KeyURL{{URL: hook}}}); err == nil || !strings.Contains(err.Error(), "no such file") {
 		t.Errorf("without the directory: %v", err)
 	}
-	if err := load(&Key{ImportApprise: []string{server.URL}}); err == nil || !strings.Contains(err.Error(), "which only URLs in the Caddyfile") {
+	if err := load(&Key{ImportApprise: []string{server.URL}}); err == nil ||
+		!strings.Contains(err.Error(), "which only URLs in the Caddyfile") {
 		t.Errorf("from a server: %v", err)
 	}
 }
@@ -197,8 +200,10 @@ func TestImportAppriseRetired(t *testing.T) {
 		got = append(got, strings.TrimPrefix(e.ContextMap()["warning"].(string), path))
 	}
 	want := []string{
-		":1: the URL begins with msteams://, which is retired: Microsoft has switched off the connectors of Teams (2026); create a workflow in Teams and use workflows://; the URL is skipped",
-		":3: the URL begins with dbus://, which shows messages on the desktop of a computer (D-Bus) and does not work on a server; use another service; the URL is skipped",
+		":1: the URL begins with msteams://, which is retired: Microsoft has switched off the connectors " +
+			"of Teams (2026); create a workflow in Teams and use workflows://; the URL is skipped",
+		":3: the URL begins with dbus://, which shows messages on the desktop of a computer " +
+			"(D-Bus) and does not work on a server; use another service; the URL is skipped",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("warnings %q, want %q", got, want)
@@ -210,9 +215,15 @@ func TestImportAppriseRetired(t *testing.T) {
 func TestURLsOfApprise(t *testing.T) {
 	core, logs := observer.New(zap.WarnLevel)
 	urls := []KeyURL{
-		{URL: "jira://apikey/%40user/?action=map&region=us&priority=normal&batch=no&:info=note&format=text&overflow=upstream&retry=0&wait=0.5&optional=no"},
+		{
+			URL: "jira://apikey/%40user/?action=map&region=us&priority=normal&batch=no&" +
+				":info=note&format=text&overflow=upstream&retry=0&wait=0.5&optional=no",
+		},
 		{URL: "x://ckey/csecret/akey/asecret/?mode=tweet&batch=yes&cache=yes&format=text&overflow=upstream&retry=0&wait=0.5&optional=no"},
-		{URL: "matrix://example.com/?image=no&mode=off&version=3&msgtype=text&discovery=yes&hsreq=yes&e2ee=no&format=text&overflow=upstream&retry=0&wait=0.5&optional=no"},
+		{
+			URL: "matrix://example.com/?image=no&mode=off&version=3&msgtype=text&discovery=yes&" +
+				"hsreq=yes&e2ee=no&format=text&overflow=upstream&retry=0&wait=0.5&optional=no",
+		},
 		{URL: "dingtalk://12345678//?format=NotifyFormat.TEXT&overflow=OverflowMode.UPSTREAM&verify=yes"},
 		{URL: "psafer://ffffffffffffffffffff/?format=text&overflow=upstream&retry=0&wait=0.5&optional=no&priority=medium"},
 		{URL: "twilio://AC00000000000000000000000000000000:secretsecret@15551230000/15551230001/nobody"},
@@ -242,7 +253,8 @@ func TestURLsOfApprise(t *testing.T) {
 func TestImportAppriseWarnings(t *testing.T) {
 	t.Setenv("NOTIFY_TEST_SECRET", "secretsecret")
 	core, logs := observer.New(zap.WarnLevel)
-	path := configuration(t, "f.yml", "asset: {}\nurls:\n- json://localhost/{env.NOTIFY_TEST_SECRET}\n- mailto://u:p@example.com:\n   nonesuch: x\n")
+	path := configuration(t, "f.yml",
+		"asset: {}\nurls:\n- json://localhost/{env.NOTIFY_TEST_SECRET}\n- mailto://u:p@example.com:\n   nonesuch: x\n")
 	k, err := loadLogged(&keyLoader{parse: parseUnshared, log: zap.New(core)}, "k", &Key{ImportApprise: []string{path}})
 	if err != nil {
 		t.Fatal(err)
@@ -275,7 +287,8 @@ func TestImportAppriseWarnings(t *testing.T) {
 // which can be an imported Caddyfile.
 func TestImportPath(t *testing.T) {
 	var h Handler
-	tokens, err := caddyfile.Tokenize([]byte("notify {\nkey k {\nimport_apprise a.yml ../b c/d /e https://example.com/f {env.G}/g\n}\n}"), "/etc/caddy/sites/Caddyfile")
+	tokens, err := caddyfile.Tokenize([]byte("notify {\nkey k {\n"+
+		"import_apprise a.yml ../b c/d /e https://example.com/f {env.G}/g\n}\n}"), "/etc/caddy/sites/Caddyfile")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,8 +14,11 @@ func TestImportTemplate(t *testing.T) {
 	s := gatewaytest.NewStation(t)
 	t.Setenv("NOTIFY_TEST_ROOM", "of/operator")
 	t.Setenv("NOTIFY_TEST_BASE", strings.TrimSuffix(s.NotifyURL("/"), "/"))
-	file := configuration(t, "f.yml", "version: 2\ntemplate:\n- room\n- level: low\n- none\nurls:\n- ${BASE}/whole\n- json://${HOST}/${ROOM}/${level}?tag=part\n- json://${HOST}/${none}?tag=none\n")
-	h := newGateway(t, "key k {\nimport_apprise "+file+"\nvariables ROOM={env.NOTIFY_TEST_ROOM} LEVEL=x BASE={env.NOTIFY_TEST_BASE} HOST="+strings.TrimPrefix(s.URL, "http://")+"\n}", "")
+	file := configuration(t, "f.yml",
+		"version: 2\ntemplate:\n- room\n- level: low\n- none\nurls:\n- ${BASE}/whole\n"+
+			"- json://${HOST}/${ROOM}/${level}?tag=part\n- json://${HOST}/${none}?tag=none\n")
+	h := newGateway(t, "key k {\nimport_apprise "+file+"\nvariables ROOM={env.NOTIFY_TEST_ROOM} "+
+		"LEVEL=x BASE={env.NOTIFY_TEST_BASE} HOST="+strings.TrimPrefix(s.URL, "http://")+"\n}", "")
 	for _, c := range []struct {
 		form   string
 		status int
@@ -43,7 +46,8 @@ func TestImportTemplate(t *testing.T) {
 		"template: [a]\nurls: ['nope://${a}']":                            "f.yml:2: the URL begins with nope://",
 		"template: [a]\nurls: ['json://h/${a}']\nversion: 3":              "f.yml:3: version must be 1 or 2",
 	} {
-		if _, err := provision(t, "key k {\nimport_apprise "+configuration(t, "f.yml", text)+"\n}", ""); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := provision(t, "key k {\nimport_apprise "+configuration(t, "f.yml", text)+"\n}", ""); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %s", text, err, want)
 		}
 	}

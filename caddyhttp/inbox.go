@@ -15,11 +15,13 @@ import (
 )
 
 var (
-	errInboxWithoutQueue = errors.New("messages are kept in the queue, and there is none; add queue to the global option notify, or remove the line")
-	errInboxUnqueued     = errors.New("messages are kept in the queue, which the key does not use; remove queue off, or this line")
-	errInboxUnread       = errors.New("nobody can read it, because the key has no reader and nobody may manage; add reader <secret> to the key, or console to the notify block")
-	errInboxSavedUnread  = errors.New("nobody can read it, because nobody may manage; add manage to configs, or remove the line")
-	errInboxNoSite       = errors.New("nobody can read it, because no site has notify; add notify to a site, or remove the line")
+	errInboxWithoutQueue = errors.New("messages are kept in the queue, and there is none; " +
+		"add queue to the global option notify, or remove the line")
+	errInboxUnqueued = errors.New("messages are kept in the queue, which the key does not use; remove queue off, or this line")
+	errInboxUnread   = errors.New("nobody can read it, because the key has no reader and " +
+		"nobody may manage; add reader <secret> to the key, or console to the notify block")
+	errInboxSavedUnread = errors.New("nobody can read it, because nobody may manage; add manage to configs, or remove the line")
+	errInboxNoSite      = errors.New("nobody can read it, because no site has notify; add notify to a site, or remove the line")
 )
 
 // inboxName returns the name of the setting inbox of a key, or for "" of configs, in
@@ -78,8 +80,8 @@ func (h *Handler) checkInboxReaders() error {
 	return nil
 }
 
-// checkInboxReaders is like that of a handler for the keys of the app. All sites must be
-// known.
+// checkInboxReaders checks the inboxes of the app's keys, as a handler does for its own. All
+// sites must be known.
 func (a *App) checkInboxReaders() error {
 	names := a.inboxes()
 	saved := a.Configs != nil && a.Configs.Inbox != 0

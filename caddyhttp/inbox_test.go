@@ -15,8 +15,14 @@ func TestInboxRefused(t *testing.T) {
 	queue := "queue {\npath " + t.TempDir() + "\n}\n"
 	for _, tt := range []struct{ block, global, want string }{
 		{"key k {\n" + inbox + reader + "}", "", "Testfile:3: key k: inbox: messages are kept in the queue, and there is none; add queue"},
-		{"key k {\n" + inbox + reader + "queue off\n}", queue, "Testfile:3: key k: inbox: messages are kept in the queue, which the key does not use; remove queue off"},
-		{"key k {\n" + inbox + "}", queue, "Testfile:3: key k: inbox: nobody can read it, because the key has no reader and nobody may manage; add reader"},
+		{
+			"key k {\n" + inbox + reader + "queue off\n}", queue,
+			"Testfile:3: key k: inbox: messages are kept in the queue, which the key does not use; remove queue off",
+		},
+		{
+			"key k {\n" + inbox + "}", queue,
+			"Testfile:3: key k: inbox: nobody can read it, because the key has no reader and nobody may manage; add reader",
+		},
 		{"configs {\nmanage\n" + inbox + "}", "", "Testfile:4: configs: inbox: messages are kept in the queue, and there is none"},
 		{"configs {\n" + inbox + "}", queue, "Testfile:3: configs: inbox: nobody can read it, because nobody may manage; add manage"},
 		{"key k {\n" + inbox + reader + "dedupe 1h\n}", queue, "dedupe: it has no effect, because rules are for URLs and the key has none"},

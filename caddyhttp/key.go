@@ -103,9 +103,8 @@ type KeyURL struct {
 	// are replaced when it loads. Example: `gotifys://gotify.example.com/{env.GOTIFY}`.
 	URL string `json:"url,omitempty"`
 
-	// The directory that paths in the URL are relative to, such as that of a
-	// `template`. A Caddyfile sets it to its own directory. Default: the working
-	// directory.
+	// The directory that paths in the URL are relative to, such as the path of a `template`. A
+	// Caddyfile sets it to its own directory. Default: the working directory.
 	Dir string `json:"dir,omitempty"`
 
 	// The tags by which requests choose among the URLs of the key. A tag has
@@ -137,7 +136,8 @@ func (u KeyURL) MarshalLogObject(enc zapcore.ObjectEncoder) error {
 }
 
 // errVariablesUnused is returned for variables that no file can use.
-var errVariablesUnused = errors.New("they are for imported files, and the key has no import_apprise; write {env.NAME} or {file./path} into the url line, or remove them")
+var errVariablesUnused = errors.New("they are for imported files, and the key has no import_apprise; " +
+	"write {env.NAME} or {file./path} into the url line, or remove them")
 
 // parseFunc returns the destination of a URL of the operator. Several goroutines
 // may call it at once.
@@ -192,7 +192,8 @@ func (l *keyLoader) options(name string, c *Key) (o site.KeyOptions, err error) 
 	}
 	for _, x := range c.Expect {
 		if x == nil {
-			return o, l.file.Locate(expectName(name, ""), fmt.Errorf("key %s: expect: it is null; write a name and every or cron, or remove it", name))
+			return o, l.file.Locate(expectName(name, ""),
+				fmt.Errorf("key %s: expect: it is null; write a name and every or cron, or remove it", name))
 		}
 		e, err := x.options()
 		if err != nil {

@@ -85,7 +85,7 @@ func TestKeyJSON(t *testing.T) {
 			*v, value = 1, "1"
 		case *[]*Expect:
 			*v, value = []*Expect{{Every: 1}}, `[{"every":1}]`
-		case *Rules: // its fields are those of the key
+		case *Rules: // its fields stand in the key's JSON
 			*v, name, value = Rules{Dedupe: &Dedupe{Window: 1}}, "dedupe", `{"window":1}`
 		default:
 			t.Fatalf("the test knows no value for the field %s", name)
@@ -118,7 +118,8 @@ func TestKeyJSON(t *testing.T) {
 	}
 	// The form of earlier versions.
 	var old Key
-	if err := json.Unmarshal([]byte(`{"urls":[{"url":"json://host"},{"url":"json://other","tags":["ops"]}]}`), &old); err != nil || !reflect.DeepEqual(old, only) {
+	if err := json.Unmarshal([]byte(`{"urls":[{"url":"json://host"},{"url":"json://other","tags":["ops"]}]}`),
+		&old); err != nil || !reflect.DeepEqual(old, only) {
 		t.Errorf("objects become %+v, %v", old, err)
 	}
 	for text, want := range map[string]string{

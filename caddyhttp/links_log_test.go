@@ -42,7 +42,10 @@ func TestLinksInAccessLog(t *testing.T) {
 	login := strings.TrimPrefix(send("body=Deploy?&ask=a&ask=b&ask_login=true").AnswerURL, "https://alerts.example.com")
 	console := func(path string) string { return strings.Replace(path, "/notify/", "/notify/console/", 1) }
 	for _, path := range []string{incident, console(incident), open, console(open), login, strings.Replace(login, "/console", "", 1)} {
-		for _, target := range []string{path, path + "/", path + "?answer=a", path + ".", path + "%20", path + "%29,", path + ";a=b", path + "%22%3Ehere"} {
+		for _, target := range []string{
+			path, path + "/", path + "?answer=a", path + ".", path + "%20",
+			path + "%29,", path + ";a=b", path + "%22%3Ehere",
+		} {
 			for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPut} {
 				if isLogged(t, h, method, target) {
 					t.Errorf("%s %s is in the access log", method, target)
@@ -52,7 +55,10 @@ func TestLinksInAccessLog(t *testing.T) {
 	}
 	last := func(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 	none := strings.Repeat("a", len(last(open)))
-	for _, target := range []string{"/notify/incidents", "/notify/incidents/" + rules.NewIncidentID(), "/notify/incidents/" + last(open), "/notify/asks/" + none, "/notify/asks/x", "/notify/console/asks/" + last(incident), "/notify/status"} {
+	for _, target := range []string{
+		"/notify/incidents", "/notify/incidents/" + rules.NewIncidentID(), "/notify/incidents/" + last(open),
+		"/notify/asks/" + none, "/notify/asks/x", "/notify/console/asks/" + last(incident), "/notify/status",
+	} {
 		if !isLogged(t, h, http.MethodGet, target) {
 			t.Errorf("%s is not in the access log", target)
 		}
@@ -72,7 +78,12 @@ func TestInvitationInAccessLog(t *testing.T) {
 	h := newQueueGateway(t, t.TempDir(), "", pushOptions("")+"key k\nkey other")
 	logged := func(method, target string) bool { return isLogged(t, h, method, target) }
 	invite := invited(t, h)
-	targets := []string{"/notify/k?invite=" + invite, "/notify/k/?tag=a&invite=" + invite, "/notify/other?invite=" + invite, "/notify/none?invite=" + invite, "/notify/app.webmanifest?key=k&invite=" + invite, "/notify/k/devices?invite=" + invite, "/notify/k?%69nvite=" + invite, "/notify/k?invite=" + invite + ".", "/notify/k?invite=" + invite + "%22%3Ehere"}
+	targets := []string{
+		"/notify/k?invite=" + invite, "/notify/k/?tag=a&invite=" + invite, "/notify/other?invite=" + invite,
+		"/notify/none?invite=" + invite, "/notify/app.webmanifest?key=k&invite=" + invite,
+		"/notify/k/devices?invite=" + invite, "/notify/k?%69nvite=" + invite,
+		"/notify/k?invite=" + invite + ".", "/notify/k?invite=" + invite + "%22%3Ehere",
+	}
 	for _, target := range targets {
 		for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost} {
 			if logged(method, target) {
@@ -85,7 +96,9 @@ func TestInvitationInAccessLog(t *testing.T) {
 			t.Errorf("%s is not in the access log", target)
 		}
 	}
-	if got := askJSON(t, h, http.MethodPost, "/notify/k/devices", map[string]any{"name": "phone", "subscription": s.subscription("/p"), "invite": invite}); got.status != http.StatusCreated {
+	if got := askJSON(t, h, http.MethodPost, "/notify/k/devices", map[string]any{
+		"name": "phone", "subscription": s.subscription("/p"), "invite": invite,
+	}); got.status != http.StatusCreated {
 		t.Fatalf("%d %s", got.status, got.body)
 	}
 	for _, target := range targets {

@@ -31,7 +31,8 @@ func entriesOf(body string) (n int) {
 // keeps an open log writer if the next one has the same settings, so each test
 // has another interval.
 func logging(url string, interval time.Duration) string {
-	return "notify {\nkey ops {\nurl " + url + "\n}\n}\nlog {\noutput notify ops {\ninterval " + interval.String() + "\nmax 2\n}\nlevel ERROR\n}"
+	return "notify {\nkey ops {\nurl " + url + "\n}\n}\nlog {\noutput notify ops {\ninterval " +
+		interval.String() + "\nmax 2\n}\nlevel ERROR\n}"
 }
 
 // anInterval returns a different interval of about an hour each time.
@@ -176,7 +177,8 @@ func TestFailedStart(t *testing.T) {
 		"a key that does not exist":  {"json://127.0.0.1:1", "nope", "the global option notify has no key nope"},
 	} {
 		file := filepath.Join(t.TempDir(), "Caddyfile")
-		config := "{\nadmin off\npersist_config off\nnotify {\nkey ops {\nurl " + tt.url + "\n}\n}\nlog {\noutput notify " + tt.key + "\nlevel ERROR\n}\n}\n"
+		config := "{\nadmin off\npersist_config off\nnotify {\nkey ops {\n" +
+			"url " + tt.url + "\n}\n}\nlog {\noutput notify " + tt.key + "\nlevel ERROR\n}\n}\n"
 		if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -165,9 +165,13 @@ func attacks() (out []attack) {
 		func(p string) string { return "/notify/inb/messages/.." + strings.TrimPrefix(p, "/notify/inb") },
 	}
 	queries := []string{
-		"", "?message=stranger&title=stranger&body=stranger", "?beat=nightly", "?invite=x", "?invite=x&beat=nightly&message=stranger", "?%69nvite=x&beat=nightly", "?device&beat=nightly&invite",
+		"", "?message=stranger&title=stranger&body=stranger", "?beat=nightly", "?invite=x",
+		"?invite=x&beat=nightly&message=stranger", "?%69nvite=x&beat=nightly", "?device&beat=nightly&invite",
 	}
-	methods := []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete, http.MethodHead, http.MethodPatch, http.MethodOptions}
+	methods := []string{
+		http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete,
+		http.MethodHead, http.MethodPatch, http.MethodOptions,
+	}
 	n := 0
 	for _, path := range paths {
 		for i, spell := range spellings {
@@ -190,7 +194,9 @@ func attacks() (out []attack) {
 func (s *guardedSite) succeeded(all []attack) (out []string) {
 	s.t.Helper()
 	link := s.alert()
-	const form, object = "body=stranger&title=stranger&message=stranger&do=silence&for=1h", `{"title":"stranger","body":"stranger","message":"stranger","text":"stranger","for":"1h","state":"alerting","status":"firing","alerts":[]}`
+	const form, object = "body=stranger&title=stranger&message=stranger&do=silence&for=1h",
+		`{"title":"stranger","body":"stranger","message":"stranger","text":"stranger",` +
+			`"for":"1h","state":"alerting","status":"firing","alerts":[]}`
 	for i, a := range all {
 		body := ""
 		if a.method != http.MethodGet && a.method != http.MethodHead {
@@ -203,7 +209,8 @@ func (s *guardedSite) succeeded(all []attack) (out []string) {
 		isFile = isFile || strings.TrimSuffix(path, "/") == httpapi.RouteManifest
 		isPage := strings.Contains(query, "nvite") && strings.Contains(got.body, "This device cannot be added")
 		reads := a.method == http.MethodGet || a.method == http.MethodHead
-		if got.status < 400 && !(reads && (isFile || isPage || a.method == http.MethodHead && got.header.Get("Referrer-Policy") == "no-referrer")) {
+		if got.status < 400 &&
+			!(reads && (isFile || isPage || a.method == http.MethodHead && got.header.Get("Referrer-Policy") == "no-referrer")) {
 			out = append(out, fmt.Sprintf("%s %s: %d", a.method, a.target, got.status))
 		}
 	}
@@ -214,7 +221,8 @@ func (s *guardedSite) succeeded(all []attack) (out []string) {
 		"/notify/plain/silences": "[]", "/notify/oncall/silences": "[]", "/cfg": `["saved"]`,
 		"/notify/incidents": `"state":"open"`, link: `"state":"open"`,
 	} {
-		if got := s.ask(http.MethodGet, target, "", true, "Accept", typeJSON); got.status != http.StatusOK || !strings.Contains(strings.ReplaceAll(got.body, " ", ""), want) {
+		if got := s.ask(http.MethodGet, target, "", true, "Accept", typeJSON); got.status != http.StatusOK ||
+			!strings.Contains(strings.ReplaceAll(got.body, " ", ""), want) {
 			out = append(out, fmt.Sprintf("%s is %d %s", target, got.status, got.body))
 		}
 	}
@@ -238,7 +246,8 @@ func TestDocumentedMatchersHold(t *testing.T) {
 		t.Error("no attack succeeds behind a matcher that lets strangers send")
 	}
 	matchers := documentedMatchers(t)
-	matchers["inbox.md and phone.md"] = strings.TrimSuffix(strings.TrimSpace(matchers["inbox.md"]), "}") + strings.TrimPrefix(matchers["phone.md"], "{")
+	matchers["inbox.md and phone.md"] = strings.TrimSuffix(strings.TrimSpace(matchers["inbox.md"]), "}") +
+		strings.TrimPrefix(matchers["phone.md"], "{")
 	for page, matcher := range matchers {
 		if page == "modules.md" && matcher == matchers["phone.md"] {
 			continue
@@ -258,16 +267,22 @@ func TestDocumentedMatcherOfReaders(t *testing.T) {
 	if got := s.ask(http.MethodPost, "/notify/inb", "body=hello", true); got.status != http.StatusOK {
 		t.Fatalf("%d %s", got.status, got.body)
 	}
-	for _, target := range []string{"/notify/inb/messages", "/notify/inb/ntfy/t/json?poll=1", "/notify/inb/ntfy/t/sse?poll=1", "/notify/inb/ntfy/t/auth"} {
+	for _, target := range []string{
+		"/notify/inb/messages", "/notify/inb/ntfy/t/json?poll=1",
+		"/notify/inb/ntfy/t/sse?poll=1", "/notify/inb/ntfy/t/auth",
+	} {
 		got := s.ask(http.MethodGet, target, "", false, "Authorization", "Bearer "+testReader)
 		if got.status != http.StatusOK || !strings.Contains(got.body, "hello") && !strings.HasSuffix(target, "auth") {
 			t.Errorf("%s: %d %s", target, got.status, got.body)
 		}
-		if got := s.ask(http.MethodGet, target, "", false); got.status != http.StatusUnauthorized || strings.Contains(got.header.Get("Www-Authenticate"), "restricted") {
+		if got := s.ask(http.MethodGet, target, "", false); got.status != http.StatusUnauthorized ||
+			strings.Contains(got.header.Get("Www-Authenticate"), "restricted") {
 			t.Errorf("%s without a reader: %d %v", target, got.status, got.header)
 		}
 	}
-	conn, resp, err := websocket.DefaultDialer.DialContext(t.Context(), "ws://"+caddyhttptest.Site+"/notify/inb/ntfy/t/ws?since=all", http.Header{"Authorization": {"Bearer " + testReader}})
+	conn, resp, err := websocket.DefaultDialer.DialContext(t.Context(),
+		"ws://"+caddyhttptest.Site+"/notify/inb/ntfy/t/ws?since=all",
+		http.Header{"Authorization": {"Bearer " + testReader}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -293,7 +308,8 @@ func TestDocumentedMatcherOfLinks(t *testing.T) {
 	for _, page := range []string{"on-call.md", "phone.md"} {
 		s := newGuardedSite(t, matchers[page])
 		link := s.alert()
-		if got := s.ask(http.MethodGet, link, "", false, "Accept", browser); got.status != http.StatusOK || !strings.Contains(got.body, "Acknowledge") {
+		if got := s.ask(http.MethodGet, link, "", false, "Accept", browser); got.status != http.StatusOK ||
+			!strings.Contains(got.body, "Acknowledge") {
 			t.Errorf("%s: the page: %d %s", page, got.status, got.body)
 		}
 		if got := s.ask(http.MethodPost, link, "do=silence&for=1h", false); got.status != http.StatusForbidden {
@@ -327,12 +343,18 @@ func TestDocumentedMatcherOfPhones(t *testing.T) {
 				t.Errorf("%s: %s of the invitation: %d %s", page, method, got.status, got.body)
 			}
 		}
-		for _, path := range []string{httpapi.RouteWorker, httpapi.RouteManifest + "?key=inb&" + link.RawQuery, httpapi.RouteIcon, httpapi.RouteIconSmall, httpapi.RouteIconLarge, httpapi.RouteBadge} {
+		for _, path := range []string{
+			httpapi.RouteWorker, httpapi.RouteManifest + "?key=inb&" + link.RawQuery,
+			httpapi.RouteIcon, httpapi.RouteIconSmall, httpapi.RouteIconLarge, httpapi.RouteBadge,
+		} {
 			if got := s.ask(http.MethodGet, path, "", false); got.status != http.StatusOK {
 				t.Errorf("%s: %s: %d %s", page, path, got.status, got.body)
 			}
 		}
-		body, err := json.Marshal(map[string]any{"name": "phone", "subscription": s.phones.subscription("/phone"), "invite": link.Query().Get(httpapi.InviteQuery)})
+		body, err := json.Marshal(map[string]any{
+			"name": "phone", "subscription": s.phones.subscription("/phone"),
+			"invite": link.Query().Get(httpapi.InviteQuery),
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -369,7 +391,7 @@ func TestDocumentedMatcherOfPhones(t *testing.T) {
 				t.Errorf("%s: %s %s: %d %s", page, tt.method, tt.target, got.status, got.body)
 			}
 		}
-		// The page of the key is not that of an invitation.
+		// The page of the key is not the page of an invitation.
 		if got := s.ask(http.MethodGet, "/notify/inb", "", false, "Accept", browser); got.status != http.StatusUnauthorized {
 			t.Errorf("%s: the page of the key: %d", page, got.status)
 		}

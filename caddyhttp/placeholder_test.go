@@ -34,7 +34,9 @@ func TestPlaceholders(t *testing.T) {
 	}
 	t.Setenv("NOTIFY_TEST_TWO", "json://h/1, form://h/2")
 	t.Setenv("NOTIFY_TEST_EMPTY", "")
-	h := newGateway(t, "key k {\nurl {env.NOTIFY_TEST_URL}\nurl "+s.NotifyURL("/{file."+file+"}")+"\n}\ndefault_urls {env.NOTIFY_TEST_URL}", "")
+	h := newGateway(t,
+		"key k {\nurl {env.NOTIFY_TEST_URL}\nurl "+s.NotifyURL("/{file."+file+"}")+"\n}\ndefault_urls {env.NOTIFY_TEST_URL}",
+		"")
 	if got := post(t, h, "/notify/k", typeForm, "body=x"); got.status != 200 {
 		t.Fatal(got.body)
 	}
@@ -43,20 +45,25 @@ func TestPlaceholders(t *testing.T) {
 	}
 	// Other braces are not placeholders. Unknown {system.*} and {time.*} have
 	// no effect.
-	for _, u := range []string{"json://h/{system.os}", "json://h/{time.now.year}", "json://h/%7Bx%7D", "json://h/?-x={{x}}", `json://h/?-x={"a":1}`} {
+	for _, u := range []string{
+		"json://h/{system.os}", "json://h/{time.now.year}",
+		"json://h/%7Bx%7D", "json://h/?-x={{x}}", `json://h/?-x={"a":1}`,
+	} {
 		if err := checkURL(u, nil); err != nil {
 			t.Errorf("%s: %v", u, err)
 		}
 	}
 	for block, text := range map[string]string{
-		"key k {\nurl json://h\nurl {env.NOTIFY_TEST_UNSET}\n}": "key k, URL 2: {env.NOTIFY_TEST_UNSET} has no value: there is no such environment variable",
-		"key k {\nurl json://h/{env.NOTIFY_TEST_EMPTY}\n}":      "key k, URL 1: .*{env.NOTIFY_TEST_EMPTY} is empty",
-		"key k {\nurl json://{file./no/such/file}\n}":           "key k, URL 1: {file./no/such/file} has no value: there is no such file",
-		"default_urls json://h {env.NOTIFY_TEST_UNSET}":         "default_urls, URL 2: {env.NOTIFY_TEST_UNSET} has no value: there is no such environment variable",
-		"key k {\nurl {env.NOTIFY_TEST_TWO}\n}":                 "key k, URL 1: this holds several URLs",
-		"default_urls {file." + two + "}":                       "default_urls, URL 1: this holds several URLs",
-		"key k {\nurl json://h/{file." + broken + "}\n}":        "key k, URL 1: the URL has a line break",
-		"key k {\nurl discord://{env.NOTIFY_TEST_TOKEN}\n}":     "key k, URL 1: Discord",
+		"key k {\nurl json://h\nurl {env.NOTIFY_TEST_UNSET}\n}": "key k, URL 2: " +
+			"{env.NOTIFY_TEST_UNSET} has no value: there is no such environment variable",
+		"key k {\nurl json://h/{env.NOTIFY_TEST_EMPTY}\n}": "key k, URL 1: .*{env.NOTIFY_TEST_EMPTY} is empty",
+		"key k {\nurl json://{file./no/such/file}\n}":      "key k, URL 1: {file./no/such/file} has no value: there is no such file",
+		"default_urls json://h {env.NOTIFY_TEST_UNSET}": "default_urls, URL 2: " +
+			"{env.NOTIFY_TEST_UNSET} has no value: there is no such environment variable",
+		"key k {\nurl {env.NOTIFY_TEST_TWO}\n}":             "key k, URL 1: this holds several URLs",
+		"default_urls {file." + two + "}":                   "default_urls, URL 1: this holds several URLs",
+		"key k {\nurl json://h/{file." + broken + "}\n}":    "key k, URL 1: the URL has a line break",
+		"key k {\nurl discord://{env.NOTIFY_TEST_TOKEN}\n}": "key k, URL 1: Discord",
 	} {
 		_, err := provision(t, block, "")
 		if err == nil || !regexp.MustCompile(text).MatchString(err.Error()) || strings.Contains(err.Error(), "secretsecret") {

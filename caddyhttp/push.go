@@ -35,7 +35,7 @@ type Push struct {
 	// How many devices a key can have, from 1 to 500. Default: 20.
 	MaxDevices int `json:"max_devices,omitempty"`
 
-	// Hosts of push services besides those of the known browsers, such as the server of a
+	// Hosts of push services besides the services of the known browsers, such as the server of a
 	// UnifiedPush distributor. A name stands for its subdomains, too. Example:
 	// `["push.example.com"]`. Default: none.
 	Services []string `json:"services,omitempty"`
@@ -94,11 +94,14 @@ func checkContact(text string) error {
 
 // Errors of settings that cannot work.
 var (
-	errPushWithoutQueue = errors.New("push: devices, and what they have received, are kept in the queue's store, and there is no queue; add queue to the global option notify")
-	errPushWithoutSite  = errors.New("push: no site has notify, so that no phone can subscribe; add notify to a site, or remove push")
-	errPushWithoutURL   = errors.New("push: phones must know the address of the gateway; add public_url https://… with the address that they reach it at to this block or to the global option notify")
+	errPushWithoutQueue = errors.New("push: devices, and what they have received, " +
+		"are kept in the queue's store, and there is no queue; add queue to the global option notify")
+	errPushWithoutSite = errors.New("push: no site has notify, so that no phone can subscribe; add notify to a site, or remove push")
+	errPushWithoutURL  = errors.New("push: phones must know the address of the gateway; add public_url " +
+		"https://… with the address that they reach it at to this block or to the global option notify")
 	errPushInsecure     = errors.New("push: browsers subscribe only at https addresses; write public_url with https")
-	errPushWithoutPages = errors.New("push: a phone subscribes on the page of the key, and page off turns the pages of all sites off; remove page off, or push")
+	errPushWithoutPages = errors.New("push: a phone subscribes on the page of the key, " +
+		"and page off turns the pages of all sites off; remove page off, or push")
 )
 
 // newKeyDevices returns the devices of the keys of a site, or nil if no device can
@@ -113,7 +116,10 @@ func newKeyDevices(a *App, r *site.Site) *device.KeyDevices {
 		}
 		return a.gateway.Rooms.Devices
 	}
-	return device.NewKeyDevices(device.KeyOptions{Started: a.gateway.Engine.Started, Registry: known, Site: func() string { return a.gateway.Engine.SiteID(r) }, Settings: r})
+	return device.NewKeyDevices(device.KeyOptions{
+		Started: a.gateway.Engine.Started, Registry: known,
+		Site: func() string { return a.gateway.Engine.SiteID(r) }, Settings: r,
+	})
 }
 
 // checkPush returns an error if no device can subscribe. All sites must be known.

@@ -22,7 +22,8 @@ func (s *pushService) subscription(path string) map[string]any { return s.Subscr
 
 // pushOptions are the global options with which devices of tests can subscribe.
 func pushOptions(more string) string {
-	return "public_url https://alerts.example.com\negress {\nallow 127.0.0.0/8\n}\npush {\ncontact mailto:ops@example.com\nservices 127.0.0.1\n" + more + "\n}\n"
+	return "public_url https://alerts.example.com\negress {\nallow 127.0.0.0/8\n}\n" +
+		"push {\ncontact mailto:ops@example.com\nservices 127.0.0.1\n" + more + "\n}\n"
 }
 
 // ownPhone is a device that a test has subscribed.

@@ -25,7 +25,8 @@ func TestQueueBackup(t *testing.T) {
 	}
 	defer resp.Body.Close()
 	file, err := url.PathUnescape(resp.Header.Get(admin.BackupKeyHeader))
-	if err != nil || file != filepath.Join(folder, "key") || resp.StatusCode != http.StatusOK || resp.Header.Get("Content-Type") != "application/x-tar" {
+	if err != nil || file != filepath.Join(folder, "key") || resp.StatusCode != http.StatusOK ||
+		resp.Header.Get("Content-Type") != "application/x-tar" {
 		t.Errorf("status %d, header %v", resp.StatusCode, resp.Header)
 	}
 	key, err := os.ReadFile(file)

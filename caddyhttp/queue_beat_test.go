@@ -21,7 +21,8 @@ func TestWatchdogMistakes(t *testing.T) {
 		"beat {file./no/s3cret/at} 1m": "queue: ",
 	} {
 		_, err := loadCaddyfile(t, withOptions("queue {\npath "+t.TempDir()+"\n"+line+"\n}\n"+opsKey, ""))
-		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "Caddyfile:") || strings.Contains(err.Error(), "//host/s3cret") {
+		if err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), "Caddyfile:") || strings.Contains(err.Error(), "//host/s3cret") {
 			t.Errorf("%s: %v, want %q", line, err, want)
 		}
 	}

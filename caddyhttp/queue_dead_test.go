@@ -14,7 +14,8 @@ import (
 // Deliveries that the queue gives up are in the admin API and the metrics, cause a
 // message to the fallback and an event, and can be retried and dropped.
 func TestQueueDead(t *testing.T) {
-	p, backup, watch := gatewaytest.NewPager(t, http.StatusNotFound), gatewaytest.NewPager(t, http.StatusOK), gatewaytest.NewPager(t, http.StatusOK)
+	p, backup, watch := gatewaytest.NewPager(t, http.StatusNotFound),
+		gatewaytest.NewPager(t, http.StatusOK), gatewaytest.NewPager(t, http.StatusOK)
 	caddyhttptest.Serve(t, `
 	notify {
 		queue {
@@ -48,7 +49,8 @@ func TestQueueDead(t *testing.T) {
 		}
 		defer resp.Body.Close()
 		var a gatewaytest.Answer
-		if err := json.NewDecoder(resp.Body).Decode(&a); err != nil || resp.StatusCode != 202 || resp.Header.Get("Location") != "/prefix/notify/messages/"+a.ID {
+		if err := json.NewDecoder(resp.Body).Decode(&a); err != nil || resp.StatusCode != 202 ||
+			resp.Header.Get("Location") != "/prefix/notify/messages/"+a.ID {
 			t.Fatalf("status %d, header %v, %v", resp.StatusCode, resp.Header, err)
 		}
 		return a.ID
@@ -56,18 +58,21 @@ func TestQueueDead(t *testing.T) {
 	first, second := post("confidential&incident=db1"), post("confidential, too")
 	dead := func() (q admin.Queue) {
 		status, text := ask(t, "GET", "/notify/queue/dead?limit=1000", "")
-		if err := json.Unmarshal([]byte(text), &q); status != 200 || err != nil || strings.Contains(text, "secretsecret") || strings.Contains(text, "confidential") {
+		if err := json.Unmarshal([]byte(text), &q); status != 200 || err != nil ||
+			strings.Contains(text, "secretsecret") || strings.Contains(text, "confidential") {
 			t.Fatalf("status %d, %v\n%s", status, err, text)
 		}
 		return q
 	}
 	gatewaytest.Eventually(t, func() bool { return dead().Dead == 2 && backup.Count() == 1 && watch.Count() == 2 })
 	q := dead()
-	if d := q.Deliveries[0]; d.ID != first || d.Incident != "db1" || d.Key != "k" || d.Source != "http" || d.Status != "failed" || d.Error == nil || !strings.Contains(*d.Error, "404") {
+	if d := q.Deliveries[0]; d.ID != first || d.Incident != "db1" || d.Key != "k" || d.Source != "http" ||
+		d.Status != "failed" || d.Error == nil || !strings.Contains(*d.Error, "404") {
 		t.Errorf("%+v", d)
 	}
 	for _, a := range append(backup.Got(), watch.Got()...) {
-		if text := a.Title + a.Message; !strings.Contains(text, "404") || !strings.Contains(text, "JSON") || strings.Contains(text, "secretsecret") || strings.Contains(text, "confidential") {
+		if text := a.Title + a.Message; !strings.Contains(text, "404") || !strings.Contains(text, "JSON") ||
+			strings.Contains(text, "secretsecret") || strings.Contains(text, "confidential") {
 			t.Errorf("told %q", text)
 		}
 	}
@@ -82,10 +87,14 @@ func TestQueueDead(t *testing.T) {
 			t.Fatalf("the next page is %s", next)
 		}
 	}
-	if status, text := ask(t, "GET", next, ""); status != 200 || !strings.Contains(text, `"deliveries":[]`) || strings.Contains(text, `"next"`) {
+	if status, text := ask(t, "GET", next, ""); status != 200 ||
+		!strings.Contains(text, `"deliveries":[]`) || strings.Contains(text, `"next"`) {
 		t.Errorf("the last page: status %d %s", status, text)
 	}
-	for _, line := range []string{`caddy_notify_queue_jobs{state="dead"} 2`, "caddy_notify_queue_oldest_seconds 0", `caddy_notify_queue_dead_total{service="JSON"} `, "caddy_notify_queue_retries_total "} {
+	for _, line := range []string{
+		`caddy_notify_queue_jobs{state="dead"} 2`, "caddy_notify_queue_oldest_seconds 0",
+		`caddy_notify_queue_dead_total{service="JSON"} `, "caddy_notify_queue_retries_total ",
+	} {
 		// The messages about these deliveries may not be settled yet.
 		gatewaytest.Eventually(t, func() bool { _, text := ask(t, "GET", "/metrics", ""); return strings.Contains(text, "\n"+line) })
 	}
@@ -99,7 +108,8 @@ func TestQueueDead(t *testing.T) {
 	})
 
 	p.Answer(http.StatusOK)
-	if status, text := ask(t, "POST", "/notify/queue/"+first+"/retry", ""); status != 200 || text != `{"deliveries":1,"waiting":0,"dead":1}`+"\n" {
+	if status, text := ask(t, "POST", "/notify/queue/"+first+"/retry", ""); status != 200 ||
+		text != `{"deliveries":1,"waiting":0,"dead":1}`+"\n" {
 		t.Errorf("retry: status %d %s", status, text)
 	}
 	gatewaytest.Eventually(t, func() bool { return p.Count() == 3 && dead().Dead == 1 })

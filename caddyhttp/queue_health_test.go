@@ -15,7 +15,8 @@ import (
 // TestDestinations checks what people see of a destination that is down and comes
 // back: events, metrics, the admin API.
 func TestDestinations(t *testing.T) {
-	p, good, watch := gatewaytest.NewPager(t, http.StatusServiceUnavailable), gatewaytest.NewPager(t, http.StatusOK), gatewaytest.NewPager(t, http.StatusOK)
+	p, good, watch := gatewaytest.NewPager(t, http.StatusServiceUnavailable),
+		gatewaytest.NewPager(t, http.StatusOK), gatewaytest.NewPager(t, http.StatusOK)
 	caddyhttptest.Serve(t, `
 	notify {
 		queue {
@@ -63,25 +64,29 @@ func TestDestinations(t *testing.T) {
 		post("k")
 	}
 	gatewaytest.Eventually(t, func() bool { return watch.Count() == 1 })
-	if a := watch.Got()[0]; a.Title != "Destination down (key k)" || !strings.Contains(a.Message, "503") || !strings.Contains(a.Message, "Service: JSON") || strings.Contains(a.Message, "secretsecret") {
+	if a := watch.Got()[0]; a.Title != "Destination down (key k)" || !strings.Contains(a.Message, "503") ||
+		!strings.Contains(a.Message, "Service: JSON") || strings.Contains(a.Message, "secretsecret") {
 		t.Errorf("told %+v", a)
 	}
 	gatewaytest.Eventually(t, func() bool { all := list(); return all.Down == 1 && all.Destinations[0].Waiting == 3 })
 	d := list().Destinations[0]
-	if d.State != metrics.StateDown || len(d.Keys) != 1 || d.Keys[0] != "k" || d.FailingSince.IsZero() || d.WaitingSince.IsZero() || !strings.Contains(d.LastError, "503") || d.Service != "JSON" {
+	if d.State != metrics.StateDown || len(d.Keys) != 1 || d.Keys[0] != "k" || d.FailingSince.IsZero() ||
+		d.WaitingSince.IsZero() || !strings.Contains(d.LastError, "503") || d.Service != "JSON" {
 		t.Errorf("%+v", d)
 	}
 	if last := list().Destinations[2]; last.State != metrics.StateKnown || last.LastSuccess.IsZero() {
 		t.Errorf("the best: %+v", last)
 	}
-	if status, text := ask(t, "GET", "/notify/keys/k", ""); status != 200 || !strings.Contains(text, `"state":"down"`) || !strings.Contains(text, `"waiting":3`) {
+	if status, text := ask(t, "GET", "/notify/keys/k", ""); status != 200 ||
+		!strings.Contains(text, `"state":"down"`) || !strings.Contains(text, `"waiting":3`) {
 		t.Errorf("the key: status %d %s", status, text)
 	}
 	if _, text := ask(t, "GET", "/metrics", ""); !strings.Contains(text, "\n"+`caddy_notify_destinations{state="down"} 1`) {
 		t.Error("the metric is missing")
 	}
 	p.Answer(http.StatusOK)
-	if status, text := ask(t, "POST", "/notify/destinations/"+d.ID+"/retry", ""); status != 200 || text != `{"deliveries":3,"waiting":3,"dead":0}`+"\n" {
+	if status, text := ask(t, "POST", "/notify/destinations/"+d.ID+"/retry", ""); status != 200 ||
+		text != `{"deliveries":3,"waiting":3,"dead":0}`+"\n" {
 		t.Errorf("retry: status %d %s", status, text)
 	}
 	gatewaytest.Eventually(t, func() bool { return watch.Count() == 2 && list().Down == 0 })
@@ -95,7 +100,8 @@ func TestDestinations(t *testing.T) {
 		t.Fatal(err)
 	}
 	resp.Body.Close()
-	if all := list(); all.Failing != 1 || all.Destinations[0].State != metrics.StateFailing || all.Destinations[0].FailingSince.IsZero() || !strings.Contains(all.Destinations[0].LastError, "401") {
+	if all := list(); all.Failing != 1 || all.Destinations[0].State != metrics.StateFailing ||
+		all.Destinations[0].FailingSince.IsZero() || !strings.Contains(all.Destinations[0].LastError, "401") {
 		t.Errorf("with a wrong token: %+v", all)
 	}
 	if _, text := ask(t, "GET", "/metrics", ""); !strings.Contains(text, "\n"+`caddy_notify_destinations{state="failing"} 1`) {

@@ -42,8 +42,8 @@ func ReadConfig(stdin io.Reader, file, adapter string) (*Config, error) {
 	return c, nil
 }
 
-// ReadAdapted returns a configuration file as JSON, adapted if necessary. Its arguments are
-// those of [ReadConfig].
+// ReadAdapted returns a configuration file as JSON, adapted if necessary. It takes the same
+// arguments as [ReadConfig].
 func ReadAdapted(stdin io.Reader, file, adapter string) ([]byte, error) {
 	file = cmp.Or(file, "Caddyfile")
 	var text []byte
@@ -158,10 +158,9 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-// Source returns the source of a name, without its signature scheme and token,
-// whose placeholders may have no value here. The source of a site with the key
-// takes precedence over that of the app, that over one of another site, and that
-// over a built-in one.
+// Source returns the source of a name, without its signature scheme and token, whose placeholders
+// may have no value here. It looks for the source in the sites with the key, then in the app,
+// then in other sites, and last among the built-in ones.
 func (c *Config) Source(name, key string) (*source.Source, error) {
 	found := c.app.Sources[name]
 	for _, s := range c.sites {

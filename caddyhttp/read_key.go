@@ -29,7 +29,8 @@ type LoadedKey struct {
 // are none. The empty expression stands for default_tag of the key.
 func (k *LoadedKey) Choose(e notifier.TagExpr) ([]notifier.Target, error) {
 	if len(k.Targets) == 0 {
-		return nil, fmt.Errorf("the key %s has no URL, and its devices and its inbox get messages only from the running gateway; send to its address there", k.key.Name)
+		return nil, fmt.Errorf("the key %s has no URL, and its devices and its inbox get "+
+			"messages only from the running gateway; send to its address there", k.key.Name)
 	}
 	return k.key.Choose(e)
 }

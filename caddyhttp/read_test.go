@@ -50,7 +50,8 @@ func TestConfigKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if targets, err := ops.Choose(notifier.TagExpr{}); err != nil || len(targets) != 1 || len(ops.Targets) != 2 || ops.Timeout.String() != "7s" {
+	if targets, err := ops.Choose(notifier.TagExpr{}); err != nil ||
+		len(targets) != 1 || len(ops.Targets) != 2 || ops.Timeout.String() != "7s" {
 		t.Errorf("ops has %v of %v, %s, %v", targets, ops.Targets, ops.Timeout, err)
 	}
 	x, err := c.Key("site")
@@ -132,8 +133,8 @@ func TestConfigSource(t *testing.T) {
 	}
 }
 
-// TestConfigKeyOfDevices checks that a key can be read whose steps and tags are those of
-// devices, which only the running gateway knows.
+// TestConfigKeyOfDevices checks that a key can be read if only devices have the tags of its
+// steps, which only the running gateway knows.
 func TestConfigKeyOfDevices(t *testing.T) {
 	c := readTestConfig(t, `{
 	notify {
@@ -167,13 +168,16 @@ func TestConfigKeyOfDevices(t *testing.T) {
 	if err := c.Validate(); err != nil {
 		t.Error(err)
 	}
-	for name, want := range map[string]string{"oncall": "", "site": "default_tag matches none", "phones": "get messages only from the running gateway"} {
+	for name, want := range map[string]string{
+		"oncall": "", "site": "default_tag matches none", "phones": "get messages only from the running gateway",
+	} {
 		k, err := c.Key(name)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if _, err := k.Choose(notifier.TagExpr{}); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+		if _, err := k.Choose(notifier.TagExpr{}); want == "" && err != nil ||
+			want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
 	}
@@ -184,12 +188,30 @@ func TestConfigKeyOfDevices(t *testing.T) {
 func TestMissingBrace(t *testing.T) {
 	const key = "\t\tkey ops {\n\t\t\turl json://127.0.0.1/a\n"
 	for name, tt := range map[string]struct{ text, want string }{
-		"of a key":               {"{\n\tnotify {\n" + key + "\t}\n}\n:8080 {\n\tnotify\n}\n", "a } is missing for the block that begins in line 3"},
-		"of a key at a site":     {":8080 {\n\tnotify {\n" + key + "\t}\n\trespond 404\n}\n", "a } is missing for the block that begins in line 3"},
-		"of notify":              {"{\n\tnotify {\n" + key + "\t\t}\n}\n:8080 {\n\tnotify\n}\n", "a } is missing for the block that begins in line 2"},
-		"of the options":         {"{\n\tnotify {\n" + key + "\t\t}\n\t}\n\n:8080 {\n\tnotify\n}\n", "a } is missing for the block that begins in line 1"},
-		"of a site":              {":8080 {\n\tnotify {\n" + key + "\t\t}\n\t}\n\n:8081 {\n\trespond 404\n}\n", "a } is missing for the block that begins in line 1"},
-		"without indentation":    {"{\nnotify {\nkey ops {\nurl json://127.0.0.1/a\n}\n:8080 {\nrespond 404\n}\n", "a } is missing for the block that begins in line 2"},
+		"of a key": {
+			"{\n\tnotify {\n" + key + "\t}\n}\n:8080 {\n\tnotify\n}\n",
+			"a } is missing for the block that begins in line 3",
+		},
+		"of a key at a site": {
+			":8080 {\n\tnotify {\n" + key + "\t}\n\trespond 404\n}\n",
+			"a } is missing for the block that begins in line 3",
+		},
+		"of notify": {
+			"{\n\tnotify {\n" + key + "\t\t}\n}\n:8080 {\n\tnotify\n}\n",
+			"a } is missing for the block that begins in line 2",
+		},
+		"of the options": {
+			"{\n\tnotify {\n" + key + "\t\t}\n\t}\n\n:8080 {\n\tnotify\n}\n",
+			"a } is missing for the block that begins in line 1",
+		},
+		"of a site": {
+			":8080 {\n\tnotify {\n" + key + "\t\t}\n\t}\n\n:8081 {\n\trespond 404\n}\n",
+			"a } is missing for the block that begins in line 1",
+		},
+		"without indentation": {
+			"{\nnotify {\nkey ops {\nurl json://127.0.0.1/a\n}\n:8080 {\nrespond 404\n}\n",
+			"a } is missing for the block that begins in line 2",
+		},
 		"none":                   {":8080 {\n\tnotify {\n\t\tnonsense\n\t}\n}\n", ""},
 		"a brace in quotes":      {":8080 {\n\trespond \"{\"\n\tnonsense\n}\n", ""},
 		"a placeholder":          {":8080 {\n\trespond {env.HOME}\n\tnonsense\n}\n", ""},

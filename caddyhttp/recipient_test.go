@@ -17,15 +17,16 @@ func TestUnknownRecipients(t *testing.T) {
 	replaceShared(t) // Caddy keeps its log open
 	const notify = "notify {\nkey k {\nurl json://h a\n}\n}\n"
 	for options, want := range map[string]string{
-		notify + "events {\non x notify other\n}":                          "on x notify: the global option notify has no key other",
-		notify + "events {\non x notify k\non y notify other\n}":           "on y notify: the global option notify has no key other",
-		notify + "events {\non * notify other\n}":                          "on * notify: the global option notify has no key other",
-		"log x {\noutput notify k\n}":                                      "the global option notify is missing",
-		"log {\noutput notify k\n}\nevents {\non x notify k\n}":            "the global option notify is missing",
-		"events {\non x notify other\n}":                                   "the global option notify has no key other",
-		notify + "events {\non x notify k {\ntag b\n}\n}":                  "none of the 1 destinations of the key k has the tag b",
-		notify + "log x {\noutput notify other\n}":                         "log output notify: the global option notify has no key other",
-		notify + "log x {\noutput notify k {\ntag b\n}\n}":                 "log output notify: none of the 1 destinations of the key k has the tag b",
+		notify + "events {\non x notify other\n}":                "on x notify: the global option notify has no key other",
+		notify + "events {\non x notify k\non y notify other\n}": "on y notify: the global option notify has no key other",
+		notify + "events {\non * notify other\n}":                "on * notify: the global option notify has no key other",
+		"log x {\noutput notify k\n}":                            "the global option notify is missing",
+		"log {\noutput notify k\n}\nevents {\non x notify k\n}":  "the global option notify is missing",
+		"events {\non x notify other\n}":                         "the global option notify has no key other",
+		notify + "events {\non x notify k {\ntag b\n}\n}":        "none of the 1 destinations of the key k has the tag b",
+		notify + "log x {\noutput notify other\n}":               "log output notify: the global option notify has no key other",
+		notify + "log x {\noutput notify k {\ntag b\n}\n}": "log output notify: " +
+			"none of the 1 destinations of the key k has the tag b",
 		notify + "events {\non x notify k\n}\nlog x {\noutput notify k\n}": "",
 	} {
 		for range 5 { // the order is random

@@ -13,15 +13,15 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
-// settled are settings in use, with what only those need that inherit them.
+// settled are settings in use, with what only settings that inherit them need.
 type settled struct {
 	*site.Site
 	configs *Configs // with its defaults; nil if they are off
 	console *Console // nil if it is not set
 }
 
-// resolve returns the settings that s sets and, for what s does not set, those of base, or the
-// defaults if base is nil. push are the devices of the app, or nil. parse makes a destination
+// resolve returns the settings that s sets and, for what s does not set, the settings of base, or
+// the defaults if base is nil. push are the devices of the app, or nil. parse makes a destination
 // of a URL. Errors have the position in the Caddyfile, if it is known.
 func (s *Settings) resolve(base *settled, push *site.Push, parse parseFunc, log *zap.Logger) (*settled, error) {
 	if base == nil {

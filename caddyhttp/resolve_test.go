@@ -13,9 +13,12 @@ import (
 // and that their own take precedence.
 func TestGlobalSettings(t *testing.T) {
 	s := gatewaytest.NewStation(t)
-	global := "key ops {\nurl " + s.NotifyURL("/app/ops") + "\n}\nkey dev {\nurl " + s.NotifyURL("/app/dev") + "\n}\nstateless off\nmax_body 100B\n"
+	global := "key ops {\nurl " + s.NotifyURL("/app/ops") + "\n}\nkey dev {\nurl " +
+		s.NotifyURL("/app/dev") + "\n}\nstateless off\nmax_body 100B\n"
 	inherits := newGateway(t, "", global)
-	own := newGateway(t, "key ops {\nurl "+s.NotifyURL("/site/ops")+"\n}\nstateless on\nmax_body 1KiB\ndefault_urls "+s.NotifyURL("/d"), global)
+	own := newGateway(t,
+		"key ops {\nurl "+s.NotifyURL("/site/ops")+"\n}\nstateless on\nmax_body 1KiB\ndefault_urls "+s.NotifyURL("/d"),
+		global)
 	long := strings.Repeat("x", 200)
 	for _, tt := range []struct {
 		h          *Handler
@@ -60,10 +63,11 @@ func TestJSONMistakes(t *testing.T) {
 		`{"timeout":-1}`:                                                          "timeout",
 		`{"identity":{"logo":"nonsense"}}`:                                        "identity: logo",
 		`{"identity":{"name":"{env.HOME}"}}`:                                      "identity: name: it has braces",
-		`{"services":{"allow":["json"],"deny":["jsons"]}}`:                        "services: no service is left, because deny names every service in allow",
-		`{"keys":{"k":{"urls":[{"url":"json://h,json://secretsecret"}]}}}`:        "key k, URL 1: this holds several URLs",
-		`{"keys":{"k":{"urls":[{"url":"json://h","tags":["ALL"]}]}}}`:             "key k, URL 1: all cannot be a tag",
-		`{"default_urls":["bogus://secretsecret"]}`:                               "caddy notify services lists",
+		`{"services":{"allow":["json"],"deny":["jsons"]}}`: "services: " +
+			"no service is left, because deny names every service in allow",
+		`{"keys":{"k":{"urls":[{"url":"json://h,json://secretsecret"}]}}}`: "key k, URL 1: this holds several URLs",
+		`{"keys":{"k":{"urls":[{"url":"json://h","tags":["ALL"]}]}}}`:      "key k, URL 1: all cannot be a tag",
+		`{"default_urls":["bogus://secretsecret"]}`:                        "caddy notify services lists",
 		`{"bogus":1}`: "bogus",
 	} {
 		for _, id := range []string{"notify", "http.handlers.notify"} {

@@ -34,7 +34,8 @@ func TestReservedNames(t *testing.T) {
 		"a source": {Sources: map[string]*Source{"Devices": {Title: "x"}}},
 	} {
 		h := newGateway(t, "", "")
-		if _, err := s.resolve(h.app.settled, nil, h.shared.Parse, h.api.Log); err == nil || !strings.Contains(err.Error(), "is an address of the gateway itself") {
+		if _, err := s.resolve(h.app.settled, nil, h.shared.Parse, h.api.Log); err == nil ||
+			!strings.Contains(err.Error(), "is an address of the gateway itself") {
 			t.Errorf("%s in JSON: %v", name, err)
 		}
 	}

@@ -30,7 +30,8 @@ func TestMatcherOfConfigID(t *testing.T) {
 	s := gatewaytest.NewStation(t)
 	serve := func(matcher string) {
 		caddyhttptest.StartCaddy(t, "", caddyhttptest.Server+" {\n"+matcher+"\nbasic_auth /notify/ops*"+login+
-			"notify {\nstateless on\negress {\nallow 127.0.0.1\n}\nconfig_id on\nkey ops {\nurl "+s.NotifyURL("/ops")+"\n}\nkey free {\nurl "+s.NotifyURL("/free")+"\n}\n}\nrespond next 404\n}\n")
+			"notify {\nstateless on\negress {\nallow 127.0.0.1\n}\nconfig_id on\nkey ops {\nurl "+
+			s.NotifyURL("/ops")+"\n}\nkey free {\nurl "+s.NotifyURL("/free")+"\n}\n}\nrespond next 404\n}\n")
 	}
 	const names = "X-Apprise-Config-ID: ops\r\n"
 	attacks := map[string][2]string{ // the target and the lines of the header
@@ -64,7 +65,8 @@ func TestMatcherOfConfigID(t *testing.T) {
 		}
 		defer c.Close() //nolint:errcheck // the response is read
 		body := `{"title":"stranger","body":"x","message":"x"}`
-		if _, err := c.Write([]byte("POST " + target + " HTTP/1.1\r\nHost: " + caddyhttptest.Site + "\r\nContent-Type: application/json\r\nContent-Length: 45\r\n" + header + "\r\n" + body)); err != nil {
+		if _, err := c.Write([]byte("POST " + target + " HTTP/1.1\r\nHost: " + caddyhttptest.Site + "\r\n" +
+			"Content-Type: application/json\r\nContent-Length: 45\r\n" + header + "\r\n" + body)); err != nil {
 			return 0, err
 		}
 		resp, err := http.ReadResponse(bufio.NewReader(c), nil)

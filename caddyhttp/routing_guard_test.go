@@ -29,8 +29,8 @@ func warningsOfSites(t *testing.T, text string) (warnings []string) {
 // or "" if there is none.
 type siteWarning struct{ text, want string }
 
-// checkWarnings checks the warnings about sites. format is that of the wanted
-// part, with %s for want.
+// checkWarnings checks the warnings about sites. format is the format of the wanted part, with %s
+// for want.
 func checkWarnings(t *testing.T, format string, tests map[string]siteWarning) {
 	t.Helper()
 	for name, tt := range tests {
@@ -56,17 +56,24 @@ func TestWarnOpenSite(t *testing.T) {
 	const notify = notifyBlock
 	certificate := "tls internal {\nclient_auth {\nmode require\n}\n}\n"
 	checkWarnings(t, "with POST %s,", map[string]siteWarning{
-		"a port":                       {":9470 {\n" + notify + "}", "/notify"},
-		"a domain":                     {"alerts.example.com {\n" + notify + "}", "/notify"},
-		"several domains":              {"a.example.com, *.example.org {\n" + notify + "}", "/notify"},
-		"a prefix":                     {":9470 {\nhandle_path /alerts/* {\n" + notify + "}\n}", "/alerts/notify"},
-		"two prefixes":                 {":9470 {\nhandle_path /a/* {\nhandle_path /b/* {\n" + notify + "}\n}\n}", "/a/b/notify"},
-		"behind other handlers":        {":9470 {\nencode gzip\nheader X-A b\nvars a b\nmap {path} {x} {\ndefault y\n}\nlog_append a b\nrequest_body {\nmax_size 1MB\n}\nrespond /up up\n" + notify + "reverse_proxy 127.0.0.1:1\n}", "/notify"},
-		"some clients excluded":        {":9470 {\n@bad remote_ip 198.51.100.0/24\nerror @bad no 403\n" + notify + "}", "/notify"},
-		"another path has a password":  {":9470 {\nbasic_auth /admin/*" + account + notify + "}", "/notify"},
-		"a key has a password":         {":9470 {\nbasic_auth /notify/ops*" + account + notify + "}", "/notify"},
-		"a key of the global option":   {"{\n" + notify + "}\n:9470 {\nnotify\n}", "/notify"},
-		"an optional certificate":      {"alerts.example.com {\n" + strings.Replace(certificate, "require", "request", 1) + notify + "}", "/notify"},
+		"a port":          {":9470 {\n" + notify + "}", "/notify"},
+		"a domain":        {"alerts.example.com {\n" + notify + "}", "/notify"},
+		"several domains": {"a.example.com, *.example.org {\n" + notify + "}", "/notify"},
+		"a prefix":        {":9470 {\nhandle_path /alerts/* {\n" + notify + "}\n}", "/alerts/notify"},
+		"two prefixes":    {":9470 {\nhandle_path /a/* {\nhandle_path /b/* {\n" + notify + "}\n}\n}", "/a/b/notify"},
+		"behind other handlers": {
+			":9470 {\nencode gzip\nheader X-A b\nvars a b\nmap {path} {x} {\ndefault y\n}\nlog_append a b\n" +
+				"request_body {\nmax_size 1MB\n}\nrespond /up up\n" + notify + "reverse_proxy 127.0.0.1:1\n}",
+			"/notify",
+		},
+		"some clients excluded":       {":9470 {\n@bad remote_ip 198.51.100.0/24\nerror @bad no 403\n" + notify + "}", "/notify"},
+		"another path has a password": {":9470 {\nbasic_auth /admin/*" + account + notify + "}", "/notify"},
+		"a key has a password":        {":9470 {\nbasic_auth /notify/ops*" + account + notify + "}", "/notify"},
+		"a key of the global option":  {"{\n" + notify + "}\n:9470 {\nnotify\n}", "/notify"},
+		"an optional certificate": {
+			"alerts.example.com {\n" + strings.Replace(certificate, "require", "request", 1) + notify + "}",
+			"/notify",
+		},
 		"a loopback address":           {":9470 {\nbind 127.0.0.1 [::1]\n" + notify + "}", ""},
 		"a loopback and another":       {":9470 {\nbind 127.0.0.1 192.0.2.1\n" + notify + "}", "/notify"},
 		"localhost":                    {":9470 {\nbind localhost\n" + notify + "}", ""},
@@ -90,7 +97,10 @@ func TestWarnOpenSite(t *testing.T) {
 		"only paths of keys reach it":  {":9470 {\nhandle /notify/* {\n" + notify + "}\n}", ""},
 		"a response before it":         {":9470 {\nroute {\nrespond no 403\n" + notify + "}\n}", ""},
 		"a rewrite to a key":           {":9470 {\nrewrite * /notify/ops\n" + notify + "}", ""},
-		"a header instead of a login":  {":9470 {\n@login not header X-Apprise-Config-ID *\nbasic_auth @login" + account + notify + "}", "/notify"},
+		"a header instead of a login": {
+			":9470 {\n@login not header X-Apprise-Config-ID *\nbasic_auth @login" + account + notify + "}",
+			"/notify",
+		},
 	})
 }
 
@@ -99,25 +109,46 @@ func TestWarnOpenSite(t *testing.T) {
 func TestWarnSpellings(t *testing.T) {
 	const notify = "notify {\nstateless off\nkey secret {\nurl json://127.0.0.1:1\n}\nkey public {\nurl json://127.0.0.1:1\n}\n}\n"
 	tests := map[string]siteWarning{
-		"an exact path":           {"basic_auth /notify/secret" + account + notify, "the authentication for /notify/secret does not apply to /notify/secret/,"},
-		"a path with a slash":     {"basic_auth /notify/secret/" + account + notify, "the authentication for /notify/secret/ does not apply to /notify/secret,"},
+		"an exact path": {
+			"basic_auth /notify/secret" + account + notify,
+			"the authentication for /notify/secret does not apply to /notify/secret/,",
+		},
+		"a path with a slash": {
+			"basic_auth /notify/secret/" + account + notify,
+			"the authentication for /notify/secret/ does not apply to /notify/secret,",
+		},
 		"a loopback address":      {"bind 127.0.0.1\nbasic_auth /notify/secret" + account + notify, "/notify/secret/,"},
 		"the address without key": {"basic_auth /notify" + account + notify, "the authentication for /notify does not apply to /notify/,"},
-		"below an address":        {"basic_auth /notify/secret/*" + account + notify, "the authentication for /notify/secret/ does not apply to /notify/secret,"},
-		"within a prefix":         {"handle_path /a/* {\nbasic_auth /notify/secret" + account + notify + "}", "the authentication for /a/notify/secret does not apply to /a/notify/secret/,"},
-		"before a prefix":         {"basic_auth /a/notify/secret" + account + "handle_path /a/* {\n" + notify + "}", "the authentication for /a/notify/secret does not apply to /a/notify/secret/,"},
-		"a regular expression":    {"@s path_regexp ^/notify/secret$\nbasic_auth @s" + account + notify, "/notify/secret/,"},
-		"forward_auth":            {"forward_auth /notify/secret 127.0.0.1:1 {\nuri /auth\n}\n" + notify, "/notify/secret/,"},
-		"a key with a token":      {"basic_auth /notify/secret" + account + strings.Replace(notify, "secret {\n", "secret {\ntoken 0123456789abcdef\n", 1), ""},
-		"a list without sources":  {"@s path /notify/secret /notify/secret/\nbasic_auth @s" + account + notify, "the authentication for /notify/secret does not apply to /notify/secret/source,"},
-		"a list":                  {"@s path /notify/secret /notify/secret/*\nbasic_auth @s" + account + notify, ""},
-		"a star":                  {"basic_auth /notify/secret*" + account + notify, ""},
-		"all keys":                {"basic_auth /notify*" + account + notify, ""},
-		"everything":              {"basic_auth" + account + notify, ""},
-		"nothing":                 {notify, ""},
-		"another path":            {"basic_auth /admin" + account + notify, ""},
-		"another handler":         {"respond /notify/secret no\n" + notify, ""},
-		"the rest is refused":     {"basic_auth /notify/secret" + account + "@rest not path /notify/secret\nerror @rest no 403\n" + notify, ""},
+		"below an address": {
+			"basic_auth /notify/secret/*" + account + notify,
+			"the authentication for /notify/secret/ does not apply to /notify/secret,",
+		},
+		"within a prefix": {
+			"handle_path /a/* {\nbasic_auth /notify/secret" + account + notify + "}",
+			"the authentication for /a/notify/secret does not apply to /a/notify/secret/,",
+		},
+		"before a prefix": {
+			"basic_auth /a/notify/secret" + account + "handle_path /a/* {\n" + notify + "}",
+			"the authentication for /a/notify/secret does not apply to /a/notify/secret/,",
+		},
+		"a regular expression": {"@s path_regexp ^/notify/secret$\nbasic_auth @s" + account + notify, "/notify/secret/,"},
+		"forward_auth":         {"forward_auth /notify/secret 127.0.0.1:1 {\nuri /auth\n}\n" + notify, "/notify/secret/,"},
+		"a key with a token": {
+			"basic_auth /notify/secret" + account + strings.Replace(notify, "secret {\n", "secret {\ntoken 0123456789abcdef\n", 1),
+			"",
+		},
+		"a list without sources": {
+			"@s path /notify/secret /notify/secret/\nbasic_auth @s" + account + notify,
+			"the authentication for /notify/secret does not apply to /notify/secret/source,",
+		},
+		"a list":              {"@s path /notify/secret /notify/secret/*\nbasic_auth @s" + account + notify, ""},
+		"a star":              {"basic_auth /notify/secret*" + account + notify, ""},
+		"all keys":            {"basic_auth /notify*" + account + notify, ""},
+		"everything":          {"basic_auth" + account + notify, ""},
+		"nothing":             {notify, ""},
+		"another path":        {"basic_auth /admin" + account + notify, ""},
+		"another handler":     {"respond /notify/secret no\n" + notify, ""},
+		"the rest is refused": {"basic_auth /notify/secret" + account + "@rest not path /notify/secret\nerror @rest no 403\n" + notify, ""},
 	}
 	for name, tt := range tests {
 		tests[name] = siteWarning{":9470 {\n" + tt.text + "\n}", tt.want}

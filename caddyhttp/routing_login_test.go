@@ -13,13 +13,25 @@ func TestLogins(t *testing.T) {
 		text string
 		want map[string]bool
 	}{
-		"none":               {":9470 {\n" + keys + "}", map[string]bool{"": false, "ops": false, "home": false}},
-		"all":                {":9470 {\nbasic_auth" + account + keys + "}", map[string]bool{"": true, "ops": true, "home": true}},
-		"the console":        {":9470 {\nbasic_auth /notify/console*" + account + keys + "}", map[string]bool{"": false, "ops": false, "home": false}},
-		"one key":            {":9470 {\nbasic_auth /notify/ops*" + account + keys + "}", map[string]bool{"": false, "ops": true, "home": false}},
-		"below a prefix":     {":9470 {\nhandle_path /alerts/* {\nbasic_auth" + account + keys + "}\n}", map[string]bool{"": true, "ops": true, "home": true}},
-		"two addresses":      {"(site) {\n" + strings.TrimSuffix(keys, "\n") + "\n}\n:9470 {\nbasic_auth" + account + "import site\n}", map[string]bool{"": true, "ops": true, "home": true}},
-		"a login elsewhere":  {":9470 {\nforward_auth 127.0.0.1:1 {\nuri /auth\ncopy_headers Remote-User>X-User\n}\n" + keys + "}", map[string]bool{"": true, "ops": true, "home": true}},
+		"none": {":9470 {\n" + keys + "}", map[string]bool{"": false, "ops": false, "home": false}},
+		"all":  {":9470 {\nbasic_auth" + account + keys + "}", map[string]bool{"": true, "ops": true, "home": true}},
+		"the console": {
+			":9470 {\nbasic_auth /notify/console*" + account + keys + "}",
+			map[string]bool{"": false, "ops": false, "home": false},
+		},
+		"one key": {":9470 {\nbasic_auth /notify/ops*" + account + keys + "}", map[string]bool{"": false, "ops": true, "home": false}},
+		"below a prefix": {
+			":9470 {\nhandle_path /alerts/* {\nbasic_auth" + account + keys + "}\n}",
+			map[string]bool{"": true, "ops": true, "home": true},
+		},
+		"two addresses": {
+			"(site) {\n" + strings.TrimSuffix(keys, "\n") + "\n}\n:9470 {\nbasic_auth" + account + "import site\n}",
+			map[string]bool{"": true, "ops": true, "home": true},
+		},
+		"a login elsewhere": {
+			":9470 {\nforward_auth 127.0.0.1:1 {\nuri /auth\ncopy_headers Remote-User>X-User\n}\n" + keys + "}",
+			map[string]bool{"": true, "ops": true, "home": true},
+		},
 		"answered before it": {":9470 {\nroute {\nrespond /notify/ops 204\n" + keys + "}\n}", map[string]bool{"": false, "home": false}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -30,16 +30,25 @@ func reachOf(t *testing.T, text string) (warnings []string, err error) {
 func TestUnreachable(t *testing.T) {
 	const k = "{\nkey k {\nurl json://localhost\n}\n}"
 	for name, tt := range map[string]struct{ text, want string }{
-		"handle instead of handle_path":          {"http://h {\nhandle /alerts/* {\nnotify " + k + "\n}\n}", "Caddyfile:7: no request reaches this notify, because its addresses are /notify"},
-		"route with another path":                {"http://h {\nroute /alerts/* {\nnotify " + k + "\n}\n}", "handle_path /alerts/*"},
-		"handle that answers everything":         {"http://h {\nhandle {\nrespond hi\n}\nnotify " + k + "\n}", "respond comes before it"},
-		"respond before in a route":              {"http://h {\nroute {\nrespond hi\nnotify " + k + "\n}\n}", "respond comes before it"},
-		"reverse_proxy before in a route":        {"http://h {\nroute {\nreverse_proxy localhost:1\nnotify " + k + "\n}\n}", "reverse_proxy comes before it"},
-		"error before in a route":                {"http://h {\nroute {\nerror 404\nnotify " + k + "\n}\n}", "error comes before it"},
-		"second notify":                          {"http://h {\nnotify " + k + "\nnotify " + k + "\n}", "another notify of the site"},
-		"redir of everything":                    {"http://h {\nredir https://example.com{uri}\nnotify " + k + "\n}", "redir comes before it"},
-		"error for everything":                   {"http://h {\nerror 404\nnotify " + k + "\n}", "error comes before it"},
-		"handle_path, and inside another prefix": {"http://h {\nhandle_path /a/* {\nhandle /b/* {\nnotify " + k + "\n}\n}\n}", "no request reaches this notify"},
+		"handle instead of handle_path": {
+			"http://h {\nhandle /alerts/* {\nnotify " + k + "\n}\n}",
+			"Caddyfile:7: no request reaches this notify, because its addresses are /notify",
+		},
+		"route with another path":        {"http://h {\nroute /alerts/* {\nnotify " + k + "\n}\n}", "handle_path /alerts/*"},
+		"handle that answers everything": {"http://h {\nhandle {\nrespond hi\n}\nnotify " + k + "\n}", "respond comes before it"},
+		"respond before in a route":      {"http://h {\nroute {\nrespond hi\nnotify " + k + "\n}\n}", "respond comes before it"},
+		"reverse_proxy before in a route": {
+			"http://h {\nroute {\nreverse_proxy localhost:1\nnotify " + k + "\n}\n}",
+			"reverse_proxy comes before it",
+		},
+		"error before in a route": {"http://h {\nroute {\nerror 404\nnotify " + k + "\n}\n}", "error comes before it"},
+		"second notify":           {"http://h {\nnotify " + k + "\nnotify " + k + "\n}", "another notify of the site"},
+		"redir of everything":     {"http://h {\nredir https://example.com{uri}\nnotify " + k + "\n}", "redir comes before it"},
+		"error for everything":    {"http://h {\nerror 404\nnotify " + k + "\n}", "error comes before it"},
+		"handle_path, and inside another prefix": {
+			"http://h {\nhandle_path /a/* {\nhandle /b/* {\nnotify " + k + "\n}\n}\n}",
+			"no request reaches this notify",
+		},
 	} {
 		if _, err := reachOf(t, tt.text); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: error %v, want %q", name, err, tt.want)
@@ -166,7 +175,10 @@ func TestNobody(t *testing.T) {
 // success.
 func TestCatchAll(t *testing.T) {
 	const k = "notify {\nkey ops {\nurl json://localhost\n}\n}"
-	for _, siteID := range []string{k + "\nrespond OK", k + "\nrespond /* OK 202", "handle_path /a/* {\n" + k + "\nrespond OK\n}", "handle /notify* {\n" + k + "\n}\nhandle {\nrespond OK\n}"} {
+	for _, siteID := range []string{
+		k + "\nrespond OK", k + "\nrespond /* OK 202", "handle_path /a/* {\n" + k + "\nrespond OK\n}",
+		"handle /notify* {\n" + k + "\n}\nhandle {\nrespond OK\n}",
+	} {
 		warnings, err := reachOf(t, "http://h {\n"+siteID+"\n}")
 		if err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], "answers a mistyped address") {
 			t.Errorf("%s\n%v %q", siteID, err, warnings)

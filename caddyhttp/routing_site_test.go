@@ -38,8 +38,16 @@ func TestSiteID(t *testing.T) {
 		{"ports", "http://a.test:8001 {\n" + block("1s") + "}\nhttp://a.test:8002 {\n" + block("2s") + "}\n:8003 {\n" + block("3s") + "}\n", 3},
 		{"prefixes", "a.test {\nhandle_path /x/* {\n" + block("1s") + "}\nhandle_path /y/* {\n" + block("2s") + "}\n" + block("3s") + "}\n", 3},
 		{"a site with several addresses", "http://a.test, https://b.test:8443, :8080 {\n" + block("1s") + "}\n", 1},
-		{"several blocks of a site", "a.test {\nnotify /notify/x {\ntimeout 1s\nkey x {\nurl json://127.0.0.1:1\n}\n}\nnotify {\ntimeout 2s\n}\n}\n", 1},
-		{"a block that shares one address", "http://a.test, http://b.test:8080 {\nhandle /notify/x {\n" + block("1s") + "}\n}\nhttp://c.test {\n" + block("2s") + "}\n", 2},
+		{
+			"several blocks of a site",
+			"a.test {\nnotify /notify/x {\ntimeout 1s\nkey x {\nurl json://127.0.0.1:1\n}\n}\nnotify {\ntimeout 2s\n}\n}\n",
+			1,
+		},
+		{
+			"a block that shares one address",
+			"http://a.test, http://b.test:8080 {\nhandle /notify/x {\n" + block("1s") + "}\n}\nhttp://c.test {\n" + block("2s") + "}\n",
+			2,
+		},
 		{"a snippet", "(alerts) {\n" + block("1s") + "}\na.test {\nimport alerts\n}\nb.test {\nimport alerts\n}\n", 2},
 		{"a named route", "&(alerts) {\n" + block("1s") + "}\na.test {\ninvoke alerts\n}\nb.test {\n" + block("2s") + "}\n", 2},
 		{"the handler of an error", "a.test {\nhandle_errors {\n" + block("1s") + "}\n}\n", 1},
@@ -85,9 +93,12 @@ func TestSiteIDWithoutBind(t *testing.T) {
 			"http://a.test:8001 {\nbind 127.0.0.2 ::1\n" + block + "}\n",
 			"{\ndefault_bind 127.0.0.3\n}\nhttp://a.test:8001 {\n" + block + "}\n",
 		},
-		"any host":           {":8001 {\n" + block + "}\n", ":8001 {\nbind 127.0.0.1\n" + block + "}\n"},
-		"a socket":           {"http://a.test {\nbind unix//run/a\n" + block + "}\n", "http://a.test {\nbind unix//run/b\n" + block + "}\n"},
-		"the name of a site": {"http://a.test:8001 {\nnotify {\nsite x\ntimeout 1s\n}\n}\n", "http://b.test:8002 {\nhandle_path /y/* {\nnotify {\nsite x\ntimeout 1s\n}\n}\n}\n"},
+		"any host": {":8001 {\n" + block + "}\n", ":8001 {\nbind 127.0.0.1\n" + block + "}\n"},
+		"a socket": {"http://a.test {\nbind unix//run/a\n" + block + "}\n", "http://a.test {\nbind unix//run/b\n" + block + "}\n"},
+		"the name of a site": {
+			"http://a.test:8001 {\nnotify {\nsite x\ntimeout 1s\n}\n}\n",
+			"http://b.test:8002 {\nhandle_path /y/* {\nnotify {\nsite x\ntimeout 1s\n}\n}\n}\n",
+		},
 	} {
 		for _, text := range sites[1:] {
 			if idOf(text) != idOf(sites[0]) {
@@ -116,20 +127,28 @@ func TestSiteNames(t *testing.T) {
 			at("http://a.test:8001", a, "timeout 1s") + at("http://a.test:8001", b, "timeout 2s"), 0,
 			"differ only in what their servers listen on (127.0.0.",
 		},
-		"bind alone of one of several hosts": {at("http://a.test:8001, http://b.test:8001", a, "timeout 1s") + at("http://b.test:8001", b, "timeout 2s"), 0, "write site <name> into each"},
-		"sockets alone":                      {at("http://a.test", "unix//run/a", "timeout 1s") + at("http://a.test", "unix//run/b", "timeout 2s"), 0, "write site <name> into each"},
-		"names that separate":                {at("http://a.test:8001", a, "site x\ntimeout 1s") + at("http://a.test:8001", b, "site y\ntimeout 2s"), 2, ""},
-		"one name that separates":            {at("http://a.test:8001", a, "site x\ntimeout 1s") + at("http://a.test:8001", b, "timeout 2s"), 2, ""},
-		"a name that joins":                  {at("http://a.test:8001", a, "site x\ntimeout 1s") + at("http://a.test:8001", b, "site x\ntimeout 2s"), 1, ""},
-		"a name that joins ports":            {at("http://a.test:8001", a, "site x\ntimeout 1s") + at("http://b.test:8002", a, "site x\ntimeout 2s"), 1, ""},
-		"ports":                              {at("http://a.test:8001", a, "timeout 1s") + at("http://a.test:8002", b, "timeout 2s"), 2, ""},
-		"hosts":                              {at("http://a.test:8001", a, "timeout 1s") + at("http://b.test:8001", b, "timeout 2s"), 2, ""},
+		"bind alone of one of several hosts": {
+			at("http://a.test:8001, http://b.test:8001", a, "timeout 1s") + at("http://b.test:8001", b, "timeout 2s"),
+			0, "write site <name> into each",
+		},
+		"sockets alone": {
+			at("http://a.test", "unix//run/a", "timeout 1s") + at("http://a.test", "unix//run/b", "timeout 2s"),
+			0, "write site <name> into each",
+		},
+		"names that separate":     {at("http://a.test:8001", a, "site x\ntimeout 1s") + at("http://a.test:8001", b, "site y\ntimeout 2s"), 2, ""},
+		"one name that separates": {at("http://a.test:8001", a, "site x\ntimeout 1s") + at("http://a.test:8001", b, "timeout 2s"), 2, ""},
+		"a name that joins":       {at("http://a.test:8001", a, "site x\ntimeout 1s") + at("http://a.test:8001", b, "site x\ntimeout 2s"), 1, ""},
+		"a name that joins ports": {at("http://a.test:8001", a, "site x\ntimeout 1s") + at("http://b.test:8002", a, "site x\ntimeout 2s"), 1, ""},
+		"ports":                   {at("http://a.test:8001", a, "timeout 1s") + at("http://a.test:8002", b, "timeout 2s"), 2, ""},
+		"hosts":                   {at("http://a.test:8001", a, "timeout 1s") + at("http://b.test:8001", b, "timeout 2s"), 2, ""},
 		"prefixes": {
-			"http://a.test:8001 {\nbind " + a + "\nhandle_path /x/* {\nnotify {\ntimeout 1s\n}\n}\n}\n" + at("http://a.test:8001", b, "timeout 2s"), 2, "",
+			"http://a.test:8001 {\nbind " + a + "\nhandle_path /x/* {\nnotify {\ntimeout 1s\n}\n}\n}\n" +
+				at("http://a.test:8001", b, "timeout 2s"), 2, "",
 		},
 		"one block that listens twice": {at("http://a.test:8001", a+" "+b, "timeout 1s"), 1, ""},
 		"a named route": {
-			"&(alerts) {\nnotify {\ntimeout 1s\n}\n}\nhttp://a.test:8001 {\nbind " + a + "\ninvoke alerts\n}\nhttp://a.test:8001 {\nbind " + b + "\ninvoke alerts\n}\n", 1, "",
+			"&(alerts) {\nnotify {\ntimeout 1s\n}\n}\nhttp://a.test:8001 {\nbind " + a +
+				"\ninvoke alerts\n}\nhttp://a.test:8001 {\nbind " + b + "\ninvoke alerts\n}\n", 1, "",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -169,7 +188,8 @@ func TestSiteSetting(t *testing.T) {
 		}
 	}
 	const global = "site: it names one site, so it belongs into the notify of that site"
-	if err := new(App).UnmarshalCaddyfile(caddyfile.NewTestDispenser("notify {\nsite a\n}")); err == nil || !strings.Contains(err.Error(), global) {
+	if err := new(App).UnmarshalCaddyfile(caddyfile.NewTestDispenser("notify {\nsite a\n}")); err == nil ||
+		!strings.Contains(err.Error(), global) {
 		t.Errorf("in the global option: error %v", err)
 	}
 	for id, want := range map[string]string{"notify": global, "http.handlers.notify": "site: the name of a site has 1 to 64 letters"} {

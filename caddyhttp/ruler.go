@@ -17,8 +17,10 @@ import (
 const fromRuler = "from " + site.SourceRuler
 
 var (
-	errRulerWithoutQueue = errors.New("the alerts of rulers are kept in the queue, and there is none; add queue to the global option notify, or remove the block")
-	errRulerTemplates    = errors.New("it takes group_by, group_wait, group_interval and token only, because its messages are those of the source alertmanager; remove the others")
+	errRulerWithoutQueue = errors.New("the alerts of rulers are kept in the queue, " +
+		"and there is none; add queue to the global option notify, or remove the block")
+	errRulerTemplates = errors.New("it takes group_by, group_wait, group_interval and token only, " +
+		"because its messages are those of the source alertmanager; remove the others")
 )
 
 // rulerOptions returns the subdirectives of from prometheus.
@@ -40,7 +42,8 @@ func (s *Source) loadRuler() (*site.Ruler, error) {
 	if s == nil {
 		return nil, errors.New("it is empty; remove it, or give it a token")
 	}
-	if s.TitleFile+s.BodyFile+s.Title+s.Body+s.Type+s.Tag+s.Format+s.Incident+s.Skip+s.Sign+s.Secret != "" || len(s.Types) > 0 || s.Images || s.Mentions != nil {
+	if s.TitleFile+s.BodyFile+s.Title+s.Body+s.Type+s.Tag+s.Format+s.Incident+s.Skip+s.Sign+s.Secret != "" ||
+		len(s.Types) > 0 || s.Images || s.Mentions != nil {
 		return nil, errRulerTemplates
 	}
 	token, err := placeholder.Resolve(s.Token)
@@ -50,7 +53,9 @@ func (s *Source) loadRuler() (*site.Ruler, error) {
 	if token = strings.TrimSpace(token); token == "" && s.Token != "" {
 		return nil, errors.New("token: it is empty; write the token of the program that sends")
 	}
-	return site.NewRuler(site.RulerOptions{GroupBy: s.GroupBy, Wait: time.Duration(s.GroupWait), Interval: time.Duration(s.GroupInterval), Token: token})
+	return site.NewRuler(site.RulerOptions{
+		GroupBy: s.GroupBy, Wait: time.Duration(s.GroupWait), Interval: time.Duration(s.GroupInterval), Token: token,
+	})
 }
 
 // resolveRuler returns what s says of rulers, or nil if it says nothing.

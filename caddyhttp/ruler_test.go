@@ -13,7 +13,8 @@ import (
 func TestFromPrometheus(t *testing.T) {
 	const global = "queue {\npath %s\n}\n"
 	for block, want := range map[string]string{
-		"from prometheus {\ngroup_wait 10s\n}":                         "the alerts of rulers are kept in the queue, and there is none; add queue to the global option notify, or remove the block",
+		"from prometheus {\ngroup_wait 10s\n}": "the alerts of rulers are kept " +
+			"in the queue, and there is none; add queue to the global option notify, or remove the block",
 		"from prometheus {\ntitle x\n}":                                "title",
 		"from prometheus {\ngroup_wait 25h\n}":                         "group_wait: the time must be from 1s to 24h",
 		"from prometheus {\ngroup_interval 1ms\n}":                     "group_interval: the time must be from 1s to 24h",
@@ -31,9 +32,12 @@ func TestFromPrometheus(t *testing.T) {
 			t.Errorf("%q: %v, want %s", block, err, want)
 		}
 	}
-	h := newGateway(t, "key k {\nurl json://127.0.0.1\n}\nfrom prometheus {\ngroup_by b a\ngroup_interval 1m\ntoken abc\n}", strings.Replace(global, "%s", t.TempDir(), 1))
+	h := newGateway(t,
+		"key k {\nurl json://127.0.0.1\n}\nfrom prometheus {\ngroup_by b a\ngroup_interval 1m\ntoken abc\n}",
+		strings.Replace(global, "%s", t.TempDir(), 1))
 	r := h.api.Resolved.Ruler
-	if r == nil || strings.Join(r.GroupBy, " ") != "a b" || r.Times.Wait != 30*time.Second || r.Times.Interval != time.Minute || !r.Source.ChecksSender() {
+	if r == nil || strings.Join(r.GroupBy, " ") != "a b" || r.Times.Wait != 30*time.Second ||
+		r.Times.Interval != time.Minute || !r.Source.ChecksSender() {
 		t.Errorf("%+v", r)
 	}
 	for name, s := range map[string]*Source{
@@ -43,7 +47,8 @@ func TestFromPrometheus(t *testing.T) {
 			t.Errorf("%+v: %v", s, err)
 		}
 	}
-	if _, err := (&Source{Title: "x"}).loadRuler(); err == nil || !strings.Contains(err.Error(), "its messages are those of the source alertmanager") {
+	if _, err := (&Source{Title: "x"}).loadRuler(); err == nil ||
+		!strings.Contains(err.Error(), "its messages are those of the source alertmanager") {
 		t.Error(err)
 	}
 }

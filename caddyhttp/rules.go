@@ -90,8 +90,8 @@ type Hold struct {
 // resolved. URLs without a number are told at once and of the resolution. It needs
 // `public_url`, because its messages have a link to that page.
 type Escalate struct {
-	// The times from each step to the next. The last one also is that from the last step to
-	// the first one. With one step, it is the time until it is told again. Durations such as
+	// The times from each step to the next. The last one is also the time from the last step back
+	// to the first one. With one step, it is the time until it is told again. Durations such as
 	// `"5m"`, or numbers of nanoseconds, from 1s to 30d. Required.
 	After []caddy.Duration `json:"after,omitempty"`
 
@@ -132,7 +132,7 @@ type Quiet struct {
 	// The days on which the window begins. Example: `["mon-fri"]`. Default: every day.
 	Days []string `json:"days,omitempty"`
 
-	// The time zone. Example: `Europe/Berlin`. Default: that of the server.
+	// The time zone. Example: `Europe/Berlin`. Default: the server's time zone.
 	Zone string `json:"zone,omitempty"`
 
 	RuleScope
@@ -151,7 +151,7 @@ type Digest struct {
 	// day.
 	Days []string `json:"days,omitempty"`
 
-	// The time zone of `at`. Example: `Europe/Berlin`. Default: that of the server.
+	// The time zone of `at`. Example: `Europe/Berlin`. Default: the server's time zone.
 	Zone string `json:"zone,omitempty"`
 
 	RuleScope
@@ -173,7 +173,8 @@ type Rate struct {
 
 // empty reports whether there is no rule.
 func (c *Rules) empty() bool {
-	return len(c.Silence) == 0 && c.Dedupe == nil && c.Hold == nil && c.Escalate == nil && len(c.Quiet) == 0 && c.Digest == nil && len(c.Rate) == 0
+	return len(c.Silence) == 0 && c.Dedupe == nil && c.Hold == nil &&
+		c.Escalate == nil && len(c.Quiet) == 0 && c.Digest == nil && len(c.Rate) == 0
 }
 
 // names returns the names of the rules.
@@ -181,7 +182,15 @@ func (c *Rules) names() (names []string) {
 	for _, x := range []struct {
 		name string
 		has  bool
-	}{{"silence", len(c.Silence) > 0}, {"dedupe", c.Dedupe != nil}, {"hold", c.Hold != nil}, {"escalate", c.Escalate != nil}, {"quiet", len(c.Quiet) > 0}, {"digest", c.Digest != nil}, {"rate", len(c.Rate) > 0}} {
+	}{
+		{"silence", len(c.Silence) > 0},
+		{"dedupe", c.Dedupe != nil},
+		{"hold", c.Hold != nil},
+		{"escalate", c.Escalate != nil},
+		{"quiet", len(c.Quiet) > 0},
+		{"digest", c.Digest != nil},
+		{"rate", len(c.Rate) > 0},
+	} {
 		if x.has {
 			names = append(names, x.name)
 		}
@@ -269,10 +278,12 @@ func ruleName(key, rule string) string {
 }
 
 // errRulesWithoutQueue is returned for rules that cannot keep what they have to.
-var errRulesWithoutQueue = errors.New("rules keep what they hold and what was sent in the queue, and there is none; add queue to the global option notify, or remove the rule")
+var errRulesWithoutQueue = errors.New("rules keep what they hold and what was sent in the queue, " +
+	"and there is none; add queue to the global option notify, or remove the rule")
 
 // errRulesUnqueued is returned for rules of a key without the queue.
-var errRulesUnqueued = errors.New("rules keep what they hold and what was sent in the queue, which the key does not use; remove queue off, or the rule")
+var errRulesUnqueued = errors.New("rules keep what they hold and what was sent " +
+	"in the queue, which the key does not use; remove queue off, or the rule")
 
 // checkRules returns an error for rules without a queue.
 func (s *Settings) checkRules(durable bool) error {
@@ -299,10 +310,10 @@ func (s *Settings) checkRules(durable bool) error {
 	return nil
 }
 
-// readRules adds the subdirectives for rules to those of a block. key is "" for saved
+// readRules adds the subdirectives for rules to the subdirectives of a block. key is "" for saved
 // keys.
 func readRules(c *Rules, known block.Options, key func() string, info func() *block.Info) {
-	var more block.Options // of the block of a rule, besides those of all rules
+	var more block.Options // what the block of this rule takes besides the options of all rules
 	rule := func(name string, repeat bool, usage string, read func(args []string) (*RuleScope, error)) {
 		known[name] = block.Option{Usage: usage, Min: 1, Max: 16, Repeat: repeat, Block: func(d *caddyfile.Dispenser, args []string) error {
 			at := *d
@@ -330,10 +341,11 @@ func readRules(c *Rules, known block.Options, key func() string, info func() *bl
 			return nil
 		}}
 	}
-	rule("silence", true, "silence <from>-<to> [<days...>] [<zone>] [{ tag …; title …; reason …; tell }]", func(args []string) (_ *RuleScope, err error) {
-		more, err = c.readSilence(args, key() == "")
-		return nil, err
-	})
+	rule("silence", true, "silence <from>-<to> [<days...>] [<zone>] [{ tag …; title …; reason …; tell }]",
+		func(args []string) (_ *RuleScope, err error) {
+			more, err = c.readSilence(args, key() == "")
+			return nil, err
+		})
 	rule("dedupe", false, "dedupe <duration> [{ types …; tag … }]", func(args []string) (*RuleScope, error) {
 		c.Dedupe = new(Dedupe)
 		if len(args) > 1 {
@@ -348,25 +360,26 @@ func readRules(c *Rules, known block.Options, key func() string, info func() *bl
 		}
 		return &c.Hold.RuleScope, block.Duration(&c.Hold.For)(args)
 	})
-	rule("escalate", false, "escalate after <duration...> [{ repeat <n>; ack <duration>; types …; tag … }]", func(args []string) (*RuleScope, error) {
-		e := new(Escalate)
-		c.Escalate = e
-		more = block.Options{
-			"repeat": {Usage: "repeat <n>", Min: 1, Max: 1, Line: block.Number(&e.Repeat, 1, math.MaxInt32)},
-			"ack":    {Usage: "ack <duration>", Min: 1, Max: 1, Line: block.Duration(&e.Ack)},
-		}
-		if args[0] != "after" || len(args) == 1 {
-			return nil, errors.New("after is missing; write the times from each step to the next, as in escalate after 5m 15m")
-		}
-		for _, arg := range args[1:] {
-			var d caddy.Duration
-			if err := block.Duration(&d)([]string{arg}); err != nil {
-				return nil, err
+	rule("escalate", false, "escalate after <duration...> [{ repeat <n>; ack <duration>; types …; tag … }]",
+		func(args []string) (*RuleScope, error) {
+			e := new(Escalate)
+			c.Escalate = e
+			more = block.Options{
+				"repeat": {Usage: "repeat <n>", Min: 1, Max: 1, Line: block.Number(&e.Repeat, 1, math.MaxInt32)},
+				"ack":    {Usage: "ack <duration>", Min: 1, Max: 1, Line: block.Duration(&e.Ack)},
 			}
-			e.After = append(e.After, d)
-		}
-		return &e.RuleScope, nil
-	})
+			if args[0] != "after" || len(args) == 1 {
+				return nil, errors.New("after is missing; write the times from each step to the next, as in escalate after 5m 15m")
+			}
+			for _, arg := range args[1:] {
+				var d caddy.Duration
+				if err := block.Duration(&d)([]string{arg}); err != nil {
+					return nil, err
+				}
+				e.After = append(e.After, d)
+			}
+			return &e.RuleScope, nil
+		})
 	rule("quiet", true, "quiet <from>-<to> [<days...>] [<zone>] [{ types …; tag … }]", func(args []string) (*RuleScope, error) {
 		w, err := rules.ParseWords(args)
 		q := &Quiet{Window: strings.Join(w.Times, " "), Days: w.DayNames, Zone: w.ZoneName}

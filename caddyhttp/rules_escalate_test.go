@@ -17,14 +17,27 @@ func TestEscalateMistakes(t *testing.T) {
 	one, two, other := "url json://127.0.0.1:1/a 1:x\n", "url json://127.0.0.1:1/b 2:x\n", "url json://127.0.0.1:1/c y\n"
 	for _, tt := range []struct{ global, key, want string }{
 		{public, one + "escalate after 5m", "key k: escalate: rules keep what they hold"},
-		{queue, one + "escalate after 5m", "key k: escalate: its messages have a link with which to acknowledge, and the gateway does not know its address; add public_url https://… "},
+		{
+			queue, one + "escalate after 5m",
+			"key k: escalate: its messages have a link with which to acknowledge, " +
+				"and the gateway does not know its address; add public_url https://… ",
+		},
 		{queue + public, other + "escalate after 5m", "key k: escalate: no URL of the key has a number in a tag, so that there are no steps"},
-		{queue + public, one + two + "escalate after 5m 5m", "key k: escalate: the number of durations of after is 2; for the steps [1 2] it must be 1, the time from each step to the next"},
-		{queue + public, one + two + "url json://127.0.0.1:1/d 3:x\nescalate after 5m", "key k: escalate: the number of durations of after is 1; for the steps [1 2 3] it must be 2, the time from each step to the next"},
+		{
+			queue + public, one + two + "escalate after 5m 5m",
+			"key k: escalate: the number of durations of after is 2; for the steps [1 2] it must be 1, the time from each step to the next",
+		},
+		{
+			queue + public, one + two + "url json://127.0.0.1:1/d 3:x\nescalate after 5m",
+			"key k: escalate: the number of durations of after is 1; for the steps [1 2 3] it must be 2, the time from each step to the next",
+		},
 		{queue + public, one + "escalate after 5m 6m", "key k: escalate: there is one step, so that one duration follows after; there are 2"},
 		{queue + public, one + other + "escalate after 5m {\ntag y\n}", "key k: escalate: tag: the URL with the number 1 has no tag y"},
 		{queue + public, one + other + "default_tag y\nescalate after 5m", "key k: escalate: default_tag selects no URL with a number"},
-		{queue + "public_url alerts.example.com\n", one + "escalate after 5m", "public_url: it must be the address at which the gateway is reached"},
+		{
+			queue + "public_url alerts.example.com\n", one + "escalate after 5m",
+			"public_url: it must be the address at which the gateway is reached",
+		},
 	} {
 		_, err := loadCaddyfile(t, withOptions(tt.global+"key k {\n"+tt.key+"\n}", ""))
 		if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "Caddyfile:") {
@@ -32,14 +45,17 @@ func TestEscalateMistakes(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		"", "example.com", "ftp://example.com", "https://", "https://u@example.com", "https://example.com/?x", "https://example.com/#x", "https://example.com/notify",
+		"", "example.com", "ftp://example.com", "https://", "https://u@example.com",
+		"https://example.com/?x", "https://example.com/#x", "https://example.com/notify",
 		"https://example.com/../x", "https://exa mple.com", "https://{host}", "https://*.example.com", "javascript:alert(1)",
 	} {
 		if got, err := parsePublicURL(text); err == nil {
 			t.Errorf("%q is taken as %q", text, got)
 		}
 	}
-	for text, want := range map[string]string{"https://example.com/": "https://example.com", "http://10.0.0.1:8080/a/b/": "http://10.0.0.1:8080/a/b"} {
+	for text, want := range map[string]string{
+		"https://example.com/": "https://example.com", "http://10.0.0.1:8080/a/b/": "http://10.0.0.1:8080/a/b",
+	} {
 		if got, err := parsePublicURL(text); err != nil || got != want {
 			t.Errorf("%q is taken as %q, %v", text, got, err)
 		}
@@ -81,7 +97,8 @@ func TestOnCallPage(t *testing.T) {
 		}
 		gatewaytest.Until(t, "2000-01-01 00:05:03")
 		x.WantCounts(t, 1, 1, 1, 0)
-		if w := askIncident(t, h, http.MethodPost, id, "by=Bob"); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `"by":"Bob (typed)"`) {
+		if w := askIncident(t, h, http.MethodPost, id, "by=Bob"); w.Code != http.StatusOK ||
+			!strings.Contains(w.Body.String(), `"by":"Bob (typed)"`) {
 			t.Errorf("%d %s", w.Code, w.Body)
 		}
 		gatewaytest.Until(t, "2000-01-01 04:05:00")

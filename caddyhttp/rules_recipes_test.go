@@ -23,7 +23,7 @@ func TestRecipes(t *testing.T) {
 		found = append(found, regexp.MustCompile("(?s)```caddyfile\n(key (\\w+) .*?)```").FindAllStringSubmatch(string(text), -1)...)
 	}
 	type step struct {
-		at   string // until when to wait before it; "" for now
+		at   string // until when to wait before it, without a gateway if it is the first; "" for now
 		form string
 	}
 	tests := map[string]struct {
@@ -32,7 +32,7 @@ func TestRecipes(t *testing.T) {
 	}{
 		"ops": {
 			[]step{
-				{"", "type=info&body=deployed"},                         // on Saturday
+				{"2000-01-02 20:00:00", "type=info&body=deployed"},      // on Sunday
 				{"", alertForm("failure", "down", "db1")},               // is sent
 				{"", alertForm("failure", "still down", "db1")},         // is not
 				{"", alertForm("success", "up", "db1")},                 // is sent
@@ -40,7 +40,10 @@ func TestRecipes(t *testing.T) {
 				{"2000-01-03 20:30:00", "type=warning&body=slow+again"}, // in the evening
 				{"2000-01-04 07:00:10", ""},
 			},
-			[]string{"failure: down", "success: up\n\n1 repetition since 00:00 was not sent.", "info: deployed", "warning: slow", "warning: slow again"},
+			[]string{
+				"failure: down", "success: up\n\n1 repetition since 20:00 was not sent.",
+				"info: deployed", "warning: slow", "warning: slow again",
+			},
 		},
 		"hosts": {
 			[]step{
@@ -115,8 +118,25 @@ func TestRecipes(t *testing.T) {
 			[]string{"info: full", "info: empty", "info: full\n\n1 repetition since 00:09 was not sent."},
 		},
 		"web": {
-			[]step{{"", "body=1"}, {"", "body=2"}, {"", "body=3"}, {"", "body=4"}, {"", "body=5"}, {"", "body=6"}, {"", "body=7"}, {"", "body=8"}, {"", "body=9"}, {"", "body=10"}, {"", "body=11"}, {"", "body=12"}, {"2000-01-01 00:01:10", ""}},
-			[]string{"info: 1", "info: 2", "info: 3", "info: 4", "info: 5", "info: 6", "info: 7", "info: 8", "info: 9", "info: 10", "info: web: 2 messages | 00:00 11\n00:00 12"},
+			[]step{
+				{"", "body=1"},
+				{"", "body=2"},
+				{"", "body=3"},
+				{"", "body=4"},
+				{"", "body=5"},
+				{"", "body=6"},
+				{"", "body=7"},
+				{"", "body=8"},
+				{"", "body=9"},
+				{"", "body=10"},
+				{"", "body=11"},
+				{"", "body=12"},
+				{"2000-01-01 00:01:10", ""},
+			},
+			[]string{
+				"info: 1", "info: 2", "info: 3", "info: 4", "info: 5", "info: 6", "info: 7",
+				"info: 8", "info: 9", "info: 10", "info: web: 2 messages | 00:00 11\n00:00 12",
+			},
 		},
 		"deploy": {
 			[]step{{"", "body=1"}, {"", "body=2"}, {"", "body=3"}, {"", "type=failure&body=broken"}, {"2000-01-01 00:05:10", ""}},
@@ -133,11 +153,14 @@ func TestRecipes(t *testing.T) {
 				{"", alertForm("success", "web is up", "web")},
 				{"2000-01-01 00:10:05", ""},
 			},
-			[]string{"failure: web is down", "success: web is up", "failure: deploys: 2 failures | 00:00 failure: api is down\n00:00 failure: mail is down"},
+			[]string{
+				"failure: web is down", "success: web is up",
+				"failure: deploys: 2 failures | 00:00 failure: api is down\n00:00 failure: mail is down",
+			},
 		},
 		"backups": {
 			[]step{
-				{"", alertForm("failure", "db is down", "db")},
+				{"2000-01-02 00:30:00", alertForm("failure", "db is down", "db")},
 				{"2000-01-02 01:30:00", alertForm("success", "db is up", "db")}, // in the window
 				{"", alertForm("failure", "disk is full", "disk")},
 				{"", alertForm("failure", "web is down", "web")},
@@ -148,7 +171,7 @@ func TestRecipes(t *testing.T) {
 			[]string{"failure: db is down", "success: db is up", "failure: disk is full"},
 		},
 		"reports": {
-			[]step{{"", "body=1"}, {"2000-01-02 12:00:00", "type=failure&body=2"}, {"2000-01-03 06:59:00", ""}, {"2000-01-03 07:00:10", ""}},
+			[]step{{"2000-01-02 11:00:00", "body=1"}, {"2000-01-02 12:00:00", "type=failure&body=2"}, {"2000-01-03 06:59:00", ""}, {"2000-01-03 07:00:10", ""}},
 			[]string{"failure: 2", "info: 1"},
 		},
 	}
@@ -166,16 +189,20 @@ func TestRecipes(t *testing.T) {
 			t.Errorf("no test for %q", name)
 			continue
 		}
-		chat, phone, second := gatewaytest.NewPager(t, http.StatusOK), gatewaytest.NewPager(t, http.StatusOK), gatewaytest.NewPager(t, http.StatusOK)
+		chat, phone, second := gatewaytest.NewPager(t, http.StatusOK),
+			gatewaytest.NewPager(t, http.StatusOK), gatewaytest.NewPager(t, http.StatusOK)
 		dir := t.TempDir()
 		t.Setenv("DISCORD_URL", chat.NotifyURL()+"?tz=UTC")
 		t.Setenv("MAIL_URL", chat.NotifyURL()+"?tz=UTC")
 		t.Setenv("PHONE_URL", phone.NotifyURL()+"?tz=UTC")
 		t.Setenv("SECOND_PHONE_URL", second.NotifyURL()+"?tz=UTC")
 		inBubble(t, func(t *testing.T) {
+			if at := tt.steps[0].at; at != "" {
+				gatewaytest.Until(t, at)
+			}
 			h := newQueueGateway(t, dir, managed, "public_url "+gatewaytest.PublicURL+"\n"+config)
-			for _, s := range tt.steps {
-				if s.at != "" {
+			for i, s := range tt.steps {
+				if i > 0 && s.at != "" {
 					gatewaytest.Until(t, s.at)
 				}
 				if s.form == "" {

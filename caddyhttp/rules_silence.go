@@ -23,7 +23,7 @@ type Silence struct {
 	// The days on which the window begins. Example: `["sun"]`. Default: every day.
 	Days []string `json:"days,omitempty"`
 
-	// The time zone. Example: `Europe/Berlin`. Default: that of the server.
+	// The time zone. Example: `Europe/Berlin`. Default: the server's time zone.
 	Zone string `json:"zone,omitempty"`
 
 	// A tag of URLs. The silence holds for those that have it. Default: every URL.
@@ -35,8 +35,8 @@ type Silence struct {
 	// Why, for those who read the list of silences, or are told.
 	Reason string `json:"reason,omitempty"`
 
-	// Whether a message tells when the silence begins, and another one when it ends: to the
-	// URLs with the tag or, without one, to those of the key's `default_tag`. Not in `configs`.
+	// Whether a message tells when the silence begins, and another one when it ends: to the URLs
+	// with the tag or, without one, to the URLs of the key's `default_tag`. Not in `configs`.
 	// Default: `false`.
 	Tell bool `json:"tell,omitempty"`
 }

@@ -11,17 +11,19 @@ import (
 func TestRuleMistakes(t *testing.T) {
 	queue := "queue {\npath " + t.TempDir() + "\n}\n"
 	for rule, want := range map[string]string{
-		"dedupe 0s":                            "dedupe: it must be a duration above 0",
-		"hold 0s":                              "hold: it must be a duration above 0",
-		"hold 25h":                             "hold: the time must be from 1s to 24h",
-		"hold 5m 5m":                           "hold: it takes one duration, such as 5m",
-		"hold 5m {\ntypes info\n}":             "hold: types: only a failure or a warning opens an incident",
-		"hold 5m {\ntag nobody\n}":             "key ops: hold: tag: no URL of the key has the tag nobody",
-		"queue off\nhold 5m":                   "key ops: hold: rules keep what they hold and what was sent in the queue, which the key does not use; remove queue off",
-		"dedupe 10m 5m":                        "dedupe: it takes one duration, such as 10m",
-		"dedupe 100d":                          "dedupe: the time must be from 1s to 30d",
-		"dedupe":                               "expected dedupe <duration>",
-		"escalate 5m":                          "escalate: after is missing; write the times from each step to the next, as in escalate after 5m 15m",
+		"dedupe 0s":                "dedupe: it must be a duration above 0",
+		"hold 0s":                  "hold: it must be a duration above 0",
+		"hold 25h":                 "hold: the time must be from 1s to 24h",
+		"hold 5m 5m":               "hold: it takes one duration, such as 5m",
+		"hold 5m {\ntypes info\n}": "hold: types: only a failure or a warning opens an incident",
+		"hold 5m {\ntag nobody\n}": "key ops: hold: tag: no URL of the key has the tag nobody",
+		"queue off\nhold 5m": "key ops: hold: rules keep what they hold " +
+			"and what was sent in the queue, which the key does not use; remove queue off",
+		"dedupe 10m 5m": "dedupe: it takes one duration, such as 10m",
+		"dedupe 100d":   "dedupe: the time must be from 1s to 30d",
+		"dedupe":        "expected dedupe <duration>",
+		"escalate 5m": "escalate: after is missing; " +
+			"write the times from each step to the next, as in escalate after 5m 15m",
 		"escalate after":                       "escalate: after is missing",
 		"escalate after soon":                  "escalate: ",
 		"escalate after 40d":                   "escalate: after: the time must be from 1s to 30d",
@@ -45,17 +47,20 @@ func TestRuleMistakes(t *testing.T) {
 		"silence":                              "expected silence <from>-<to>",
 		"silence sun":                          "silence: it needs one window",
 		"silence 02:00-04:00 su":               `silence: "su" is neither a weekday`,
-		"silence 00:00-24:00":                  "silence: the windows cover the whole week, so that what they match would never be told; make one shorter",
-		"silence 00:00-24:00 {\ntitle x\n}":    "silence: the windows cover the whole week",
-		"silence 00:00-12:00\nsilence 12:00-24:00 {\ntag all\n}":            "silence: the windows cover the whole week",
-		"silence 02:00-04:00\nsilence 02:00-04:00 {\ntell\n}":               "silence: two of the silences have the same times, tag and title; remove one",
+		"silence 00:00-24:00": "silence: the windows cover the whole week, " +
+			"so that what they match would never be told; make one shorter",
+		"silence 00:00-24:00 {\ntitle x\n}":                      "silence: the windows cover the whole week",
+		"silence 00:00-12:00\nsilence 12:00-24:00 {\ntag all\n}": "silence: the windows cover the whole week",
+		"silence 02:00-04:00\nsilence 02:00-04:00 {\ntell\n}": "silence: " +
+			"two of the silences have the same times, tag and title; remove one",
 		"silence 02:00-04:00 {\ntag nobody\n}":                              "key ops: silence: tag: no URL of the key has the tag nobody",
 		"silence 02:00-04:00 {\ntag 1:a\n}":                                 "tag: it must be one tag of URLs",
 		"silence 02:00-04:00 {\ntypes info\n}":                              `unknown subdirective "types" in silence`,
 		"silence 02:00-04:00 {\ntell yes\n}":                                "wrong number of arguments; expected tell",
 		"silence 02:00-04:00 {\nreason " + strings.Repeat("x", 201) + "\n}": "reason: it is longer than 200 bytes",
-		"queue off\nsilence 02:00-04:00":                                    "key ops: silence: rules keep what they hold and what was sent in the queue, which the key does not use",
-		"quiet 22:00-07:00 {\ntypes info\n}\nsilence 07:00-22:00":           "quiet: the windows cover the whole week",
+		"queue off\nsilence 02:00-04:00": "key ops: silence: " +
+			"rules keep what they hold and what was sent in the queue, which the key does not use",
+		"quiet 22:00-07:00 {\ntypes info\n}\nsilence 07:00-22:00": "quiet: the windows cover the whole week",
 		"digest mon":                         "digest: it needs one time, such as 30s or mon 08:00",
 		"digest 24:00":                       "digest: a digest at 24:00 is one at 00:00 of the next day",
 		"digest 0s":                          "digest: it must be a duration above 0",
@@ -72,7 +77,8 @@ func TestRuleMistakes(t *testing.T) {
 		"dedupe 1m {\ntypes info info\n}":    "types: info occurs twice",
 		"dedupe 1m {\ntype info\n}":          `unknown subdirective "type" in dedupe`,
 		"url json://localhost 2:x\nrate 1/m": "key ops: rate: rules do not apply to URLs with numbers in their tags",
-		"queue off\ndedupe 1m":               "key ops: dedupe: rules keep what they hold and what was sent in the queue, which the key does not use; remove queue off",
+		"queue off\ndedupe 1m": "key ops: dedupe: rules keep what they hold " +
+			"and what was sent in the queue, which the key does not use; remove queue off",
 	} {
 		_, err := loadCaddyfile(t, withOptions(queue+keyWith("ops", rule), ""))
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "Caddyfile:") {
@@ -80,8 +86,10 @@ func TestRuleMistakes(t *testing.T) {
 		}
 	}
 	for options, want := range map[string]string{
-		keyWith("ops", "queue on\ndedupe 1m"):                           "no queue",
-		keyWith("ops", "rate 1/m"):                                      "Caddyfile:5: key ops: rate: rules keep what they hold and what was sent in the queue, and there is none; add queue to the global option notify",
+		keyWith("ops", "queue on\ndedupe 1m"): "no queue",
+		keyWith("ops", "rate 1/m"): "Caddyfile:5: key ops: " +
+			"rate: rules keep what they hold and what was sent in the queue, and there is none; " +
+			"add queue to the global option notify",
 		keyWith("ops", "silence 02:00-04:00"):                           "Caddyfile:5: key ops: silence: rules keep what they hold",
 		queue + opsKey + "configs {\nsilence 02:00-04:00 {\ntell\n}\n}": "tell: tell would send to every saved key at once; remove it",
 		opsKey + "configs {\ndigest 30s\n}":                             "Caddyfile:7: configs: digest: rules keep what they hold",
@@ -98,11 +106,14 @@ func TestRuleMistakes(t *testing.T) {
 func TestRuleWords(t *testing.T) {
 	queue := "queue {\npath " + t.TempDir() + "\n}\n"
 	for _, rule := range []string{
-		"quiet 22:00-07:00", "quiet mon-fri 22:00-07:00 Europe/Berlin", "quiet Europe/Berlin Monday,wed 9:00-17:00", "quiet 00:00-24:00 sat sun UTC",
-		"quiet 22:00-07:00 fri-mon {\ntypes failure warning\n}", "digest 30s", "digest 8:00", "digest mon-fri 08:00", "digest UTC sun 00:00", "digest 7d",
+		"quiet 22:00-07:00", "quiet mon-fri 22:00-07:00 Europe/Berlin",
+		"quiet Europe/Berlin Monday,wed 9:00-17:00", "quiet 00:00-24:00 sat sun UTC",
+		"quiet 22:00-07:00 fri-mon {\ntypes failure warning\n}", "digest 30s",
+		"digest 8:00", "digest mon-fri 08:00", "digest UTC sun 00:00", "digest 7d",
 		"hold 5m", "hold 1d {\ntypes failure\n}", "rate 10/1m", "rate 10/m", "rate 100/h", "rate 5/10s\nrate 20/1h {\ntypes info\n}", "dedupe 1d",
 		"quiet 00:00-12:00 mon\nquiet 12:00-24:00 mon",
-		"silence sun 02:00-04:00 Europe/Berlin {\ntitle disk\nreason \"move of disks\"\ntell\n}\nsilence 12:00-13:00", "silence UTC 22:00-02:00 sat sun {\ntag all\n}",
+		"silence sun 02:00-04:00 Europe/Berlin {\ntitle disk\nreason \"move of disks\"\ntell\n}\nsilence 12:00-13:00",
+		"silence UTC 22:00-02:00 sat sun {\ntag all\n}",
 	} {
 		if warnings, err := loadCaddyfile(t, withOptions(queue+keyWith("ops", rule), "")); err != nil || len(warnings) > 0 {
 			t.Errorf("%s: %v %q", rule, err, warnings)
@@ -118,7 +129,8 @@ func TestRuleJSON(t *testing.T) {
 		`{"quiet":[null]}`:   "quiet: it is null",
 		`{"silence":[null]}`: "silence: it is null",
 		`{"silence":[{}]}`:   "silence: it needs one window",
-		`{"silence":[{"window":"02:00-04:00","title":"a\nb"}]}`:                                      "silence: title and reason are one line each",
+		`{"silence":[{"window":"02:00-04:00","title":"a\nb"}]}`: "silence: " +
+			"title and reason are one line each",
 		`{"silence":[{"window":"02:00-04:00","days":["sun"],"zone":"UTC","tag":"all","tell":true}]}`: "",
 		`{"quiet":[{}]}`: "quiet: it needs one window",
 		`{"quiet":[{"window":"22:00-07:00","days":["x"]}]}`: `"x" is neither a weekday`,

@@ -37,7 +37,9 @@ func (c *Config) SaveKeys(ctx context.Context, keys []saved.KeyText, options sav
 		return nil, err
 	}
 	if set := cmp.Or(s.DefaultTag, site.AllTag); options.DefaultTag != "" && !strings.EqualFold(options.DefaultTag, set) {
-		return nil, fmt.Errorf("--default-tag is not what the configuration has; write default_tag %s into %s, or give --default-tag %s", options.DefaultTag, s.Shared.Owner.Place(), set)
+		return nil, fmt.Errorf("--default-tag is not what the configuration has; "+
+			"write default_tag %s into %s, or give --default-tag %s",
+			options.DefaultTag, s.Shared.Owner.Place(), set)
 	}
 	reports := make([]saved.KeyReport, len(keys))
 	configs := map[string]configstore.Config{}
@@ -57,7 +59,10 @@ func (c *Config) SaveKeys(ctx context.Context, keys []saved.KeyText, options sav
 	}
 	if len(tagged) > 0 && s.DefaultTag == "" && options.DefaultTag == "" {
 		slices.Sort(tagged)
-		return nil, fmt.Errorf("nothing is saved, because URLs of %s have tags, and it is not decided where a message without a tag goes: write default_tag untagged into %s to send it to the URLs without tags, as Apprise API does, or give --default-tag all to send it to every URL", saved.NameKeys(tagged), s.Shared.Owner.Place())
+		return nil, fmt.Errorf("nothing is saved, because URLs of %s have tags, and it is not decided "+
+			"where a message without a tag goes: write default_tag untagged into %s to send it to the "+
+			"URLs without tags, as Apprise API does, or give --default-tag all to send it to every URL",
+			saved.NameKeys(tagged), s.Shared.Owner.Place())
 	}
 	existing, err := s.Store.Import(ctx, configs, s.MaxKeys, options.Replace)
 	if errors.Is(err, configstore.ErrTooMany) {
@@ -105,11 +110,13 @@ func (c *Config) savedKeys(space string, sender *notifier.Sender) (s *saved.Keys
 			continue
 		}
 		label := keys.Shared.Label()
-		if other := found[label]; other != nil && (other.MaxKeys != keys.MaxKeys || other.MaxSize != keys.MaxSize || other.MaxURLs != keys.MaxURLs) {
+		if other := found[label]; other != nil &&
+			(other.MaxKeys != keys.MaxKeys || other.MaxSize != keys.MaxSize || other.MaxURLs != keys.MaxURLs) {
 			return nil, nil, fmt.Errorf("sites with the %s have different limits in configs; name a configuration with one of them", keys.Shared)
 		}
 		if other := found[label]; other != nil && other.DefaultTag != keys.DefaultTag {
-			return nil, nil, fmt.Errorf("sites with the %s have different default_tag in configs; name a configuration with one of them", keys.Shared)
+			return nil, nil, fmt.Errorf("sites with the %s have different default_tag in configs; "+
+				"name a configuration with one of them", keys.Shared)
 		}
 		if found[label] = keys; fixedIn[label] == nil {
 			fixedIn[label] = map[string]bool{}
@@ -125,7 +132,8 @@ func (c *Config) savedKeys(space string, sender *notifier.Sender) (s *saved.Keys
 	case len(labels) == 0:
 		return nil, nil, errors.New("the configuration of --config has no site with configs; write configs into the block of notify")
 	case space == "" && len(labels) > 1:
-		return nil, nil, fmt.Errorf("the sites of --config have several spaces of saved keys; name one with --space: %s", strings.Join(labels, ", "))
+		return nil, nil, fmt.Errorf("the sites of --config have several spaces of saved keys; name one with --space: %s",
+			strings.Join(labels, ", "))
 	case space == "":
 		space = labels[0]
 	case found[space] == nil:

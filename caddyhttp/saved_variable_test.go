@@ -29,12 +29,16 @@ func TestSavedVariables(t *testing.T) {
 		"${OPS}\n${OPS}x=json://evil.example\n": "a variable stands for a whole URL here",
 	} {
 		r := post(t, h, "/add/k", "text/plain", text)
-		if want == "" && r.status != http.StatusOK || want != "" && (r.status != http.StatusBadRequest || !strings.Contains(r.body, want)) || strings.Contains(r.body, "secretsecret") {
+		if want == "" && r.status != http.StatusOK ||
+			want != "" && (r.status != http.StatusBadRequest || !strings.Contains(r.body, want)) ||
+			strings.Contains(r.body, "secretsecret") {
 			t.Errorf("%q gets %d %s, want %q", text, r.status, r.body, want)
 		}
 	}
 	yaml := "urls:\n  - ${OPS}:\n      tag: ops\n"
-	if r := post(t, h, "/add/k", typeForm, "format=yaml&config="+strings.NewReplacer("\n", "%0A", " ", "+", "$", "%24", "{", "%7B", "}", "%7D", ":", "%3A").Replace(yaml)); r.status != http.StatusOK {
+	if r := post(t, h, "/add/k", typeForm,
+		"format=yaml&config="+
+			strings.NewReplacer("\n", "%0A", " ", "+", "$", "%24", "{", "%7B", "}", "%7D", ":", "%3A").Replace(yaml)); r.status != http.StatusOK {
 		t.Fatal(r.body)
 	}
 	// It is kept as it was saved, and used with the value.
@@ -45,13 +49,15 @@ func TestSavedVariables(t *testing.T) {
 		t.Errorf("the message gets %d %s", r.status, r.body)
 	}
 	// URLs of requests have no variables.
-	if r := post(t, h, "/notify", typeForm, "body=x&urls=%24%7BOPS%7D"); r.status != http.StatusBadRequest || strings.Contains(r.body, "secretsecret") {
+	if r := post(t, h, "/notify", typeForm, "body=x&urls=%24%7BOPS%7D"); r.status != http.StatusBadRequest ||
+		strings.Contains(r.body, "secretsecret") {
 		t.Errorf("a URL of a request gets %d %s", r.status, r.body)
 	}
 
 	// Those who may manage are trusted as the author of the Caddyfile.
 	h, _ = newConfigGateway(t, t.TempDir(), "manage open\ntrust operator\n"+variables+" TOKEN={env.NOTIFY_TEST_TOKEN}", "")
-	if r := post(t, h, "/add/k", "text/plain", strings.Replace(s.NotifyURL("/a/${TOKEN}/b"), "%24%7BTOKEN%7D", "${TOKEN}", 1)+"\n"); r.status != http.StatusOK {
+	if r := post(t, h, "/add/k", "text/plain",
+		strings.Replace(s.NotifyURL("/a/${TOKEN}/b"), "%24%7BTOKEN%7D", "${TOKEN}", 1)+"\n"); r.status != http.StatusOK {
 		t.Fatal(r.body)
 	}
 	if r := post(t, h, "/notify/k", typeForm, "body=x"); r.status != http.StatusOK {
@@ -62,15 +68,19 @@ func TestSavedVariables(t *testing.T) {
 	}
 
 	for block, want := range map[string]string{
-		"configs {\nvariables TOKEN={env.NOTIFY_TEST_TOKEN}\n}":                                      "the variable TOKEN must be a notification URL, unless trust is operator",
-		"configs {\nvariables OPS={env.NOTIFY_TEST_UNSET}\n}":                                        "the variable OPS: {env.NOTIFY_TEST_UNSET} has no value",
-		"configs {\nvariables OPS\n}":                                                                "a variable is <name>=<value>",
-		"configs {\nvariables OPS=json://h OPS=json://i\n}":                                          "the variable OPS occurs twice",
-		"configs {\nvariables O-S=json://h\n}":                                                       "the name of a variable must be",
-		"key k {\nurl json://h\nvariables A=b\n}":                                                    "the key has no import_apprise",
-		"key k {\nimport_apprise " + configuration(t, "f", "json://h/${B}\n") + "\nvariables A=b\n}": "f:1: the variable ${B} is unknown; there are A",
+		"configs {\nvariables TOKEN={env.NOTIFY_TEST_TOKEN}\n}": "the " +
+			"variable TOKEN must be a notification URL, unless trust is operator",
+		"configs {\nvariables OPS={env.NOTIFY_TEST_UNSET}\n}": "the " +
+			"variable OPS: {env.NOTIFY_TEST_UNSET} has no value",
+		"configs {\nvariables OPS\n}":                       "a variable is <name>=<value>",
+		"configs {\nvariables OPS=json://h OPS=json://i\n}": "the variable OPS occurs twice",
+		"configs {\nvariables O-S=json://h\n}":              "the name of a variable must be",
+		"key k {\nurl json://h\nvariables A=b\n}":           "the key has no import_apprise",
+		"key k {\nimport_apprise " + configuration(t, "f", "json://h/${B}\n") + "\nvariables A=b\n}": "f:1: " +
+			"the variable ${B} is unknown; there are A",
 	} {
-		if _, err := provision(t, block, ""); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret/secret") {
+		if _, err := provision(t, block, ""); err == nil || !strings.Contains(err.Error(), want) ||
+			strings.Contains(err.Error(), "secret/secret") {
 			t.Errorf("%q: error %v, want %s", block, err, want)
 		}
 	}
@@ -83,7 +93,8 @@ func TestImportedVariables(t *testing.T) {
 	base := strings.TrimSuffix(s.NotifyURL("/"), "/")
 	text := configuration(t, "f.conf", "ops="+base+"/text/${PART}\n")
 	yaml := configuration(t, "f.yml", "urls:\n- ${BASE}/yaml:\n    tag: yaml\n    +X-Part: a ${part} b\n")
-	h := newGateway(t, "key k {\nimport_apprise "+text+" "+yaml+"\nvariables PART={env.NOTIFY_TEST_PATH} BASE="+base+"\n}\nkey plain {\nimport_apprise "+configuration(t, "g", base+"/${PART}\n")+"\n}", "")
+	h := newGateway(t, "key k {\nimport_apprise "+text+" "+yaml+"\nvariables PART={env.NOTIFY_TEST_PATH} BASE="+
+		base+"\n}\nkey plain {\nimport_apprise "+configuration(t, "g", base+"/${PART}\n")+"\n}", "")
 	if r := post(t, h, "/notify/k", typeForm, "body=x&tag=yaml"); r.status != http.StatusOK {
 		t.Fatal(r.body)
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/recipient"
-	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/porttest"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -36,7 +36,8 @@ func TestEveryMessageHasItsSender(t *testing.T) {
 	defer s.Close()
 	address := porttest.Address()
 	// The service fluxer is like Discord at an address of one's own.
-	url := "fluxer://" + strings.TrimPrefix(s.URL, "http://") + "/" + strings.Repeat("1", 18) + "/" + strings.Repeat("a", 68) + "?format=markdown"
+	url := "fluxer://" + strings.TrimPrefix(s.URL, "http://") + "/" +
+		strings.Repeat("1", 18) + "/" + strings.Repeat("a", 68) + "?format=markdown"
 	h := newGateway(t, open, "identity {\nname Sender\n}\nsmtp "+address+"\nqueue {\npath "+t.TempDir()+"\n}\nkey ops {\nurl "+url+"\n}")
 	if err := h.app.Start(); err != nil {
 		t.Fatal(err)
@@ -69,7 +70,9 @@ func TestEveryMessageHasItsSender(t *testing.T) {
 		"event":  event,
 		"test": func() {
 			k := h.api.Resolved.Keys["ops"]
-			if _, err := h.api.Sender.SendTest(httptest.NewRecorder(), httptest.NewRequest("POST", "/cfg/ops?test", nil), k, &api.Selection{Targets: k.Targets[:1]}); err != nil {
+			if _, err := h.api.Sender.SendTest(httptest.NewRecorder(),
+				httptest.NewRequest("POST", "/cfg/ops?test", nil), k,
+				&message.Selection{Targets: k.Targets[:1]}); err != nil {
 				t.Error(err)
 			}
 		},

@@ -7,10 +7,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
 )
 
-// Settings are the settings of a site, on its handler, or of all sites, on the
-// app. A setting of a site replaces that of the app as a whole. A setting that
-// a site does not have is that of the app. Only keys add up: a site has those
-// of the app and its own, and its own take precedence.
+// Settings are the settings of a site, on its handler, or of all sites, on the app. A setting of
+// a site replaces the app's as a whole. A site uses the app's setting where it has none. Only
+// keys add up: a site has the app's keys and its own, and its own take precedence.
 type Settings struct {
 	// The name of the site, with 1 to 64 letters, digits, `_` and `-`. Sites with one
 	// name are one site, also in other gateways with the same queue: they know the same
@@ -56,9 +55,8 @@ type Settings struct {
 	// `["ntfys://ntfy.sh/backups"]`. Default: none.
 	DefaultURLs []string `json:"default_urls,omitempty"`
 
-	// The directory that paths in `default_urls` are relative to, such as that of
-	// a `template`. A Caddyfile sets it to its own directory. Default: the working
-	// directory.
+	// The directory that paths in `default_urls` are relative to, such as the path of a
+	// `template`. A Caddyfile sets it to its own directory. Default: the working directory.
 	DefaultURLsDir string `json:"default_urls_dir,omitempty"`
 
 	// Which services notification URLs may use. Default: all services.

@@ -24,8 +24,8 @@ func checkSiteName(name string) error {
 	return nil
 }
 
-// checkSite returns an error if the settings have a name that they cannot have. global means
-// that they are those of all sites.
+// checkSite returns an error if the settings have a name that they cannot have. global means that
+// the settings are for all sites.
 func (s *Settings) checkSite(global bool) error {
 	switch {
 	case s.Site == "":

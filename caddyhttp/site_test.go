@@ -42,7 +42,8 @@ from slack {
 	if s.Stateless || !s.ConfigID || s.Page || !s.PropagateTrace {
 		t.Errorf("%+v", s)
 	}
-	if l := s.Limits; l.MaxBody != 1<<10 || l.Timeout != time.Minute || l.FetchTimeout != time.Minute || l.MaxFileSize != 2<<10 || l.MaxFiles != 3 || l.RemoteFiles {
+	if l := s.Limits; l.MaxBody != 1<<10 || l.Timeout != time.Minute ||
+		l.FetchTimeout != time.Minute || l.MaxFileSize != 2<<10 || l.MaxFiles != 3 || l.RemoteFiles {
 		t.Errorf("%+v", l)
 	}
 	for origin, allowed := range map[string]bool{"https://blog.example": true, "https://other.example": false} {
@@ -52,7 +53,9 @@ from slack {
 			t.Errorf("%s: %v", origin, err)
 		}
 	}
-	if k := s.Configured("ops"); len(k.Targets) != 2 || len(k.DefaultTargets) != 1 || !slices.Equal(k.DefaultTargets[0].Tags, []string{"b"}) || !slices.Equal(k.Accept, []string{"grafana", "slack", "direct"}) {
+	if k := s.Configured("ops"); len(k.Targets) != 2 || len(k.DefaultTargets) != 1 ||
+		!slices.Equal(k.DefaultTargets[0].Tags, []string{"b"}) ||
+		!slices.Equal(k.Accept, []string{"grafana", "slack", "direct"}) {
 		t.Errorf("%+v", k)
 	}
 	if f := s.Sources["grafana"]; f == nil || !f.TakesFiles() || !f.ChecksSender() {

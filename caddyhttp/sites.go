@@ -23,12 +23,12 @@ func (a *App) checkSites() error {
 }
 
 // awaitSites makes checkSites at the end of Provision if all sites are known then, or can
-// be. If another app needs this one, such as that of the sites, addSite makes it.
+// be. If another app needs this one, such as the app of the sites, addSite makes it.
 func (a *App) awaitSites(ctx caddy.Context) error {
 	if a.checkSites() == nil || len(ctx.Modules()) > 1 {
 		return nil
 	}
-	// This provisions the sites if they are not, for which this app is ready.
+	// This provisions the sites, if nothing has yet. This app is ready for them.
 	if _, err := ctx.AppIfConfigured("http"); err != nil && !errors.Is(err, caddy.ErrNotConfigured) {
 		return nil // Caddy reports it as an error of the http app
 	}
@@ -47,9 +47,9 @@ func (a *App) addSite(ctx caddy.Context, h *Handler) error {
 	return a.checkSites()
 }
 
-// countSites returns the number of notify handlers, of which ctx is that of the first to
-// be provisioned: then the http app still has the JSON of all of them. It returns 0 if
-// they cannot be counted; Start makes the checks in any case.
+// countSites returns the number of notify handlers. ctx is the context of the first one to be
+// provisioned: then the http app still has the JSON of all of them. It returns 0 if they cannot
+// be counted; Start makes the checks in any case.
 func countSites(ctx caddy.Context) int {
 	for _, m := range ctx.Modules() {
 		app, ok := m.(*caddyhttp.App)
@@ -82,7 +82,10 @@ func (a *App) routes() *routing.Routes {
 		out.HTTP = app.(*caddyhttp.App)
 	}
 	for _, h := range a.handlers {
-		sites[h] = &routing.Site{Name: h.Site, API: h.api, Caddyfile: h.Caddyfile, Stateless: a.Stateless != nil || h.Stateless != nil, Settings: h.Settings}
+		sites[h] = &routing.Site{
+			Name: h.Site, API: h.api, Caddyfile: h.Caddyfile,
+			Stateless: a.Stateless != nil || h.Stateless != nil, Settings: h.Settings,
+		}
 		out.Sites = append(out.Sites, sites[h])
 	}
 	return out

@@ -339,20 +339,30 @@ func TestMailContent(t *testing.T) {
 		return "Subject: Scan\nContent-Type: multipart/mixed; boundary=b\n\n--b\n" + strings.Join(parts, "\n--b\n") + "\n--b--\n"
 	}
 	file := func(name string, size int) string {
-		return "Content-Type: application/pdf; name=" + name + "\nContent-Transfer-Encoding: base64\n\n" + base64.StdEncoding.EncodeToString(make([]byte, size))
+		return "Content-Type: application/pdf; name=" + name + "\nContent-Transfer-Encoding: base64\n\n" +
+			base64.StdEncoding.EncodeToString(make([]byte, size))
 	}
 	for name, tt := range map[string]struct {
 		mail, answer       string
 		title, text, files string
 	}{
-		"text":                   {simpleMail, "250", "Disk full", "The disk is full.", ""},
-		"only a subject":         {"Subject: Paper stalled\n\n", "250", "", "Paper stalled", ""},
-		"only a text":            {"Paper stalled, tray 2\n", "250", "", "Paper stalled, tray 2", ""},
-		"dots":                   {"Subject: x\n\n.\n..\nend\n", "250", "x", ".\n..\nend", ""},
-		"files":                  {mixed("Content-Type: text/plain\n\nsee", file("a.pdf", 10), file("b.pdf", 1024)), "250", "Scan", "see", "a.pdf b.pdf"},
-		"only a file":            {mixed(file("a.pdf", 10)), "250", "Scan", "", "a.pdf"},
-		"a file too large":       {mixed("\nsee", file("a.pdf", 1025), file("b.pdf", 1)), "250", "Scan", "see\n\nLeft out: a.pdf (the attachment a.pdf is larger than 1.0 KiB)", "b.pdf"},
-		"too many files":         {mixed("\nsee", file("a", 1), file("b", 1), file("c.pdf", 1), file("d.pdf", 1)), "250", "Scan", "see\n\nLeft out: c.pdf, d.pdf (the message has too many attachments; send at most 2)", "a.pdf b.pdf"},
+		"text":           {simpleMail, "250", "Disk full", "The disk is full.", ""},
+		"only a subject": {"Subject: Paper stalled\n\n", "250", "", "Paper stalled", ""},
+		"only a text":    {"Paper stalled, tray 2\n", "250", "", "Paper stalled, tray 2", ""},
+		"dots":           {"Subject: x\n\n.\n..\nend\n", "250", "x", ".\n..\nend", ""},
+		"files": {
+			mixed("Content-Type: text/plain\n\nsee", file("a.pdf", 10), file("b.pdf", 1024)),
+			"250", "Scan", "see", "a.pdf b.pdf",
+		},
+		"only a file": {mixed(file("a.pdf", 10)), "250", "Scan", "", "a.pdf"},
+		"a file too large": {
+			mixed("\nsee", file("a.pdf", 1025), file("b.pdf", 1)), "250", "Scan",
+			"see\n\nLeft out: a.pdf (the attachment a.pdf is larger than 1.0 KiB)", "b.pdf",
+		},
+		"too many files": {
+			mixed("\nsee", file("a", 1), file("b", 1), file("c.pdf", 1), file("d.pdf", 1)), "250", "Scan",
+			"see\n\nLeft out: c.pdf, d.pdf (the message has too many attachments; send at most 2)", "a.pdf b.pdf",
+		},
 		"a file with a bad name": {mixed("\nsee", file("the scan.pdf", 1)), "250", "Scan", "see", "the scan.pdf"},
 		"a file without a name":  {mixed("\nsee", file("", 1)), "250", "Scan", "see", "attachment.pdf"},
 		"a button": {
@@ -374,13 +384,22 @@ func TestMailContent(t *testing.T) {
 		"UTF-8 in an unknown charset": {
 			"Subject: x\nContent-Type: text/plain; charset=x-none\n\n35 °C\n", "250", "x", "35 °C", "",
 		},
-		"a long subject":       {"Subject: " + strings.Repeat("word ", 500) + "\n\nx\n", "250", strings.TrimSpace(strings.Repeat("word ", 500))[:1000], "x", ""},
-		"empty":                {"X: y\n\n", "554 5.6.0 the mail is empty", "", "", ""},
-		"a text too large":     {"Subject: x\n\n" + strings.Repeat("line\n", 3<<10), "552 5.3.4 the text of the mail is larger than 10 KiB", "", "", ""},
+		"a long subject": {
+			"Subject: " + strings.Repeat("word ", 500) + "\n\nx\n", "250",
+			strings.TrimSpace(strings.Repeat("word ", 500))[:1000], "x", "",
+		},
+		"empty": {"X: y\n\n", "554 5.6.0 the mail is empty", "", "", ""},
+		"a text too large": {
+			"Subject: x\n\n" + strings.Repeat("line\n", 3<<10),
+			"552 5.3.4 the text of the mail is larger than 10 KiB", "", "", "",
+		},
 		"a mail too large":     {mixed(file("a.pdf", 20<<10)), "552 5.3.4 Maximum message size exceeded", "", "", ""},
 		"an endless line":      {"Subject: x\n\n" + strings.Repeat("x", 70<<10), "55", "", "", ""},
 		"from another gateway": {"X-Apprise-Recursion-Count: 1\nSubject: x\n\ny\n", "250", "x", "y", ""},
-		"in a loop":            {"X-Apprise-Recursion-Count: 2\nSubject: x\n\ny\n", "554 5.4.6 the message has passed through too many gateways", "", "", ""},
+		"in a loop": {
+			"X-Apprise-Recursion-Count: 2\nSubject: x\n\ny\n",
+			"554 5.4.6 the message has passed through too many gateways", "", "", "",
+		},
 		"through many servers": {strings.Repeat("Received: x\n", 101) + "Subject: x\n\ny\n", "554 5.4.6", "", "", ""},
 	} {
 		if got := sendMail(t, address, tt.mail, "ops@x"); !strings.HasPrefix(got, tt.answer) {
@@ -401,7 +420,8 @@ func TestMailContent(t *testing.T) {
 		for _, a := range got[0].Attachments {
 			files = append(files, a.Filename)
 		}
-		if title := strings.TrimSuffix(got[0].Title, "…"); !strings.HasPrefix(tt.title, title) || title == "" && tt.title != "" || got[0].Message != tt.text || strings.Join(files, " ") != tt.files {
+		if title := strings.TrimSuffix(got[0].Title, "…"); !strings.HasPrefix(tt.title, title) ||
+			title == "" && tt.title != "" || got[0].Message != tt.text || strings.Join(files, " ") != tt.files {
 			t.Errorf("%s: got %q, %q, %v", name, got[0].Title, got[0].Message, files)
 		}
 	}
@@ -419,7 +439,9 @@ func certificate(t *testing.T) (files string, client *tls.Config) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	for name, b := range map[string]*pem.Block{"cert.pem": {Type: "CERTIFICATE", Bytes: c.Certificate[0]}, "key.pem": {Type: "PRIVATE KEY", Bytes: key}} {
+	for name, b := range map[string]*pem.Block{
+		"cert.pem": {Type: "CERTIFICATE", Bytes: c.Certificate[0]}, "key.pem": {Type: "PRIVATE KEY", Bytes: key},
+	} {
 		path := filepath.Join(dir, name)
 		files += " " + path
 		if err := os.WriteFile(path, pem.EncodeToMemory(b), 0o600); err != nil {
@@ -482,7 +504,9 @@ func TestMailAuthentication(t *testing.T) {
 			t.Errorf("AUTH without TLS: %v", err)
 		}
 	})
-	for name, client := range map[string]sasl.Client{"PLAIN": sasl.NewPlainClient("", "nas", "tray-2"), "LOGIN": sasl.NewLoginClient("nas", "tray-2")} {
+	for name, client := range map[string]sasl.Client{
+		"PLAIN": sasl.NewPlainClient("", "nas", "tray-2"), "LOGIN": sasl.NewLoginClient("nas", "tray-2"),
+	} {
 		t.Run(name, func(t *testing.T) {
 			c := dial()
 			if err := c.Auth(client); err != nil {
@@ -632,19 +656,21 @@ func TestSMTPCaddyfile(t *testing.T) {
 		"smtp :25 {\ntls a b c\n}":                        "wrong number of arguments; expected tls <domain>",
 		"smtp :25 {\ntls none.pem none.key\n}":            "",
 		"smtp :25 {\ntls a.example.com\n" + account + "}": "",
-		"smtp :25 {\ntls a.example.com\nauth {\nuser secret\n}\n}":                                          "auth: the password is not a hash",
-		"smtp :25 {\ntls a.example.com\nauth {\nuser\n}\n}":                                                 "the hash of the password is missing",
+		"smtp :25 {\ntls a.example.com\nauth {\nuser secret\n}\n}": "auth: the password is not a hash",
+		"smtp :25 {\ntls a.example.com\nauth {\nuser\n}\n}": "the " +
+			"hash of the password is missing",
 		"smtp :25 {\ntls a.example.com\nauth {\n}\n}":                                                       "auth needs a block",
 		"smtp :25 {\ntls a.example.com\nauth {\nuser " + string(hash) + "\nuser " + string(hash) + "\n}\n}": "auth: the user user occurs twice",
 		"smtp :25 {\ntls a.example.com\nauth {\nuser {env.HASH}\n}\n}":                                      "",
-		"smtp :25 {\ntrusted_clients home\n}":                                                               "trusted_clients: expected an IP address",
-		"smtp :25 {\ntrusted_clients none 10.0.0.0/8\n}":                                                    "trusted_clients: none stands alone",
-		"smtp :25 {\ntrusted_clients private_ranges 2001:db8::1\n}":                                         "",
-		"smtp :25 {\nmax_size 0\n}":                                                                         "max_size: it must be a size above 0",
-		"smtp :25 {\nmax_recipients 0\n}":                                                                   "max_recipients: it must be a whole number",
-		"smtp :25 {\nmax_connections -1\n}":                                                                 "max_connections: it must be a whole number",
-		"smtp :25 {\ntimeout 0\n}":                                                                          "timeout: it must be a duration above 0",
-		"smtp unix//run/notify.sock tcp6/:25":                                                               "",
+		"smtp :25 {\ntrusted_clients home\n}": "trusted_clients: " +
+			"expected an IP address",
+		"smtp :25 {\ntrusted_clients none 10.0.0.0/8\n}":            "trusted_clients: none stands alone",
+		"smtp :25 {\ntrusted_clients private_ranges 2001:db8::1\n}": "",
+		"smtp :25 {\nmax_size 0\n}":                                 "max_size: it must be a size above 0",
+		"smtp :25 {\nmax_recipients 0\n}":                           "max_recipients: it must be a whole number",
+		"smtp :25 {\nmax_connections -1\n}":                         "max_connections: it must be a whole number",
+		"smtp :25 {\ntimeout 0\n}":                                  "timeout: it must be a duration above 0",
+		"smtp unix//run/notify.sock tcp6/:25":                       "",
 	} {
 		err := new(App).UnmarshalCaddyfile(caddyfile.NewTestDispenser("notify {\n" + key + block + "\n}"))
 		switch {
@@ -654,7 +680,8 @@ func TestSMTPCaddyfile(t *testing.T) {
 			t.Errorf("%s\nthe error shows the password, or has no line: %v", block, err)
 		}
 	}
-	if err := new(Settings).UnmarshalCaddyfile(caddyfile.NewTestDispenser("notify {\nsmtp :25\n}")); err == nil || !strings.Contains(err.Error(), "smtp belongs into the global option notify") {
+	if err := new(Settings).UnmarshalCaddyfile(caddyfile.NewTestDispenser("notify {\nsmtp :25\n}")); err == nil ||
+		!strings.Contains(err.Error(), "smtp belongs into the global option notify") {
 		t.Errorf("in a site: %v", err)
 	}
 }

@@ -20,29 +20,27 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/errs"
 )
 
-// Source sets how requests of a program become messages, and which signature or
-// token the requests must have. A built-in source needs no settings. Templates are
-// those of Go's text/template with the functions of docs/templates.md. Placeholders
-// such as `{env.GRAFANA_SECRET}` are replaced in `secret` and `token` when the
-// configuration loads, and are not replaced in templates.
+// Source sets how requests of a program become messages, and which signature or token the
+// requests must have. A built-in source needs no settings. Templates have the syntax of Go's
+// text/template and the functions of docs/templates.md. Placeholders such as
+// `{env.GRAFANA_SECRET}` are replaced in `secret` and `token` when the configuration loads, and
+// are not replaced in templates.
 type Source struct {
-	// The template of the title. Default: that of the built-in source.
+	// The template of the title. Default: the built-in source's.
 	Title string `json:"title,omitempty"`
 
 	// The path of a file with the template of the title. In JSON, paths are
 	// relative to the working directory. Default: none.
 	TitleFile string `json:"title_file,omitempty"`
 
-	// The template of the body. Default: that of the built-in source, or the
-	// title.
+	// The template of the body. Default: the built-in source's, or the title.
 	Body string `json:"body,omitempty"`
 
 	// The path of a file with the template of the body. Default: none.
 	BodyFile string `json:"body_file,omitempty"`
 
-	// A template for the type: `info`, `success`, `warning`, `failure`, or a
-	// common word of alerting such as `firing` or `resolved`. Default: that of
-	// the built-in source, or `info`.
+	// A template for the type: `info`, `success`, `warning`, `failure`, or a common word of
+	// alerting such as `firing` or `resolved`. Default: the built-in source's, or `info`.
 	Type string `json:"type,omitempty"`
 
 	// Types for words that the template for the type may return. Example:
@@ -51,17 +49,17 @@ type Source struct {
 
 	// A template for preferred tags, separated by commas or spaces. If URLs of the
 	// key have one of these tags, the message goes to those URLs. If no URL has one,
-	// the tags are ignored. Default: that of the built-in source, or none.
+	// the tags are ignored. Default: the built-in source's, or none.
 	Tag string `json:"tag,omitempty"`
 
 	// A template for the format of the body: `text`, `markdown` or `html`.
-	// Default: that of the built-in source, or `text`.
+	// Default: the built-in source's, or `text`.
 	Format string `json:"format,omitempty"`
 
 	// A template for the incident: the name of what the message is about, which is
 	// the same in all messages about one alert, from the first to the last. Services
 	// that understand incidents show these messages as one. Example:
-	// `{{.host}} {{.job}}`. Default: that of the built-in source, or none.
+	// `{{.host}} {{.job}}`. Default: the built-in source's, or none.
 	Incident string `json:"incident,omitempty"`
 
 	// A template that returns `true` for payloads to ignore. The response to
@@ -124,11 +122,15 @@ func checkSourceName(name string) error {
 	case strings.EqualFold(name, site.SourceSMTP):
 		return errors.New("smtp cannot be the name of a source, because it stands for mails in accept; choose another name")
 	case strings.EqualFold(name, site.SourceExpect):
-		return errors.New("expect cannot be the name of a source, because it stands for the gateway's own messages about beats; choose another name")
+		return errors.New("expect cannot be the name of a source, because it " +
+			"stands for the gateway's own messages about beats; choose another name")
 	case strings.EqualFold(name, site.SourceDirect):
-		return errors.New("direct cannot be the name of a source, because it stands for messages to /notify/{KEY} itself in accept; choose another name")
+		return errors.New("direct cannot be the name of a source, because it stands " +
+			"for messages to /notify/{KEY} itself in accept; choose another name")
 	case name != site.SourceRuler && site.ContainsFold(reservedSources, name):
-		return fmt.Errorf("%s cannot be the name of a source, because /notify/{KEY}/%s is an address of the gateway itself; choose another name", name, strings.ToLower(name))
+		return fmt.Errorf("%s cannot be the name of a source, because "+
+			"/notify/{KEY}/%s is an address of the gateway itself; choose another name",
+			name, strings.ToLower(name))
 	}
 	return nil
 }
@@ -292,7 +294,8 @@ func (s *Source) options() block.Options {
 	return block.Options{
 		"title": template("title", &s.Title), "title_file": file("title_file", &s.TitleFile),
 		"body": template("body", &s.Body), "body_file": file("body_file", &s.BodyFile),
-		"type": template("type", &s.Type), "tag": template("tag", &s.Tag), "format": template("format", &s.Format), "skip": template("skip", &s.Skip), "incident": template("incident", &s.Incident),
+		"type": template("type", &s.Type), "tag": template("tag", &s.Tag), "format": template("format", &s.Format),
+		"skip": template("skip", &s.Skip), "incident": template("incident", &s.Incident),
 		"types": {Usage: "types <word>=<type>...", Min: 1, Max: math.MaxInt, Repeat: true, Line: func(args []string) error {
 			for _, arg := range args {
 				word, name, ok := strings.Cut(arg, "=")

@@ -18,8 +18,11 @@ func TestCustomSources(t *testing.T) {
 	if err := os.WriteFile(file, []byte("{{range .hosts}}{{.}}\n{{end}}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	h := newGateway(t, "key ops {\nurl "+s.NotifyURL("/ops")+"\n}\nfrom backup {\ntitle \"{{.job}} on {{.host}}\"\nbody_file "+file+"\ntype \"{{.state}}\"\ntypes broken=failure Partial=warning\nskip `{{eq .state \"started\"}}`\n}\n"+
-		"from proxmox {\ntitle \"{{range 99999}}{{end}}\"\nbody `PVE: {{.message}}`\n}\nfrom bad {\nbody `line 1\n {{range 99999}}{{end}}`\n}", "")
+	h := newGateway(t, "key ops {\nurl "+s.NotifyURL("/ops")+"\n}\nfrom backup {\n"+
+		"title \"{{.job}} on {{.host}}\"\nbody_file "+file+"\ntype \"{{.state}}\"\n"+
+		"types broken=failure Partial=warning\nskip `{{eq .state \"started\"}}`\n}\n"+
+		"from proxmox {\ntitle \"{{range 99999}}{{end}}\"\nbody `PVE: {{.message}}`\n"+
+		"}\nfrom bad {\nbody `line 1\n {{range 99999}}{{end}}`\n}", "")
 	for _, tt := range []struct {
 		source, body        string
 		want                int
@@ -29,7 +32,8 @@ func TestCustomSources(t *testing.T) {
 		{"backup", `{"job":"j","host":"h","state":"partial","hosts":[]}`, 200, "", "j on h", "warning"},
 		{"backup", `{"job":"j","host":"h","state":"resolved","hosts":["{{.job}}"]}`, 200, "j on h", "{{.job}}", "success"},
 		{"backup", `{"state":"started"}`, 200, "", "", ""},
-		{"proxmox", `{"title":"T","message":"M","severity":"error"}`, 200, "T", "PVE: M", "failure"}, // the built-in title replaces one that fails
+		// the built-in title replaces one that fails
+		{"proxmox", `{"title":"T","message":"M","severity":"error"}`, 200, "T", "PVE: M", "failure"},
 		{"bad", `{}`, 400, "", "the template body, line 2, column", ""},
 	} {
 		got := post(t, h, "/notify/ops/"+tt.source, typeJSON, tt.body)
@@ -87,7 +91,10 @@ func TestSourceConfigErrors(t *testing.T) {
 // told no name of the configuration.
 func TestNoSource(t *testing.T) {
 	const block = "key ops {\nurl json://127.0.0.1:1\n%s\n}\nfrom backup {\ntitle x\n}"
-	for token, want := range map[string]string{"": "there is no such source: bakup; you may mean backup; ", "token 0123456789abcdef": "there is no such source: bakup; the address"} {
+	for token, want := range map[string]string{
+		"":                       "there is no such source: bakup; you may mean backup; ",
+		"token 0123456789abcdef": "there is no such source: bakup; the address",
+	} {
 		h := newGateway(t, fmt.Sprintf(block, token), "")
 		if err := h.api.Resolved.NoSource(t.Context(), "bakup"); !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: %v", token, err)

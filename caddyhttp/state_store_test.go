@@ -39,8 +39,8 @@ func TestStateStore(t *testing.T) {
 	load("")
 }
 
-// States are removed when no configuration has had their URL for 30 days. Those
-// of URLs in the configuration and in saved keys stay.
+// States are removed when no configuration has had their URL for 30 days. States of URLs in the
+// configuration and in saved keys stay.
 func TestSweepStates(t *testing.T) {
 	dir := t.TempDir()
 	storage := &certmagic.FileStorage{Path: dir}

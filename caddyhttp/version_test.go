@@ -30,7 +30,8 @@ func TestVersion(t *testing.T) {
 		t.Fatalf("status %d: %s", got.status, got.body)
 	}
 	// A product with a version and a comment (RFC 9110, section 10.1.5).
-	want := regexp.MustCompile(`^caddy-notify/` + regexp.QuoteMeta(strings.Trim(version.Current, "()")) + ` \(\+https://github\.com/caddy-notify/caddy-notify\)$`)
+	want := regexp.MustCompile(`^caddy-notify/` + regexp.QuoteMeta(strings.Trim(version.Current, "()")) +
+		` \(\+https://github\.com/caddy-notify/caddy-notify\)$`)
 	if agent := <-agents; !want.MatchString(agent) {
 		t.Errorf("User-Agent %q, want %s", agent, want)
 	}

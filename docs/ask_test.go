@@ -92,7 +92,9 @@ func TestAsk(t *testing.T) {
 			done <- string(out)
 		}()
 		answer(x.answer)
-		if out := <-done; !strings.Contains(out, x.out) || x.out != "deployed" && strings.Contains(out, "deployed") || x.out == "" && out != "" || strings.Contains(out, "/notify/asks/") {
+		if out := <-done; !strings.Contains(out, x.out) ||
+			x.out != "deployed" && strings.Contains(out, "deployed") || x.out == "" && out != "" ||
+			strings.Contains(out, "/notify/asks/") {
 			t.Errorf("%s: %q, want %q", name, out, x.out)
 		}
 	}
@@ -118,7 +120,9 @@ func TestAsk(t *testing.T) {
 	defer session.Close()
 	done := make(chan *sdk.CallToolResult, 1)
 	go func() {
-		got, err := session.CallTool(context.Background(), &sdk.CallToolParams{Name: "ask", Arguments: map[string]any{"question": "Delete it?", "options": []string{"delete", "keep"}}})
+		got, err := session.CallTool(context.Background(), &sdk.CallToolParams{
+			Name: "ask", Arguments: map[string]any{"question": "Delete it?", "options": []string{"delete", "keep"}},
+		})
 		if err != nil {
 			t.Error(err)
 		}

@@ -109,7 +109,8 @@ func (l *loader) local(text string) string {
 
 // loadCaddyfile adapts and provisions a Caddyfile or a fragment.
 func (l *loader) loadCaddyfile(text string) error {
-	config, _, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(l.local(complete(text))), map[string]any{"filename": filepath.Join(l.dir, "Caddyfile")})
+	config, _, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(l.local(complete(text))),
+		map[string]any{"filename": filepath.Join(l.dir, "Caddyfile")})
 	if err != nil {
 		return err
 	}
@@ -138,7 +139,8 @@ func (l *loader) loadJSON(text string) error {
 // returns the warnings.
 func (l *loader) checkCaddyfile(t *testing.T, text string) (warnings []string, err error) {
 	t.Helper()
-	adapted, _, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(l.local(text)), map[string]any{"filename": filepath.Join(l.dir, "Caddyfile")})
+	adapted, _, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(l.local(text)),
+		map[string]any{"filename": filepath.Join(l.dir, "Caddyfile")})
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +187,7 @@ func (l *loader) checkCaddyfile(t *testing.T, text string) (warnings []string, e
 }
 
 // TestExamplesAreSafe checks that the Caddyfiles that people copy first load without
-// a warning: whole files in the README and docs, Caddyfile.example and that of deploy.
+// a warning: whole files in the README and docs, Caddyfile.example and the Caddyfile of deploy.
 // Fragments are parts of a site that may have a password.
 func TestExamplesAreSafe(t *testing.T) {
 	l := newLoader(t)
@@ -193,7 +195,10 @@ func TestExamplesAreSafe(t *testing.T) {
 	t.Setenv("NOTIFY_SECRETS", l.dir)
 	t.Setenv("NOTIFY_PASSWORD_HASH", hash)
 	t.Setenv("NOTIFY_SITE", "alerts.example.com")
-	examples := map[string]string{"Caddyfile.example": readFile(t, "Caddyfile.example"), "deploy/caddy/Caddyfile": readFile(t, "deploy/caddy/Caddyfile")}
+	examples := map[string]string{
+		"Caddyfile.example":      readFile(t, "Caddyfile.example"),
+		"deploy/caddy/Caddyfile": readFile(t, "deploy/caddy/Caddyfile"),
+	}
 	for _, p := range userPages(t) {
 		for _, b := range p.blocks {
 			if b.language == "caddyfile" && complete(b.text) == b.text && strings.Contains(b.text, "notify") {

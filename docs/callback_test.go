@@ -63,12 +63,14 @@ func TestCallback(t *testing.T) {
 		return ""
 	}
 	// The destination is a Discord webhook on the page, and JSON here.
-	if got := post(http.StatusOK); !strings.HasPrefix(got, "/outcome ") || compareJSON(strings.Replace(want, "Discord", "JSON", 1), strings.TrimPrefix(got, "/outcome ")) != nil {
+	if got := post(http.StatusOK); !strings.HasPrefix(got, "/outcome ") ||
+		compareJSON(strings.Replace(want, "Discord", "JSON", 1), strings.TrimPrefix(got, "/outcome ")) != nil {
 		t.Errorf("posted %s, want %s", got, want)
 	}
 	got := post(http.StatusForbidden)
 	var failed struct{ Status, Output string }
-	if err := json.Unmarshal([]byte(strings.TrimPrefix(got, "/outcome ")), &failed); err != nil || failed.Status != "failed" || !regexp.MustCompile(`^ops: .*403`).MatchString(failed.Output) {
+	if err := json.Unmarshal([]byte(strings.TrimPrefix(got, "/outcome ")), &failed); err != nil ||
+		failed.Status != "failed" || !regexp.MustCompile(`^ops: .*403`).MatchString(failed.Output) {
 		t.Errorf("after a failure, posted %s (%v)", got, err)
 	}
 	if len(outcomes) > 0 {

@@ -89,7 +89,10 @@ type output struct {
 }
 
 // programs lists programs that the test does not run.
-var programs = []string{"go", "xcaddy", "./xcaddy.sh", "export", "source", "df", "journalctl", "docker", "install", "mkdir", "echo", "sha256sum", "systemctl", "useradd"}
+var programs = []string{
+	"go", "xcaddy", "./xcaddy.sh", "export", "source", "df", "journalctl",
+	"docker", "install", "mkdir", "echo", "sha256sum", "systemctl", "useradd",
+}
 
 // runSwaks sends the mail of a swaks command.
 func (g *gateway) runSwaks(words []string) error {
@@ -295,7 +298,10 @@ func TestFlags(t *testing.T) {
 	long := regexp.MustCompile(`--[a-z][a-z-]+`)
 	p := readPage(t, "docs/command-line.md")
 	known := map[string]bool{"--help": true}
-	for _, name := range []string{"init", "send", "check", "doctor", "preview", "migrate", "services", "incidents", "incidents acknowledge", "ask", "silence", "invite", "devices list", "devices revoke"} {
+	for _, name := range []string{
+		"init", "send", "check", "doctor", "preview", "migrate", "services", "incidents",
+		"incidents acknowledge", "ask", "silence", "invite", "devices list", "devices revoke",
+	} {
 		help, err := g.caddy(t.Context(), "", slices.Concat([]string{"notify"}, strings.Fields(name), []string{"--help"})...)
 		if err != nil {
 			t.Fatalf("%v: %s", err, help)

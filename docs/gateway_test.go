@@ -130,7 +130,8 @@ func startGateway(t *testing.T) *gateway {
 		"apprise-config/home.cfg": "me=json://127.0.0.1:9000/me\n",
 		"apprise.env":             "PATH=/bin\nAPPRISE_WEBHOOK_URL=https://example.com/\n",
 		"backup.log":              "done\n", "disk.log": "91%\n", "graph.png": "\x89PNG\r\n\x1a\n",
-		"payload.json": `{"status":"firing","groupLabels":{"alertname":"DiskFull"},"commonLabels":{"severity":"critical"},"externalURL":"http://am.example.net","alerts":[` +
+		"payload.json": `{"status":"firing","groupLabels":{"alertname":"DiskFull"},` +
+			`"commonLabels":{"severity":"critical"},"externalURL":"http://am.example.net","alerts":[` +
 			`{"status":"firing","annotations":{"summary":"91% full on db1"}},{"status":"resolved","annotations":{"summary":"db3 is fine again"}}]}`,
 		"backup.json": `{"job":"nightly","host":"db1","state":"broken","message":"Disk full"}`,
 		"notify.urls": "json://" + g.ports[standInAddress] + "/file # a comment\n",

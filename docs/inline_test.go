@@ -18,10 +18,14 @@ import (
 // places are the places of the lines of a Caddyfile that stand in the text of pages. A line
 // must load in one of them.
 var places = []string{
-	"{\nnotify {\nqueue\npublic_url https://alerts.example.com\nkey backup {\nurl {env.MAIL_URL}\n}\nkey ops {\nurl {env.DISCORD_URL} chat\nurl {env.PHONE_URL} phone\nurl {env.MAIL_URL}\nLINE\n}\n}\n}\nalerts.example.com {\nnotify {\nconsole {\nmanage ann\n}\n}\n}\n",
-	"{\nnotify {\nqueue\npublic_url https://alerts.example.com\nkey ops {\nurl {env.DISCORD_URL}\ntoken {env.OPS_TOKEN}\n}\nLINE\n}\n}\nalerts.example.com {\nnotify\n}\n",
+	"{\nnotify {\nqueue\npublic_url https://alerts.example.com\nkey backup {\nurl {env.MAIL_URL}\n}\n" +
+		"key ops {\nurl {env.DISCORD_URL} chat\nurl {env.PHONE_URL} phone\nurl {env.MAIL_URL}\nLINE\n" +
+		"}\n}\n}\nalerts.example.com {\nnotify {\nconsole {\nmanage ann\n}\n}\n}\n",
+	"{\nnotify {\nqueue\npublic_url https://alerts.example.com\nkey ops {\nurl {env.DISCORD_URL}\n" +
+		"token {env.OPS_TOKEN}\n}\nLINE\n}\n}\nalerts.example.com {\nnotify\n}\n",
 	"alerts.example.com {\nnotify {\nkey ops {\nurl {env.DISCORD_URL}\ntoken {env.OPS_TOKEN}\n}\nLINE\n}\n}\n",
-	"{\nnotify {\nqueue\nsmtp :2526\nkey ops {\nurl {env.DISCORD_URL}\ninbox 7d\nreader abcdefghijklmnopqrst\nLINE\n}\n}\n}\nalerts.example.com {\nnotify\n}\n",
+	"{\nnotify {\nqueue\nsmtp :2526\nkey ops {\nurl {env.DISCORD_URL}\ninbox 7d\n" +
+		"reader abcdefghijklmnopqrst\nLINE\n}\n}\n}\nalerts.example.com {\nnotify\n}\n",
 	"{\nnotify {\nkey ops {\nurl {env.DISCORD_URL}\n}\nLINE\n}\n}\n",
 	"alerts.example.com {\nnotify {\nconfigs {\nmanage\nLINE\n}\n}\n}\n",
 	"alerts.example.com {\nnotify {\nconfigs team {\nLINE\n}\n}\n}\n",
@@ -39,12 +43,16 @@ var places = []string{
 }
 
 // settings matches the first words of the lines that the test loads.
-var settings = regexp.MustCompile(`^(url|token|reader|inbox|accept|default_tag|fallback|queue|silence|dedupe|hold|escalate|quiet|digest|rate|expect|types|site|stateless|mcp|config_id|smtp|push|services|deny|attachments|max_count|egress|configs|manage|trust|console|propagate_trace|public_url|page|from|sign|images|mentions|title|on|notify|respond|redir|trusted_clients|max_in_flight|client_limits|tls) [^ ]`)
+var settings = regexp.MustCompile(`^(url|token|reader|inbox|accept|default_tag|fallback|queue|silence|dedupe|` +
+	`hold|escalate|quiet|digest|rate|expect|types|site|stateless|mcp|config_id|smtp|push|services|deny|` +
+	`attachments|max_count|egress|configs|manage|trust|console|propagate_trace|public_url|page|from|sign|` +
+	`images|mentions|title|on|notify|respond|redir|trusted_clients|max_in_flight|client_limits|tls) [^ ]`)
 
 // noLines are code that begins like a line and is none: names of settings in their block, what
 // another module has, and lines that the page says are refused.
 var noLines = []string{
-	"queue { secret }", "configs { secret }", "queue { max_size }", "push { services }", "client_limits in_flight", "client_limits in_flight_per_address",
+	"queue { secret }", "configs { secret }", "queue { max_size }", "push { services }",
+	"client_limits in_flight", "client_limits in_flight_per_address",
 	"tls internal", "tls mail.example.com", "notify /alerts/*", "notify /notify/opps", "from prometheus", "from flux",
 }
 
@@ -79,7 +87,8 @@ func TestInlineLines(t *testing.T) {
 		}
 		for _, m := range codeSpan.FindAllStringSubmatch(withoutSeen(p.prose), -1) {
 			line := m[1]
-			if !settings.MatchString(line) || strings.ContainsAny(line, "…<|\n") || strings.Contains(line, "[") || slices.Contains(noLines, line) || n[line] {
+			if !settings.MatchString(line) || strings.ContainsAny(line, "…<|\n") ||
+				strings.Contains(line, "[") || slices.Contains(noLines, line) || n[line] {
 				continue
 			}
 			n[line] = true
@@ -148,7 +157,8 @@ func TestInlineCommands(t *testing.T) {
 	for _, p := range userPages(t) {
 		for _, m := range codeSpan.FindAllStringSubmatch(p.prose, -1) {
 			text := strings.TrimPrefix(m[1], "./")
-			if !regexp.MustCompile(`^(curl|caddy) `).MatchString(text) || strings.Contains(text, "<command>") || strings.HasPrefix(text, "caddy notify … ") {
+			if !regexp.MustCompile(`^(curl|caddy) `).MatchString(text) ||
+				strings.Contains(text, "<command>") || strings.HasPrefix(text, "caddy notify … ") {
 				continue
 			}
 			n++
@@ -182,7 +192,8 @@ func (g *gateway) checkFlags(t *testing.T, words command) error {
 	t.Helper()
 	var name []string
 	for _, w := range words[1:] {
-		if len(name) == 3 || !subcommand.MatchString(w) || len(name) == 1 && name[0] != "notify" || len(name) == 2 && !slices.Contains([]string{"queue", "incidents", "devices"}, name[1]) {
+		if len(name) == 3 || !subcommand.MatchString(w) || len(name) == 1 && name[0] != "notify" ||
+			len(name) == 2 && !slices.Contains([]string{"queue", "incidents", "devices"}, name[1]) {
 			break
 		}
 		name = append(name, w)
@@ -270,7 +281,8 @@ func startEverything(t *testing.T) *gateway {
 	g.config = filepath.Join(g.dir, "Caddyfile")
 	writeFile(t, filepath.Join(g.dir, "log"), "the disk is full\n")
 	writeFile(t, g.config, strings.NewReplacer("ADMIN", g.ports[adminAddress], "DIR", filepath.Join(g.dir, "queue"),
-		"PORT", g.ports[alertsAddress][strings.LastIndexByte(g.ports[alertsAddress], ':'):], "DESTINATION", "json"+strings.TrimPrefix(g.URL, "http")).Replace(everything))
+		"PORT", g.ports[alertsAddress][strings.LastIndexByte(g.ports[alertsAddress], ':'):],
+		"DESTINATION", "json"+strings.TrimPrefix(g.URL, "http")).Replace(everything))
 	if err := g.start(t, g.config, g.ports[alertsAddress]); err != nil {
 		t.Fatal(err)
 	}
@@ -291,7 +303,8 @@ func TestTextCommands(t *testing.T) {
 		t.Fatal(text, err)
 	}
 	values := strings.NewReplacer("$OPS_TOKEN", environment["OPS_TOKEN"], "$OPS_READER", environment["OPS_READER"],
-		"$b", "https://alerts.example.com/notify/jobs?beat=backup", "$?", "0", "\\\n", " ", "01997f10-4a3b-7c8e-9f1d-2b6c1a5e7d90", sent.Header.Get("X-Message-Id"))
+		"$b", "https://alerts.example.com/notify/jobs?beat=backup", "$?", "0", "\\\n",
+		" ", "01997f10-4a3b-7c8e-9f1d-2b6c1a5e7d90", sent.Header.Get("X-Message-Id"))
 	n := 0
 	for _, p := range userPages(t) {
 		if slices.Contains([]string{"docs/ask.md", "docs/program-setups.md", "docs/postgres.md"}, p.path) {

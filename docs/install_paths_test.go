@@ -140,7 +140,8 @@ func newInstallation(t *testing.T, blocks []block) *installation {
 		"gh":     stub, "useradd": stub, "systemctl": stub, "sha256sum": stub,
 	}
 	for name, text := range scripts {
-		if err := os.WriteFile(filepath.Join(bin, name), []byte(strings.ReplaceAll(text, "CALLS", calls)), 0o700); err != nil { //nolint:gosec // a program
+		//nolint:gosec // a program
+		if err := os.WriteFile(filepath.Join(bin, name), []byte(strings.ReplaceAll(text, "CALLS", calls)), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// hash is that of a password, as caddy hash-password prints it.
+// hash is the hash of a password, as caddy hash-password prints it.
 const hash = "$2a$14$Zkx19XLiW6VYouLHR5NmfOFU0z2GTNmpkT/5qqR7hx4IjWJPDhjvG"
 
 func readFile(t *testing.T, name string) string {

@@ -72,7 +72,8 @@ func TestSetups(t *testing.T) {
 		"${info}", "free space", "${goto_url}", "https://app.netdata.cloud/x",
 		"$service", "disk", "$state", "CRITICAL", "$output", "91% & full", "$path", "/check_mk/index.py",
 	)
-	host, service := message{"db1 is DOWN", "no answer\nAddress: 192.0.2.7", "failure"}, message{"db1/disk is CRITICAL", "91% & full\nAddress: 192.0.2.7", "failure"}
+	host, service := message{"db1 is DOWN", "no answer\nAddress: 192.0.2.7", "failure"},
+		message{"db1/disk is CRITICAL", "91% & full\nAddress: 192.0.2.7", "failure"}
 	checkmk := service
 	checkmk.Message += "\nSite: prod\nhttps://monitoring/prod/check_mk/index.py"
 	for _, tt := range []struct {
@@ -96,23 +97,28 @@ func TestSetups(t *testing.T) {
 	_, gatus, _ := strings.Cut(setup(t, "Gatus"), "body: |\n")
 	gatus, _, _ = strings.Cut(gatus, "    default-alert")
 	gatus = regexp.MustCompile(`(?m)^ {6}`).ReplaceAllString(gatus, "")
-	gatus = strings.NewReplacer("[ENDPOINT_NAME]", "shop", "[ENDPOINT_GROUP]", "core", "[ALERT_TRIGGERED_OR_RESOLVED]", "TRIGGERED", "[ENDPOINT_URL]", "https://shop.example.net",
-		"[ALERT_DESCRIPTION]", "the shop is down", "[RESULT_ERRORS]", `got \"500\"`, "[RESULT_CONDITIONS]", "❌ - `[STATUS] (500) == 200`").Replace(gatus)
+	gatus = strings.NewReplacer("[ENDPOINT_NAME]", "shop", "[ENDPOINT_GROUP]", "core",
+		"[ALERT_TRIGGERED_OR_RESOLVED]", "TRIGGERED", "[ENDPOINT_URL]", "https://shop.example.net",
+		"[ALERT_DESCRIPTION]", "the shop is down", "[RESULT_ERRORS]", `got \"500\"`,
+		"[RESULT_CONDITIONS]", "❌ - `[STATUS] (500) == 200`").Replace(gatus)
 	post("Gatus", "gatus", "text/plain", gatus,
 		message{"core/shop has failed", "the shop is down\ngot \"500\"\n❌ - [STATUS] (500) == 200\nhttps://shop.example.net", "failure"})
 
-	// Argo CD's templates are those of Go, with functions of Sprig.
+	// Argo CD's templates are Go templates with functions of Sprig.
 	text := regexp.MustCompile(`(?m)^ *(\{"app".*\})$`).FindStringSubmatch(setup(t, "Argo CD"))
 	if text == nil {
 		t.Fatal("there is no body of Argo CD")
 	}
-	body, err := template.New("").Funcs(template.FuncMap{"toJson": func(v any) (string, error) { out, err := json.Marshal(v); return string(out), err }}).Parse(text[1])
+	body, err := template.New("").
+		Funcs(template.FuncMap{"toJson": func(v any) (string, error) { out, err := json.Marshal(v); return string(out), err }}).
+		Parse(text[1])
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, status := range []string{`"operationState": {"phase": "Failed", "message": "no \"quota\""}, `, ""} {
 		var data any
-		err := json.Unmarshal([]byte(`{"context": {"argocdUrl": "https://argocd.example.net"}, "app": {"metadata": {"name": "shop", "namespace": "argocd"}, "spec": {"project": "default"},
+		err := json.Unmarshal([]byte(`{"context": {"argocdUrl": "https://argocd.example.net"},
+		"app": {"metadata": {"name": "shop", "namespace": "argocd"}, "spec": {"project": "default"},
 			"status": {`+status+`"health": {"status": "Degraded"}, "sync": {"status": "Synced"}}}}`), &data)
 		if err != nil {
 			t.Fatal(err)
@@ -121,7 +127,11 @@ func TestSetups(t *testing.T) {
 		if err := body.Execute(&out, data); err != nil {
 			t.Fatal(err)
 		}
-		want := message{"shop is degraded", "Health: Degraded\nSync: Synced\nProject: default\nhttps://argocd.example.net/applications/argocd/shop", "failure"}
+		want := message{
+			"shop is degraded",
+			"Health: Degraded\nSync: Synced\nProject: default\nhttps://argocd.example.net/applications/argocd/shop",
+			"failure",
+		}
 		if status != "" {
 			want = message{"shop: sync has failed", "no \"quota\"\n" + want.Message, "failure"}
 		}
@@ -138,13 +148,20 @@ func TestSetupsOfJSON(t *testing.T) {
 		want          message
 	}{
 		{"Datadog", "datadog", func(text string) string {
-			return strings.NewReplacer("$ALERT_TRANSITION", "Recovered", "$ALERT_TYPE", "success", "$ALERT_STATUS", "disk was < 0.9", "$ALERT_SCOPE", "host:db1",
-				"$EVENT_TITLE", "[Recovered] Disk is full", "$TEXT_ONLY_MSG", "It is fine.", "$HOSTNAME", "db1", "$LINK", "https://app.datadoghq.com/monitors/1").Replace(text)
+			return strings.NewReplacer("$ALERT_TRANSITION", "Recovered", "$ALERT_TYPE",
+				"success", "$ALERT_STATUS", "disk was < 0.9", "$ALERT_SCOPE", "host:db1",
+				"$EVENT_TITLE", "[Recovered] Disk is full", "$TEXT_ONLY_MSG", "It is fine.",
+				"$HOSTNAME", "db1", "$LINK", "https://app.datadoghq.com/monitors/1").Replace(text)
 		}, message{"[Recovered] Disk is full", "It is fine.\ndisk was < 0.9\nScope: host:db1\nhttps://app.datadoghq.com/monitors/1", "success"}},
-		{"New Relic", "newrelic", func(text string) string {
-			lines := strings.NewReplacer("{{ json isAcknowledged }}", "true", "{{ json accumulations.runbookUrl }}", `["https://runbooks.example.net/disk"]`).Replace(text)
-			return `{"id": "1", "issueUrl": "https://one.newrelic.com/1", "title": "Disk is full", "priority": "HIGH", "state": "ACTIVATED",` + lines + "}"
-		}, message{"Acknowledged: Disk is full", "Priority: HIGH\nRunbook: https://runbooks.example.net/disk\nhttps://one.newrelic.com/1", "info"}},
+		{
+			"New Relic", "newrelic", func(text string) string {
+				lines := strings.NewReplacer("{{ json isAcknowledged }}", "true",
+					"{{ json accumulations.runbookUrl }}", `["https://runbooks.example.net/disk"]`).Replace(text)
+				return `{"id": "1", "issueUrl": "https://one.newrelic.com/1", "title": ` +
+					`"Disk is full", "priority": "HIGH", "state": "ACTIVATED",` + lines + "}"
+			},
+			message{"Acknowledged: Disk is full", "Priority: HIGH\nRunbook: https://runbooks.example.net/disk\nhttps://one.newrelic.com/1", "info"},
+		},
 	} {
 		if err := g.post(addressOfOps+"/"+tt.source, tt.payload(setup(t, tt.title))); err != nil {
 			t.Errorf("%s: %v", tt.title, err)

@@ -58,7 +58,8 @@ func TestSendersAreDocumented(t *testing.T) {
 	table, _, _ = strings.Cut(table, "\n\n")
 	for _, f := range source.Formats() {
 		if !strings.Contains(table, "\n| `"+f.Name+"` | ") {
-			t.Errorf("the table in \"What the answer means to a program\" has no row for %s, with the statuses after which it sends a message again", f.Program)
+			t.Errorf("the table in \"What the answer means to a program\" has no row for %s, "+
+				"with the statuses after which it sends a message again", f.Program)
 		}
 	}
 }
@@ -72,7 +73,8 @@ func TestVersionsAreDocumented(t *testing.T) {
 			t.Errorf("the page lacks the row%s", row)
 		}
 	}
-	programs := regexp.MustCompile("(?m)^\\| ([^|]+) \\| [^|]+ \\| `[^|`]+\\?:").FindAllStringSubmatch(readPage(t, "docs/program-list.md").prose, -1)
+	programs := regexp.MustCompile("(?m)^\\| ([^|]+) \\| [^|]+ \\| `[^|`]+\\?:").FindAllStringSubmatch(readPage(t,
+		"docs/program-list.md").prose, -1)
 	if len(programs) < 9 {
 		t.Errorf("only %d programs have a mapping", len(programs))
 	}
@@ -114,90 +116,132 @@ func TestMappings(t *testing.T) {
 		},
 		// https://www.audiobookshelf.org/docs/documentation/server-management/notifications
 		{
-			"Audiobookshelf", "", `{"urls": ["mailto://bob@example.com"], "title": "New podcast episode", "body": "An episode of Caddy Talk was downloaded"}`,
+			"Audiobookshelf", "",
+			`{"urls": ["mailto://bob@example.com"], "title": "New podcast episode", "body": "An episode of Caddy Talk was downloaded"}`,
 			message{"New podcast episode", "An episode of Caddy Talk was downloaded", "info"},
 		},
 		// What later versions post, as programs for UniFi read it.
 		{
-			"UniFi Network, with a text", unifiMapping, `{"alarm_id": "1", "app": "network", "custom_content": null, "device_event_class_id": "401", "message": "The phone has disconnected from the WiFi.",
-				"name": "WiFi Client Disconnected", "parameters": {"UNIFIcategory": "Client Devices", "UNIFIhost": "Gateway"}, "severity": 2, "version": "9.3.45"}`,
+			"UniFi Network, with a text", unifiMapping,
+			`{"alarm_id": "1", "app": "network", "custom_content": null, "device_event_class_id": "401",
+		"message": "The phone has disconnected from the WiFi.",
+				"name": "WiFi Client Disconnected", "parameters": {"UNIFIcategory": "Client Devices", "UNIFIhost": "Gateway"},
+		"severity": 2, "version": "9.3.45"}`,
 			message{"WiFi Client Disconnected", "The phone has disconnected from the WiFi.", "warning"},
 		},
 		// https://github.com/duplicati/duplicati 2.3.0.109, JsonFormatSerializer
 		{
-			"Duplicati", duplicatiMapping, `{"Data": {"ParsedResult": "Warning", "AddedFiles": 3}, "Extra": {"OperationName": "Backup", "backup-name": "photos", "machine-name": "nas"}, "LogLines": [], "Exception": null}`,
+			"Duplicati", duplicatiMapping,
+			`{"Data": {"ParsedResult": "Warning", "AddedFiles": 3}, "Extra": {"OperationName": ` +
+				`"Backup", "backup-name": "photos", "machine-name": "nas"}, "LogLines": [], "Exception": null}`,
 			message{"photos", "Backup", "warning"},
 		},
 		{
-			"Duplicati, which has failed", duplicatiMapping, `{"Data": null, "Extra": {"OperationName": "Backup", "backup-name": "photos"}, "LogLines": [], "Exception": "System.IO.IOException: no space"}`,
+			"Duplicati, which has failed", duplicatiMapping,
+			`{"Data": null, "Extra": {"OperationName": "Backup", "backup-name": ` +
+				`"photos"}, "LogLines": [], "Exception": "System.IO.IOException: no space"}`,
 			message{"photos", "System.IO.IOException: no space", "failure"},
 		},
 		// https://github.com/falcosecurity/falcosidekick 2.34.1, types.FalcoPayload. Its tags
 		// select nothing.
 		{
-			"Falcosidekick", ":output=body&:rule=title&:priority=type&:tags=", `{"uuid": "1", "output": "A shell was spawned in a container", "priority": "Critical", "rule": "Terminal shell in container", "time": "2026-11-20T08:00:00Z",
+			"Falcosidekick", ":output=body&:rule=title&:priority=type&:tags=",
+			`{"uuid": "1", "output": "A shell was spawned in a container", "priority": "Critical",
+		"rule": "Terminal shell in container", "time": "2026-11-20T08:00:00Z",
 				"output_fields": {"container.id": "1"}, "source": "syscall", "tags": ["container"], "hostname": "db1"}`,
 			message{"Terminal shell in container", "A shell was spawned in a container", "failure"},
 		},
 		// https://github.com/AnalogJ/scrutiny 0.9.3, notify.Payload
 		{
-			"Scrutiny", ":message=body&:subject=title&:type=failure", `{"device_type": "ata", "device_name": "/dev/sda", "device_serial": "WDDJ324KSO", "test": false, "date": "2026-11-20T08:00:00Z", "failure_type": "SmartFailure",
-				"subject": "Scrutiny SMART error (SmartFailure) detected on device: /dev/sda", "message": "Scrutiny SMART error notification for device: /dev/sda"}`,
-			message{"Scrutiny SMART error (SmartFailure) detected on device: /dev/sda", "Scrutiny SMART error notification for device: /dev/sda", "failure"},
+			"Scrutiny", ":message=body&:subject=title&:type=failure",
+			`{"device_type": "ata", "device_name": "/dev/sda", "device_serial": "WDDJ324KSO", "test": false,
+		"date": "2026-11-20T08:00:00Z", "failure_type": "SmartFailure",
+				"subject": "Scrutiny SMART error (SmartFailure) detected on device: /dev/sda",
+		"message": "Scrutiny SMART error notification for device: /dev/sda"}`,
+			message{
+				"Scrutiny SMART error (SmartFailure) detected on device: /dev/sda",
+				"Scrutiny SMART error notification for device: /dev/sda", "failure",
+			},
 		},
 		// https://github.com/Graylog2/graylog2-server 7.1.7, EventNotificationModelData
 		{
-			"Graylog", ":event.message=body&:event_definition_title=title&:type=warning", `{"event_definition_id": "1", "event_definition_type": "aggregation-v1", "event_definition_title": "Failed logins", "event_definition_description": "",
-				"remediation_steps": "", "job_definition_id": "2", "job_trigger_id": "3", "event": {"id": "4", "alert": true, "message": "Failed logins: 42", "source": "graylog", "key": "", "priority": 2, "fields": {}}, "backlog": []}`,
+			"Graylog", ":event.message=body&:event_definition_title=title&:type=warning",
+			`{"event_definition_id": "1", "event_definition_type": "aggregation-v1", "event_definition_title": "Failed logins",
+		"event_definition_description": "",
+				"remediation_steps": "", "job_definition_id": "2", "job_trigger_id": "3",
+		"event": {"id": "4", "alert": true, "message": "Failed logins: 42", "source": "graylog",
+		"key": "", "priority": 2, "fields": {}}, "backlog": []}`,
 			message{"Failed logins", "Failed logins: 42", "warning"},
 		},
 		// https://github.com/moghtech/komodo 2.3.2, entities/alert.rs
 		{
 			"Komodo", komodoMapping, `{"ts": 1795161600000, "resolved": false, "level": "CRITICAL", "target": {"type": "Server", "id": "1"},
-				"data": {"type": "ServerUnreachable", "data": {"id": "1", "name": "web1", "region": null, "err": {"error": "timeout", "trace": []}}}, "resolved_ts": null}`,
+				"data": {"type": "ServerUnreachable", "data": {"id": "1", "name": "web1",
+		"region": null, "err": {"error": "timeout", "trace": []}}}, "resolved_ts": null}`,
 			message{"web1", "ServerUnreachable", "failure"},
 		},
 		{
-			"Komodo, the end", komodoMapping, `{"_id": {"$oid": "65f000000000000000000001"}, "ts": 1795161600000, "resolved": true, "level": "OK", "target": {"type": "Server", "id": "1"},
-				"data": {"type": "ServerUnreachable", "data": {"id": "1", "name": "web1", "region": null, "err": null}}, "resolved_ts": 1795161900000}`,
+			"Komodo, the end", komodoMapping,
+			`{"_id": {"$oid": "65f000000000000000000001"}, "ts": 1795161600000, "resolved": true, "level": "OK",
+		"target": {"type": "Server", "id": "1"},
+				"data": {"type": "ServerUnreachable", "data": {"id": "1", "name": "web1",
+		"region": null, "err": null}}, "resolved_ts": 1795161900000}`,
 			message{"web1", "ServerUnreachable", "success"},
 		},
 		{
-			"Komodo, a message", komodoMapping, `{"ts": 1795161600000, "resolved": true, "level": "WARNING", "target": {"type": "System", "id": ""}, "data": {"type": "Custom", "data": {"message": "Backup", "details": "The disk is slow"}}, "resolved_ts": 1795161600000}`,
+			"Komodo, a message", komodoMapping,
+			`{"ts": 1795161600000, "resolved": true, "level": "WARNING", "target": {"type": ` +
+				`"System", "id": ""}, "data": {"type": "Custom", "data": {"message": "Backup", "details": ` +
+				`"The disk is slow"}}, "resolved_ts": 1795161600000}`,
 			message{"Backup", "The disk is slow", "warning"},
 		},
 		// https://docs.openstatus.dev/alerting/providers/webhook
 		{
-			"OpenStatus", openStatusMapping, `{"monitor": {"id": 1, "name": "shop", "url": "https://shop.example.net"}, "cronTimestamp": 1795161600000, "status": "error", "statusCode": 503, "latency": 1337, "errorMessage": "Service Unavailable"}`,
+			"OpenStatus", openStatusMapping,
+			`{"monitor": {"id": 1, "name": "shop", "url": "https://shop.example.net"}, "cronTimestamp": ` +
+				`1795161600000, "status": "error", "statusCode": 503, "latency": ` +
+				`1337, "errorMessage": "Service Unavailable"}`,
 			message{"shop", "Service Unavailable", "failure"},
 		},
 		{
-			"OpenStatus, the end", openStatusMapping, `{"monitor": {"id": 1, "name": "shop", "url": "https://shop.example.net"}, "cronTimestamp": 1795161900000, "status": "recovered", "statusCode": 200, "latency": 137}`,
+			"OpenStatus, the end", openStatusMapping,
+			`{"monitor": {"id": 1, "name": "shop", "url": "https://shop.example.net"}, "cronTimestamp": ` +
+				`1795161900000, "status": "recovered", "statusCode": 200, "latency": 137}`,
 			message{"shop", "https://shop.example.net", "success"},
 		},
 		// As receivers of Pingdom's webhooks test them. Its tags select nothing.
 		{
-			"Pingdom", pingdomMapping, `{"check_id": 2048467, "check_name": "shop", "check_type": "HTTP", "check_params": {"full_url": "https://shop.example.net/", "hostname": "shop.example.net"}, "tags": ["web"],
-				"previous_state": "UP", "current_state": "DOWN", "state_changed_timestamp": 1795161600, "long_description": "Non-recoverable failure in name resolution", "description": "DNS error"}`,
+			"Pingdom", pingdomMapping,
+			`{"check_id": 2048467, "check_name": "shop", "check_type": "HTTP",
+		"check_params": {"full_url": "https://shop.example.net/", "hostname": "shop.example.net"}, "tags": ["web"],
+				"previous_state": "UP", "current_state": "DOWN", "state_changed_timestamp": 1795161600,
+		"long_description": "Non-recoverable failure in name resolution",
+		"description": "DNS error"}`,
 			message{"shop", "Non-recoverable failure in name resolution", "failure"},
 		},
 		{
-			"Pingdom, the end", pingdomMapping, `{"check_id": 2048467, "check_name": "shop", "check_type": "HTTP", "tags": [], "previous_state": "DOWN", "current_state": "UP", "long_description": "", "description": "OK"}`,
+			"Pingdom, the end", pingdomMapping,
+			`{"check_id": 2048467, "check_name": "shop", "check_type": "HTTP", "tags": [], "previous_state": ` +
+				`"DOWN", "current_state": "UP", "long_description": "", "description": "OK"}`,
 			message{"shop", "OK", "success"},
 		},
 		// https://docs.goauthentik.io/events/transports/
 		{
-			"authentik", ":severity=type", `{"body": "Suspicious request", "severity": "alert", "user_email": "bob@example.com", "user_username": "bob"}`,
+			"authentik", ":severity=type",
+			`{"body": "Suspicious request", "severity": "alert", "user_email": "bob@example.com", "user_username": "bob"}`,
 			message{"", "Suspicious request", "failure"},
 		},
 		{
 			"UniFi Protect", ":alarm.triggers[0].key=body&:alarm.name=title&:type=warning",
-			`{"alarm": {"name": "Somebody at the door", "sources": [{"device": "28704E178669", "type": "include"}], "triggers": [{"device": "28704E17931C", "key": "person"}]}, "timestamp": 1795161600000}`,
+			`{"alarm": {"name": "Somebody at the door", "sources": [{"device": ` +
+				`"28704E178669", "type": "include"}], "triggers": [{"device": "28704E17931C", "key": ` +
+				`"person"}]}, "timestamp": 1795161600000}`,
 			message{"Somebody at the door", "person", "warning"},
 		},
 		{
 			"UniFi Network", unifiMapping,
-			`{"events": [{"id": "event.threat_detected", "alert_key": "THREAT_BLOCKED_V3", "alert_id": "6865fae1", "scope": {"site_id": "67762da9"}}]}`,
+			`{"events": [{"id": "event.threat_detected", "alert_key": ` +
+				`"THREAT_BLOCKED_V3", "alert_id": "6865fae1", "scope": {"site_id": "67762da9"}}]}`,
 			message{"THREAT_BLOCKED_V3", "event.threat_detected", "warning"},
 		},
 		// https://shoutrrr.nickfedor.com/services/specialized/generic/
@@ -248,11 +292,17 @@ func TestProgramsOfAPIs(t *testing.T) {
 		},
 		// https://github.com/coollabsio/coolify 4.3.10, SendMessageToSlackJob
 		{
-			"Coolify", "| Coolify |", "slack", `{"username": "Coolify", "attachments": [{"title": "Server unreachable", "color": "#ff0000", "text": "Your server 'web1' is unreachable.", "footer": "Coolify"}]}`, "",
+			"Coolify", "| Coolify |", "slack",
+			`{"username": "Coolify", "attachments": [{"title": "Server unreachable", "color": ` +
+				`"#ff0000", "text": "Your server 'web1' is unreachable.", "footer": "Coolify"}]}`,
+			"",
 			message{"Server unreachable", "Your server 'web1' is unreachable.\nCoolify", "failure"},
 		},
 		{
-			"Coolify, the end", "| Coolify |", "slack", `{"username": "Coolify", "attachments": [{"title": "Server reachable", "color": "#00ff00", "text": "Server 'web1' is reachable again!", "footer": "Coolify"}]}`, "",
+			"Coolify, the end", "| Coolify |", "slack",
+			`{"username": "Coolify", "attachments": [{"title": "Server reachable", "color": ` +
+				`"#00ff00", "text": "Server 'web1' is reachable again!", "footer": "Coolify"}]}`,
+			"",
 			message{"Server reachable", "Server 'web1' is reachable again!\nCoolify", "success"},
 		},
 		// https://github.com/unraid/webgui 7.4.0-beta.0.3, agents/ntfy.sh.xml

@@ -59,7 +59,10 @@ func TestFirstCommands(t *testing.T) {
 // TestIndex checks that the index begins with what people ask.
 func TestIndex(t *testing.T) {
 	text := readFile(t, "docs/README.md")
-	for _, file := range []string{"phone.md", "programs.md", "security.md", "troubleshooting.md", "quiet.md", "apprise.md", "move.md", "install.md"} {
+	for _, file := range []string{
+		"phone.md", "programs.md", "security.md", "troubleshooting.md",
+		"quiet.md", "apprise.md", "move.md", "install.md",
+	} {
 		i := strings.Index(text, "]("+file)
 		if i < 0 {
 			t.Fatalf("the index has no link to %s, or not in the order of the questions", file)
@@ -143,8 +146,9 @@ func TestURLsInTables(t *testing.T) {
 	}
 }
 
-// TestExampleURLs parses the notification URLs that stand in the text of pages, or alone in a line of a block marked text. One with a place to fill in,
-// such as TOKEN, {env.TOKEN} or …, is the form of a URL and not an example.
+// TestExampleURLs parses the notification URLs that stand in the text of pages, or alone in a line of a
+// block marked text. One with a place to fill in, such as TOKEN, {env.TOKEN} or …, is the form of a URL and
+// not an example.
 func TestExampleURLs(t *testing.T) {
 	address := regexp.MustCompile(`^[a-z0-9]+://\S+$`)
 	form := regexp.MustCompile(`[{}<>…$|]|\b[A-Z][A-Z_]+\b|^[a-z0-9]+://$`)
@@ -182,7 +186,7 @@ func TestExampleURLs(t *testing.T) {
 }
 
 // TestQuotedErrors reports errors that a page quotes in a column "you see" and that no program returns.
-// TestTroubleshooting checks those of docs/troubleshooting.md.
+// TestTroubleshooting checks the errors in docs/troubleshooting.md.
 func TestQuotedErrors(t *testing.T) {
 	source := programText(t)
 	for _, p := range userPages(t) {
@@ -191,7 +195,8 @@ func TestQuotedErrors(t *testing.T) {
 		}
 		for _, text := range quotedIn(p) {
 			text = strings.TrimSuffix(text, "…")
-			if strings.Contains(text, " ") && !slices.Contains(errorsOfOthers, text) && !matchesQuote(source, text) && !strings.HasPrefix(text, "caddy ") {
+			if strings.Contains(text, " ") && !slices.Contains(errorsOfOthers, text) &&
+				!matchesQuote(source, text) && !strings.HasPrefix(text, "caddy ") {
 				t.Errorf("%s: no error has the text: %s", p.path, text)
 			}
 		}

@@ -157,6 +157,7 @@ func quotedIn(p *page) (texts []string) {
 func programText(t *testing.T) string {
 	t.Helper()
 	comment := regexp.MustCompile(`(?m)^\s*//.*$`)
+	joint := regexp.MustCompile(`(" ?\+\n\s*"|\x60 ?\+\n\s*\x60)`) // of a text that is divided between lines
 	var b strings.Builder
 	for _, dir := range []string{"caddyhttp", "gateway", "internal", "notifier"} {
 		err := filepath.WalkDir(filepath.Join(root, dir), func(path string, d fs.DirEntry, err error) error {
@@ -164,7 +165,7 @@ func programText(t *testing.T) string {
 				return err
 			}
 			content, err := os.ReadFile(path)
-			b.Write(comment.ReplaceAll(content, nil))
+			b.Write(joint.ReplaceAll(comment.ReplaceAll(content, nil), nil))
 			return err
 		})
 		if err != nil {

@@ -23,7 +23,8 @@ esac
 `
 		compile = "/usr/local/go/pkg/tool/linux_amd64/compile -o $WORK/b001/_pkg_.a -trimpath \"$WORK/b001=>\" -p main\n"
 		link    = "GOROOT='/usr/local/go' /usr/local/go/pkg/tool/linux_amd64/link -o $WORK/b001/exe/a.out -importcfg $WORK/b001/importcfg.link\n"
-		other   = "mkdir -p $WORK/b001/\ncat >$WORK/b001/importcfg << 'EOF' # internal\npackagefile github.com/compile/link=$WORK/b002/_pkg_.a\nEOF\n"
+		other   = "mkdir -p $WORK/b001/\ncat >$WORK/b001/importcfg << 'EOF' # internal\n" +
+			"packagefile github.com/compile/link=$WORK/b002/_pkg_.a\nEOF\n"
 	)
 	script := readFile(t, "xcaddy.sh")
 	for name, tt := range map[string]struct {

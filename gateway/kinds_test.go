@@ -13,6 +13,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/device"
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/saved"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
@@ -257,7 +258,7 @@ func testKind(t *testing.T, kind *outbox.Kind, x *kindTest, dir string, fill fun
 	synctest.Wait()
 	id := x.PostForm("/notify/other", alarm+strings.Repeat("z", 64<<10)).JSON(t).ID
 	time.Sleep(15 * time.Second)
-	if state, _ := x.State(id); state != string(api.StateQueued) {
+	if state, _ := x.State(id); state != string(message.StateQueued) {
 		t.Errorf("a failure of another key is %s", state)
 	}
 	s, err := x.Rooms().Outbox.Queue.Stats(t.Context())

@@ -82,7 +82,7 @@ func OpenQueue(a *outbox.Engine) (*Rooms, error) {
 	if s.DSN != "" {
 		store, err = postgres.Open(context.Background(), postgres.Options{DSN: s.DSN, Secret: s.Secret, Logger: log})
 	} else {
-		q.Outbox.Store, err = bolt.Open(bolt.Options{Path: s.Path, Secret: s.Secret, Logger: log})
+		q.Outbox.Store, err = bolt.Open(bolt.Options{Path: s.Path, Secret: s.Secret, Logger: log, NoSync: s.NoSync})
 		store = q.Outbox.Store
 	}
 	if err != nil {

@@ -83,9 +83,9 @@ func (s *Schema) hasRoomForLink(m *Message, f form) bool {
 	return line == "" || l.Body <= 0 || l.Unit.Length(line)+minBesideLink <= l.Body-l.Reserve
 }
 
-// movesLink reports whether the text of a refused message can show the link that a
-// button shows now. Some services refuse a button with an address that they do not
-// know, such as that of a private network.
+// movesLink reports whether the text of a refused message can show the link that a button shows
+// now. Some services refuse a button with an address that they do not know, such as one in a
+// private network.
 func (d *delivery) movesLink(s *Schema, f form, parts []part) bool {
 	m := &d.rendered
 	button := s.Acknowledge == AcknowledgeByButton || s.Acknowledge == AcknowledgeByLink

@@ -25,15 +25,27 @@ func TestAcknowledgeLine(t *testing.T) {
 		start           string // of the first part
 	}{
 		{name: "text", url: "mmost://example.com/token", body: "full", limit: 4000, parts: 1, end: "full\n\nAcknowledge: " + address},
-		{name: "Markdown", url: "rocket://user:password@example.com/%23room", body: "full", limit: 1000, parts: 1, end: "full\n\n[Acknowledge](" + address + ")"},
+		{
+			name: "Markdown", url: "rocket://user:password@example.com/%23room", body: "full",
+			limit: 1000, parts: 1, end: "full\n\n[Acknowledge](" + address + ")",
+		},
 		{name: "HTML", url: "mailto://user:pass@example.com", body: "full", parts: 1, end: `<p><a href="` + address + `">Acknowledge</a></p>`},
 		{name: "SMS", url: "d7sms://token@15551234567", body: "full", limit: 160, parts: 1, end: "full\n" + address},
 		{name: "no text", url: "mmost://example.com/token", limit: 4000, parts: 1, end: "Acknowledge: " + address},
-		{name: "SMS that is cut", url: "d7sms://token@15551234567?overflow=truncate", body: long, limit: 160, parts: 1, end: " \n" + address, start: "some words"},
+		{
+			name: "SMS that is cut", url: "d7sms://token@15551234567?overflow=truncate",
+			body: long, limit: 160, parts: 1, end: " \n" + address, start: "some words",
+		},
 		{name: "SMS in parts", url: "d7sms://token@15551234567?overflow=split", body: long, limit: 160, end: "\n" + address, start: "some words"},
-		{name: "SMS whose link needs a part", url: "d7sms://token@15551234567?overflow=split", body: long[:150], limit: 160, parts: 2, end: "\n" + address, start: "some words"},
+		{
+			name: "SMS whose link needs a part", url: "d7sms://token@15551234567?overflow=split",
+			body: long[:150], limit: 160, parts: 2, end: "\n" + address, start: "some words",
+		},
 		{name: "SMS as it is", url: "d7sms://token@15551234567", body: long, parts: 1, start: address + "\nsome words"},
-		{name: "title and text share the limit", url: "guilded://id/token?overflow=split", body: long, limit: 2000, parts: 2, end: "Acknowledge: " + address, start: "some words"},
+		{
+			name: "title and text share the limit", url: "guilded://id/token?overflow=split",
+			body: long, limit: 2000, parts: 2, end: "Acknowledge: " + address, start: "some words",
+		},
 		{name: "a pager", url: "dapnet://user:pass@DF1ABC", body: "full", limit: 80, parts: 1, end: "full"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -70,7 +82,9 @@ func TestAcknowledgeWhen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]bool{"open": true, "worse": true, "updated": false, "acknowledged": false, "resolved": false, "plain": false} {
+	for name, want := range map[string]bool{
+		"open": true, "worse": true, "updated": false, "acknowledged": false, "resolved": false, "plain": false,
+	} {
 		m := servicetest.Message(t, name)
 		m.Link = notifier.Link{Label: notifier.AcknowledgeLabel, URL: servicetest.AcknowledgeURL}
 		if got := strings.Contains(d.DryRun(t.Context(), "test", m).Messages[0].Body, servicetest.AcknowledgeURL); got != want {
@@ -103,7 +117,10 @@ func TestAcknowledgeNoRoom(t *testing.T) {
 // is in no error and no record if a service repeats what it was sent.
 func TestAcknowledgeLinkIsMasked(t *testing.T) {
 	echo := servicetest.API(func(_ *http.Request, body string) (int, string) { return 400, "invalid: " + body })
-	for _, address := range []string{"tgram://123456789:AAabcdefghijklmnopqrstuvwxyz0123456/42", "json://example.com/a", "d7sms://token@15551234567", "form://example.com/a"} {
+	for _, address := range []string{
+		"tgram://123456789:AAabcdefghijklmnopqrstuvwxyz0123456/42",
+		"json://example.com/a", "d7sms://token@15551234567", "form://example.com/a",
+	} {
 		report := echo.Report(t, address, servicetest.Message(t, "button"))
 		text := report.Results[0].Err.Error()
 		if !strings.Contains(text, "invalid: ") {

@@ -22,7 +22,7 @@ type Attachment struct {
 
 // NewAttachment returns an attachment of bytes in memory. If contentType is
 // empty, invalid or application/octet-stream, it is derived from the name's
-// extension or else from the first bytes. A name without an extension gets that of the type.
+// extension or else from the first bytes. A name without an extension gets the type's extension.
 func NewAttachment(name, contentType string, data []byte) *Attachment {
 	a := &Attachment{Name: name, ContentType: contentType, Size: int64(len(data)), data: bytes.NewReader(data)}
 	a.findType(data)
@@ -52,8 +52,7 @@ func ComposedAttachment(name string, body *Body) *Attachment {
 // content type is found from. [http.DetectContentType] considers no more.
 const AttachmentStart = 512
 
-// maxContentType is the length of a content type in bytes. That of a Word
-// document has 71.
+// maxContentType is the maximum length of a content type in bytes. A Word document's has 71.
 const maxContentType = 255
 
 // findType sets the content type, unless the given one is specific. start is
@@ -85,8 +84,8 @@ func typeOfName(name string) string {
 	return mime.TypeByExtension(ext)
 }
 
-// Rename changes the name. A type that was only found by the content becomes that of the
-// extension of the new name, and a name without an extension gets that of the type.
+// Rename changes the name. A type that was only found by the content becomes the type of the new
+// extension, and a name without an extension gets the type's extension.
 func (a *Attachment) Rename(name string) {
 	a.Name = AttachmentName(name, 1)
 	t, _, err := mime.ParseMediaType(typeOfName(a.Name))
@@ -101,7 +100,8 @@ var typesByExtension = map[string]string{
 	".json": "application/json", ".xml": "application/xml", ".pdf": "application/pdf", ".zip": "application/zip",
 	".gz": "application/gzip", ".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif",
 	".webp": "image/webp", ".svg": "image/svg+xml", ".mp3": "audio/mpeg", ".ogg": "audio/ogg", ".oga": "audio/ogg",
-	".wav": "audio/x-wav", ".m4a": "audio/mp4", ".mp4": "video/mp4", ".webm": "video/webm", ".mkv": "video/x-matroska", ".mov": "video/quicktime",
+	".wav": "audio/x-wav", ".m4a": "audio/mp4", ".mp4": "video/mp4",
+	".webm": "video/webm", ".mkv": "video/x-matroska", ".mov": "video/quicktime",
 	".avi": "video/x-msvideo",
 }
 

@@ -82,7 +82,9 @@ func TestAttachmentsAreNotCopied(t *testing.T) {
 			arrived, http := false, false
 			for _, e := range all[s.Name] {
 				_, base := sent(e, small)
-				for where, a := range map[string]*notifier.Attachment{"the disk": stored, "memory": notifier.NewAttachment("graph.png", "image/png", data)} {
+				for where, a := range map[string]*notifier.Attachment{
+					"the disk": stored, "memory": notifier.NewAttachment("graph.png", "image/png", data),
+				} {
 					out, allocated := sent(e, a)
 					http = http || out > 0
 					arrived = arrived || out >= size

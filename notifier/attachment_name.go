@@ -97,8 +97,8 @@ const unknownExtension = ".bin"
 // shortWord matches types of media that are their own extension.
 var shortWord = lazyregexp.New(`^[a-z0-9]{2,5}$`)
 
-// extensions has the extensions of common types. Those of package mime depend on
-// the machine.
+// extensions has the extensions of common types. The extensions of package mime depend on the
+// machine.
 var extensions = map[string]string{
 	"application/gzip": "gz", "application/ics": "ics", "application/json": "json", "application/msword": "doc", "application/pdf": "pdf",
 	"application/pgp-encrypted": "asc", "application/pgp-keys": "asc", "application/rtf": "rtf", "application/vnd.ms-excel": "xls",

@@ -45,7 +45,9 @@ func (c *Cached[T]) DropSaved(ctx context.Context, client *Client, name string) 
 // process, as JSON in the state with that name: see [Client.SaveState]. It calls
 // fetch only if there is no saved value or it has expired. A service uses it for a
 // session that is expensive to open or that the destination gives out seldom.
-func Saved[T any](client *Client, name string, fetch func(context.Context) (T, time.Duration, error)) func(context.Context) (T, time.Duration, error) {
+func Saved[T any](
+	client *Client, name string, fetch func(context.Context) (T, time.Duration, error),
+) func(context.Context) (T, time.Duration, error) {
 	return func(ctx context.Context) (T, time.Duration, error) {
 		var saved T
 		if life, ok := loadValue(ctx, client, name, &saved); ok {

@@ -30,7 +30,8 @@ func TestCached(t *testing.T) {
 		t.Error(v)
 	}
 	var failing Cached[int]
-	if _, err := failing.Get(context.Background(), func(context.Context) (int, time.Duration, error) { return 0, 0, errors.New("no") }); err == nil {
+	if _, err := failing.Get(context.Background(),
+		func(context.Context) (int, time.Duration, error) { return 0, 0, errors.New("no") }); err == nil {
 		t.Error("no error")
 	}
 	cancelled, cancel := context.WithCancel(context.Background())

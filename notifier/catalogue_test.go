@@ -23,7 +23,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
-// catalogue returns all services except those of tests.
+// catalogue returns all services except the services of tests.
 func catalogue() []notifier.ServiceInfo {
 	return slices.DeleteFunc(notifier.Services(), func(s notifier.ServiceInfo) bool {
 		return slices.Contains([]string{"Probe", "Plain", "Login", "Doorbell"}, s.Name)
@@ -204,11 +204,15 @@ func sentNow(t *testing.T, u string, answers []servicetest.Answer) (string, erro
 
 func probes(t *testing.T) []*notifier.Message {
 	t.Helper()
-	pixel, err := base64.StdEncoding.DecodeString("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
+	pixel, err := base64.StdEncoding.DecodeString("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ" +
+		"AAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
 	if err != nil {
 		t.Fatal(err)
 	}
-	id := &notifier.Identity{Name: "Caddy", Description: "D", URL: "https://caddyserver.com/", Icon: "https://icons.example.com/{type}-{size}.png", Logo: "https://icons.example.com/logo.png"}
+	id := &notifier.Identity{
+		Name: "Caddy", Description: "D", URL: "https://caddyserver.com/",
+		Icon: "https://icons.example.com/{type}-{size}.png", Logo: "https://icons.example.com/logo.png",
+	}
 	when := time.Date(2026, 3, 1, 12, 30, 15, 0, time.UTC)
 	incident := notifier.Incident{Name: "disk"}.For("ops", "")
 	return []*notifier.Message{

@@ -39,7 +39,8 @@ func TestCompute(t *testing.T) {
 		ctx, cancel := context.WithTimeoutCause(context.Background(), time.Second, why)
 		defer cancel()
 		for range 2 { // while it waits, and after its time is over
-			if err := client.Compute(ctx, func() error { t.Error("f was called without a slot"); return nil }); err != why { //nolint:errorlint // the cause itself
+			//nolint:errorlint // the cause itself
+			if err := client.Compute(ctx, func() error { t.Error("f was called without a slot"); return nil }); err != why {
 				t.Errorf("the error is %v, want the cause of the end", err)
 			}
 		}
@@ -48,7 +49,8 @@ func TestCompute(t *testing.T) {
 		if byClient.Load()+byOperator.Load() != 0 || len(slots.client)+len(slots.operator) != 0 {
 			t.Errorf("running: %d and %d, and %d and %d slots are taken", byClient.Load(), byOperator.Load(), len(slots.client), len(slots.operator))
 		}
-		if err := client.Compute(ctx, func() error { t.Error("f was called after the end"); return nil }); err != why { //nolint:errorlint // the cause itself
+		//nolint:errorlint // the cause itself
+		if err := client.Compute(ctx, func() error { t.Error("f was called after the end"); return nil }); err != why {
 			t.Errorf("the error is %v", err)
 		}
 	})
@@ -79,7 +81,8 @@ func TestComputeKeepsSlot(t *testing.T) {
 			t.Error("the slot is still taken")
 		}
 		// A panic of the work returns the slot, too.
-		if err := protect(func() error { return c.Compute(context.Background(), func() error { panic("x") }) }); err == nil || len(slots.client) != 0 {
+		if err := protect(func() error { return c.Compute(context.Background(), func() error { panic("x") }) }); err == nil ||
+			len(slots.client) != 0 {
 			t.Errorf("after a panic: %v, and %d slots are taken", err, len(slots.client))
 		}
 	})

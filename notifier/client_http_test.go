@@ -41,7 +41,8 @@ func TestRedirects(t *testing.T) {
 	defer secure.Close()
 	s := newTestSender(t)
 	u := "probes://" + strings.TrimPrefix(secure.URL, "https://") + "/tok"
-	if r := send(t, s, hello, Options{}, u+"?verify=no").Results[0]; r.Err == nil || !strings.Contains(r.Err.Error(), "in the clear") || len(got) > 0 {
+	if r := send(t, s, hello, Options{}, u+"?verify=no").Results[0]; r.Err == nil ||
+		!strings.Contains(r.Err.Error(), "in the clear") || len(got) > 0 {
 		t.Error(r.Err, got)
 	}
 	if r := send(t, s, hello, Options{}, u).Results[0]; r.Err == nil || !strings.Contains(r.Err.Error(), "certificate") {

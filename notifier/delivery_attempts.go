@@ -54,8 +54,8 @@ func (d *delivery) attempts(ctx context.Context) (n int, err error) {
 	}
 }
 
-// destination returns the destination to send with: that of the target or, if
-// its service must keep nothing, a copy, which the caller closes.
+// destination returns the destination to send with: the target's or, if its service must keep
+// nothing, a copy, which the caller closes.
 func (d *delivery) destination() (*Destination, error) {
 	t := d.target.Destination
 	if u, ok := t.service.(*unusable); ok {
@@ -74,12 +74,13 @@ func (d *delivery) prepare(t *Destination) {
 	d.parts = d.progress.divide(d.form, t.divide(d.oneMessage[:], whole, d.form), d.onePart[:0])
 	d.client = Client{
 		pool: d.sender.pool, headers: d.sender.headers, compute: &d.sender.compute, target: d.target.Destination, options: t.options, log: d,
-		transient: d.options.Transient, hops: d.message.Hops, header: d.options.Header, requests: d.requests, bodies: d.bodies, states: d.states(t),
+		transient: d.options.Transient, hops: d.message.Hops, header: d.options.Header,
+		requests: d.requests, bodies: d.bodies, states: d.states(t),
 	}
 }
 
-// arrived is called when all parts have been sent. It returns the error of a
-// message of which an earlier delivery had to leave something out.
+// arrived is called when all parts have been sent. If an earlier delivery had to leave something
+// out of the message, it returns the error for that.
 func (d *delivery) arrived() error {
 	d.skipped = allSkipped(d.parts)
 	if d.form == (form{}) {
@@ -94,7 +95,8 @@ func (d *delivery) pause(ctx context.Context, n int, pause time.Duration, err er
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < pause {
 		return fmt.Errorf("%w (the next attempt, in %s, would be after the timeout)", err, pause.Round(time.Millisecond))
 	}
-	d.record(LevelWarning, fmt.Sprintf("%s: attempt %d failed, next in %s: %s", d.target.Service(), n, pause.Round(time.Millisecond), d.text(err)))
+	d.record(LevelWarning,
+		fmt.Sprintf("%s: attempt %d failed, next in %s: %s", d.target.Service(), n, pause.Round(time.Millisecond), d.text(err)))
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	select {

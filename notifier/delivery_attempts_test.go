@@ -90,7 +90,9 @@ func TestAskedToWait(t *testing.T) {
 		}
 	})
 	report := send(t, newTestSender(t), hello, Options{}, base+"/tok?mode=each&to=a,b")
-	if r := report.Results[0]; r.Attempts != 2 || !strings.Contains(fmt.Sprint(r.Err), "target 1 of 2: the service answered 403") || strings.Contains(fmt.Sprint(r.Err), "429") {
+	if r := report.Results[0]; r.Attempts != 2 ||
+		!strings.Contains(fmt.Sprint(r.Err), "target 1 of 2: the service answered 403") ||
+		strings.Contains(fmt.Sprint(r.Err), "429") {
 		t.Errorf("%d attempts: %v", r.Attempts, r.Err)
 	}
 }

@@ -25,7 +25,8 @@ func (d *delivery) sendDegraded(ctx context.Context, t *Destination, n int, err 
 		f.LinkInText = true
 		parts = d.progress.divide(f, t.divide(nil, &d.rendered, f), nil)
 		if err = sendParts(ctx, t.service, &d.client, parts); err == nil {
-			d.record(LevelWarning, fmt.Sprintf("%s refused the button to acknowledge the incident; the text has the link: %s", t.Service(), d.text(first)))
+			d.record(LevelWarning, fmt.Sprintf("%s refused the button to acknowledge the incident; the text has the link: %s",
+				t.Service(), d.text(first)))
 			return n, f.loss(first)
 		}
 	}

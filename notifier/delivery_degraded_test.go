@@ -58,15 +58,39 @@ func TestDegraded(t *testing.T) {
 		text   string // expected in the error, or else in the records
 		tries  int
 	}{
-		{"a long text goes in parts", &limitedServer{max: taken, code: 400}, long, nil, "", "1000 1000 500", Delivered, "refused the text in one piece", 2},
-		{"the file with the last", &limitedServer{max: taken, code: 413, files: true}, long, file, "", "1000 1000 500 a.png", Delivered, "refused the text in one piece", 2},
-		{"a text without its file", &limitedServer{max: taken, code: 415}, 5, file, "", "5", Failed, "the text has arrived, but not the files, which were refused: the service answered 415", 2},
-		{"a long text without its file", &limitedServer{max: taken, code: 422}, long, file, "", "1000 1000 500", Failed, "the text has arrived, but not the files", 3},
-		{"the beginning of a very long text", &limitedServer{max: taken, code: 400}, 10*taken + 1, nil, "", "1000", Failed, "only the beginning of the text has arrived", 2},
-		{"after further attempts", &limitedServer{max: taken, code: 400}, long, nil, "?retry=1&wait=0", "1000 1000 500", Delivered, "refused the text in one piece", 3},
-		{"a text that the URL has cut is not divided", &limitedServer{max: 500, code: 400}, long, nil, "?overflow=truncate", "", Failed, "answered 400", 1},
+		{
+			"a long text goes in parts", &limitedServer{max: taken, code: 400}, long,
+			nil, "", "1000 1000 500", Delivered, "refused the text in one piece", 2,
+		},
+		{
+			"the file with the last", &limitedServer{max: taken, code: 413, files: true}, long,
+			file, "", "1000 1000 500 a.png", Delivered, "refused the text in one piece", 2,
+		},
+		{
+			"a text without its file", &limitedServer{max: taken, code: 415}, 5, file, "", "5", Failed,
+			"the text has arrived, but not the files, which were refused: the service answered 415", 2,
+		},
+		{
+			"a long text without its file", &limitedServer{max: taken, code: 422}, long,
+			file, "", "1000 1000 500", Failed, "the text has arrived, but not the files", 3,
+		},
+		{
+			"the beginning of a very long text", &limitedServer{max: taken, code: 400},
+			10*taken + 1, nil, "", "1000", Failed, "only the beginning of the text has arrived", 2,
+		},
+		{
+			"after further attempts", &limitedServer{max: taken, code: 400}, long, nil,
+			"?retry=1&wait=0", "1000 1000 500", Delivered, "refused the text in one piece", 3,
+		},
+		{
+			"a text that the URL has cut is not divided", &limitedServer{max: 500, code: 400},
+			long, nil, "?overflow=truncate", "", Failed, "answered 400", 1,
+		},
 		{"a step is done already", &limitedServer{max: taken, code: 400}, long, nil, "?mode=once", "upload", Failed, "answered 400", 1},
-		{"a step is done that may have sent the text", &limitedServer{max: taken, code: 400}, 5, file, "?mode=once", "upload", Failed, "answered 400", 1},
+		{
+			"a step is done that may have sent the text", &limitedServer{max: taken, code: 400},
+			5, file, "?mode=once", "upload", Failed, "answered 400", 1,
+		},
 		{"another refusal", &limitedServer{max: taken, code: 403}, long, file, "", "", Failed, "answered 403", 1},
 		{"a destination that refuses everything", &limitedServer{max: -1, code: 400}, long, file, "", "", Failed, "answered 400", 3},
 		{

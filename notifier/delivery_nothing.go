@@ -43,8 +43,8 @@ func (m *Message) withFileLines() *Message {
 	return &c
 }
 
-// instead returns m with a text in place of one in which a destination shows nothing: the title,
-// or else the descriptions or the addresses of its pictures.
+// instead returns m with another text, because a destination would show nothing of its own: the
+// title, or else the descriptions or the addresses of its pictures.
 func (m *Message) instead() *Message {
 	c := *m
 	c.Format, c.Dialect = Text, ""

@@ -34,7 +34,8 @@ func TestSkip(t *testing.T) {
 			t.Errorf("%.20s: %s, %v after %d attempts; %d arrived", tt.body, r.Status, r.Err, r.Attempts, arrived.Load())
 		}
 		records := fmt.Sprint(report.Records)
-		if strings.Contains(records, "Sent ") != (tt.want == Delivered) || tt.want == Skipped && !strings.Contains(records, "WARNING nothing to do for xxxxx") {
+		if strings.Contains(records, "Sent ") != (tt.want == Delivered) ||
+			tt.want == Skipped && !strings.Contains(records, "WARNING nothing to do for xxxxx") {
 			t.Errorf("%.20s: %s", tt.body, records)
 		}
 	}

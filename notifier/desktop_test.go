@@ -33,7 +33,8 @@ func TestRetired(t *testing.T) {
 		u := strings.ToUpper(scheme) + "://token-secret/a"
 		_, err := Parse(u, nil)
 		e, ok := errors.AsType[*URLError](err)
-		if !ok || !e.Retired || !strings.Contains(e.Error(), scheme+"://, which is retired: ") || e.Fix == "" || strings.Contains(e.Error(), "secret") {
+		if !ok || !e.Retired || !strings.Contains(e.Error(), scheme+"://, which is retired: ") ||
+			e.Fix == "" || strings.Contains(e.Error(), "secret") {
 			t.Errorf("%s: %v", u, err)
 		}
 		if got := WithSuggestion(u, err); got != err {

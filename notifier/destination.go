@@ -207,10 +207,9 @@ func (d *Destination) Warnings() []string {
 	return d.warnings.texts
 }
 
-// Mistake returns the first mistake in the URL of which Warnings warns, without what is
-// used instead, or "" if there is none. A program that loads URLs of an operator may refuse a
-// URL for it. What Apprise itself writes into its URLs is not
-// a mistake.
+// Mistake returns the first mistake in the URL that Warnings names, without what is used instead,
+// or "" if there is none. A program that loads URLs of an operator may refuse a URL for it. What
+// Apprise itself writes into its URLs is not a mistake.
 func (d *Destination) Mistake() string {
 	if d.warnings == nil {
 		return ""

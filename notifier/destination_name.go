@@ -59,7 +59,7 @@ var tellingParams = []string{
 // "" if the URL does not show it.
 func telling(u *urlsyntax.URL) string {
 	e := registry.byScheme[u.Scheme]
-	if e == nil { // no URL of a user, such as that of a device
+	if e == nil { // no URL of a user, such as a device's URL
 		return inName(percent.DecodeText(u.Authority))
 	}
 	m := e.schema.matchAny(u)
@@ -111,7 +111,7 @@ func (d *description) firstShown(m *urlsyntax.Match, u *urlsyntax.URL, name stri
 	var items []string
 	for _, text := range all {
 		if p.kind != KindList {
-			items = []string{text} // that of the query counts
+			items = []string{text} // the query's value counts
 			continue
 		}
 		items = append(items, p.list.split(text)...)

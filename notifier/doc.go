@@ -32,7 +32,7 @@
 //  1. The scheme selects a service. A web address (https://…) selects the
 //     service that gives out addresses of that form, such as webhooks.
 //  2. A template of the service's schema takes the URL apart. The query sets
-//     all other parameters, and can set those of the template as well.
+//     all other parameters, and can set the template's as well.
 //  3. Each value is checked and assigned to its field of the service. The
 //     parameters that every service has (format, overflow, retry, rto and so
 //     on) are assigned to the destination.

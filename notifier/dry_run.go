@@ -114,7 +114,7 @@ func (n *dryRunNetwork) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// DialContext is like that of [net.Dialer]. It always fails.
+// DialContext has the signature of [net.Dialer.DialContext]. It always fails.
 func (n *dryRunNetwork) DialContext(_ context.Context, network, address string) (net.Conn, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

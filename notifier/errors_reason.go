@@ -7,15 +7,18 @@ import (
 
 // reasonFields are the names of the fields in which services say why they refuse a message,
 // the most telling first.
-var reasonFields = [...]string{"error_description", "errorDescription", "description", "message", "detail", "error", "errors", "response", "reason"}
+var reasonFields = [...]string{
+	"error_description", "errorDescription", "description",
+	"message", "detail", "error", "errors", "response", "reason",
+}
 
 // maxReasonDepth is how deep in an answer its reason is looked for.
 const maxReasonDepth = 3
 
-// reason returns the sentence of an answer in JSON that says why a message was not taken, such
-// as that of {"code": 10015, "message": "Unknown Webhook"}. It returns "" if the answer says no
-// more than status, which is the text of its status code, and the answer as it is if it has no
-// such sentence.
+// reason returns the sentence of an answer in JSON that says why a message was not taken, such as
+// Unknown Webhook in {"code": 10015, "message": "Unknown Webhook"}. It returns "" if the answer
+// says no more than status, which is the text of its status code, and the answer as it is if it
+// has no such sentence.
 func reason(body, status string) string {
 	var answer any
 	if strings.HasPrefix(body, "{") && json.Unmarshal([]byte(body), &answer) == nil { // it may be cut

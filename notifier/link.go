@@ -10,8 +10,8 @@ import (
 // address is a secret: who has it may act there.
 type Link struct{ Label, URL string }
 
-// AcknowledgeLabel is the label of a link to acknowledge an incident. Other links are those
-// of questions.
+// AcknowledgeLabel is the label of a link to acknowledge an incident. All other links belong to
+// questions.
 const AcknowledgeLabel = "Acknowledge"
 
 // Asks reports whether the message is a question.

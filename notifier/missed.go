@@ -85,7 +85,7 @@ func (s IncidentState) noun() string {
 	return "update"
 }
 
-// shortTime returns the time of day, with the date if it is not that of now.
+// shortTime returns the time of day, with the date if it is not today's.
 func shortTime(t, now time.Time) string {
 	if t.Format(time.DateOnly) == now.Format(time.DateOnly) {
 		return t.Format("15:04")
@@ -97,7 +97,8 @@ func shortTime(t, now time.Time) string {
 func (m Missed) toldBesides(x *Message, zone *time.Location) string {
 	text := m.sentence(x.Time, zone)
 	if m.Repeats > 0 {
-		text = strings.TrimSpace(fmt.Sprintf("%s %s since %s %s not sent.", text, count(m.Repeats, "repetition"), shortTime(m.Since.In(zone), x.Time.In(zone)), wasOrWere(m.Repeats)))
+		text = strings.TrimSpace(fmt.Sprintf("%s %s since %s %s not sent.", text,
+			count(m.Repeats, "repetition"), shortTime(m.Since.In(zone), x.Time.In(zone)), wasOrWere(m.Repeats)))
 	}
 	if ended := x.Incident.Ended; !ended.IsZero() {
 		text = strings.TrimSpace("It was resolved at " + shortTime(ended.In(zone), x.Time.In(zone)) + ". " + text)

@@ -40,7 +40,8 @@ func TestNewPrivate(t *testing.T) {
 	if err != nil || strict.Policy() != policy || strict.Hash() != d.Hash() || d.Policy() != nil {
 		t.Errorf("%v: %v", strict, err)
 	}
-	if r := strict.DryRun(t.Context(), "test", &notifier.Message{Body: "b"}); r.Err == nil || r.Err.Error() != "the answer repeats "+redact.Mask {
+	if r := strict.DryRun(t.Context(), "test", &notifier.Message{Body: "b"}); r.Err == nil ||
+		r.Err.Error() != "the answer repeats "+redact.Mask {
 		t.Errorf("%v", r.Err)
 	}
 	if _, err := notifier.Parse("private://shown", nil); err == nil {

@@ -53,7 +53,9 @@ func (p *probe) Describe(s *Schema) {
 	s.Server(&p.Server)
 	s.Path(&p.path, "path", "where the service is mounted")
 	s.Secret(&p.token, "token", "the token").Match(`^[a-z0-9-]+$`).Alias("key")
-	s.Enum(&p.level, "level", "normal", []Choice{{Name: "low", Value: -1}, {Name: "normal", Value: 0}, {Name: "high", Value: 5, Synonyms: []string{"urgent"}}}, "how loud").Lenient()
+	s.Enum(&p.level, "level", "normal",
+		[]Choice{{Name: "low", Value: -1}, {Name: "normal", Value: 0}, {Name: "high", Value: 5, Synonyms: []string{"urgent"}}},
+		"how loud").Lenient()
 	s.Choice(&p.mode, "mode", "post", []string{"post", "panic", "hang", "deaf", "each", "once", "value", "skip"}, "what to do")
 	s.Float(&p.ratio, "ratio", 0.5, "a share").Range(0, 1)
 	s.Int(&p.count, "count", 3, "a number").Range(1, 10)

@@ -54,7 +54,7 @@ type progressPart struct {
 // in the form that the URL's parameters ask for. The zero form follows the
 // parameters.
 type form struct {
-	Overflow  markup.Overflow `json:"overflow,omitempty"` // in place of that of the URL
+	Overflow  markup.Overflow `json:"overflow,omitempty"` // replaces the URL's
 	FilesLeft bool            `json:"files_left_out,omitempty"`
 	Refusal   string          `json:"refusal,omitempty"` // why, with secrets masked
 

@@ -112,7 +112,8 @@ func TestProgress(t *testing.T) {
 			name: "the beginning of a text refused in one piece", m: &Message{Body: numbered(11)},
 			refuse: func(_, body string, _ int) int { return map[bool]int{true: 500}[len(body) <= 1000] },
 			always: func(_, body string, _ int) int { return map[bool]int{true: 413}[len(body) > 1000] },
-			first:  "", second: "send 0000 1000", err: "only the beginning of the text has arrived, because it was refused as a whole: the service answered 413",
+			first:  "", second: "send 0000 1000",
+			err: "only the beginning of the text has arrived, because it was refused as a whole: the service answered 413",
 		},
 		{
 			name: "parts whose file is refused", m: &Message{Body: numbered(2), Attachments: file}, query: "?overflow=split",

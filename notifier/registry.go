@@ -81,7 +81,8 @@ func newEntry(svc Service) *entry {
 	}
 	for _, h := range s.hints {
 		for _, name := range h.names {
-			if p := s.byName[name]; name != hintAddress && (p == nil || p.name != name) || name == hintAddress && s.server == nil && s.byName["host"] == nil {
+			if p := s.byName[name]; name != hintAddress && (p == nil || p.name != name) ||
+				name == hintAddress && s.server == nil && s.byName["host"] == nil {
 				panic(s.Name + ": no parameter is called " + name + ", as in the hint " + h.text)
 			}
 		}

@@ -28,7 +28,10 @@ func Retired(scheme string) *URLError {
 		return &URLError{Problem: problem + "which is retired: " + r.ended, Fix: r.instead, Retired: true}
 	}
 	if name := desktop[scheme]; name != "" {
-		return &URLError{Problem: problem + "which shows messages on the desktop of a computer (" + name + ") and does not work on a server", Fix: "use another service", Retired: true}
+		return &URLError{
+			Problem: problem + "which shows messages on the desktop of a computer (" + name + ") and does not work on a server",
+			Fix:     "use another service", Retired: true,
+		}
 	}
 	return nil
 }
@@ -53,5 +56,8 @@ func errUnknownScheme(scheme string) error {
 	if err := Retired(scheme); err != nil {
 		return err
 	}
-	return &URLError{Problem: "the URL begins with " + scheme + "://, which is not a scheme of any service", Fix: "caddy notify services lists all"}
+	return &URLError{
+		Problem: "the URL begins with " + scheme + "://, which is not a scheme of any service",
+		Fix:     "caddy notify services lists all",
+	}
 }

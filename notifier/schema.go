@@ -31,10 +31,10 @@ type Service interface {
 	Send(ctx context.Context, c *Client, m *Message) error
 }
 
-// A Finisher is a [Service] that checks its parameters against each other.
-// Finish runs after all of them are set. It may change the schema's limits and
-// format to those of the mode that the parameters select. Its error is shown to
-// the person who wrote the URL and must not contain a parameter's value.
+// A Finisher is a [Service] that checks its parameters against each other. Finish runs after all
+// of them are set. It may change the schema's limits and format to what suits the mode that the
+// parameters select. Its error is shown to the person who wrote the URL and must not contain a
+// parameter's value.
 type Finisher interface {
 	Finish(s *Schema) error
 }
@@ -91,7 +91,7 @@ type Schema struct {
 	TextRequired bool
 
 	// Acknowledge is where the service shows [Message].Link. By default, the
-	// text ends with it. Finish may change it to that of the mode.
+	// text ends with it. Finish may change it to the mode's place.
 	Acknowledge AcknowledgePlace
 
 	// Recipients is the number of recipients of a message to the URL, for
@@ -115,7 +115,7 @@ type Schema struct {
 func (s *Schema) Incidents(states ...IncidentState) { s.incidents = states }
 
 // Dialect declares that the service reads the references of a dialect in Markdown:
-// it gets those of [Message].Dialect as they are.
+// it gets references of [Message].Dialect as they are.
 func (s *Schema) Dialect(d markup.Dialect) { s.dialect = d }
 
 // A description is the part of a schema that is the same for all URLs of a
@@ -125,7 +125,7 @@ type description struct {
 	natives   []*urlsyntax.Native
 	params    []*Param
 	byName    map[string]*Param // by names and aliases
-	files     []*Param          // those of kind KindFile
+	files     []*Param          // parameters of kind KindFile
 	server    *variable         // of type Server; nil if the service has none
 	slash     *variable         // of type bool; nil if the service has none
 	binder    *binder           // nil if the description is complete
@@ -185,8 +185,8 @@ func (s *Schema) URL(templates ...string) {
 	}
 }
 
-// Native declares addresses that the service gives out, such as that of a
-// webhook. They are accepted as URLs of the service.
+// Native declares addresses that the service gives out, such as the address of a webhook. They
+// are accepted as URLs of the service.
 //
 //	https://hooks.example.com/services/{a}/{b}
 //

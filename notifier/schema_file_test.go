@@ -60,7 +60,8 @@ func TestFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := notifier.Parse("discord://1098765432109876543/AbCdEf-0123456789?template="+filepath.Join(dir, "hook.json"), policy); err == nil {
+	if _, err := notifier.Parse("discord://1098765432109876543/AbCdEf-0123456789?template="+filepath.Join(dir, "hook.json"),
+		policy); err == nil {
 		t.Error("a client's URL names a file")
 	}
 }
@@ -94,7 +95,8 @@ func TestChangedFile(t *testing.T) {
 func TestMayNameFiles(t *testing.T) {
 	for url, want := range map[string]bool{
 		"discord://a/b?template=x.json": true, "discord://a/b?:template=x": false, "sendgrid://a:b@c?template=id": false,
-		"fcm://a/b?x=1;KEYFILE=x": true, "mailto://a@b?pgpkey=x": true, "{env.X}://a?template=x": true, "json://a/template=x": false, "{env.X}": false,
+		"fcm://a/b?x=1;KEYFILE=x": true, "mailto://a@b?pgpkey=x": true,
+		"{env.X}://a?template=x": true, "json://a/template=x": false, "{env.X}": false,
 	} {
 		if got := notifier.MayNameFiles(url); got != want {
 			t.Errorf("%s: %v", url, got)

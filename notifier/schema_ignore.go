@@ -14,10 +14,10 @@ type ignoredParam struct {
 	harmless []string
 }
 
-// Ignore declares a parameter that Apprise has and that has no effect here. URLs
-// with it are accepted with a warning, which ends in reason. If values are given,
-// any other value is a mistake, as that of an unknown parameter is: see
-// [Destination.Mistake]. A * at the end of the name stands for any text.
+// Ignore declares a parameter that Apprise has and that has no effect here. URLs with it are
+// accepted with a warning, which ends in reason. If values are given, any other value is a
+// mistake, like the value of an unknown parameter: see [Destination.Mistake]. A * at the end of
+// the name stands for any text.
 func (s *Schema) Ignore(name, reason string, values ...string) {
 	s.ignored = append(s.ignored, ignoredParam{name, reason, values})
 }

@@ -130,7 +130,7 @@ func (d *Destination) list(p *Param) *[]string { return (*[]string)(d.at(p.varia
 // prefixed returns a pointer to the items with one of the prefixes of a list.
 func (d *Destination) prefixed(p *Param, i int) *[]string { return (*[]string)(d.at(p.list.parts[i])) }
 
-// addItem adds an item to a list, or to that of its prefix.
+// addItem adds an item to a list, or to the list of its prefix.
 func (d *Destination) addItem(p *Param, item string) {
 	to := d.list(p)
 	for i, x := range p.list.prefixed {

@@ -40,8 +40,8 @@ func (s *Schema) Headers(v *map[string]string, name, doc string) *Param {
 	return p
 }
 
-// Public says that values of a map are no secrets, but words that a message may
-// have, too: those of the keys or, without keys, all of them.
+// Public says that values of a map are no secrets, but words that a message may have, too: the
+// values of the keys or, without keys, all values.
 func (p *Param) Public(keys ...string) *Param {
 	p.mustDescribe(KindMap)
 	p.dict.public, p.secret = keys, len(keys) > 0

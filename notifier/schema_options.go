@@ -36,10 +36,11 @@ func (s *Schema) options(o *options) {
 	first := len(s.params)
 	own := func(name string) bool { p := s.byName[name]; return p != nil && !p.variable.common }
 	if !own("format") {
-		// The default is that of Schema.Format, which Finish may change.
+		// The default is Schema.Format, which Finish may change.
 		s.Choice(&o.format, "format", "", []string{"text", "markdown", "html"}, "what the message is converted to").Lenient()
 	}
-	s.Choice(&o.overflow, "overflow", string(markup.OverflowUpstream), []string{"upstream", "truncate", "split"}, "how a text that is too long is sent: whole (split if refused), cut or split").Lenient()
+	s.Choice(&o.overflow, "overflow", string(markup.OverflowUpstream), []string{"upstream", "truncate", "split"},
+		"how a text that is too long is sent: whole (split if refused), cut or split").Lenient()
 	s.Bool(&o.emojis, "emojis", false, "turn names such as :smile: into emojis")
 	s.String(&o.tz, "tz", "", "time zone of the times in a message, as in Europe/Berlin").Normalize(timeZone).Example("Europe/Berlin")
 	s.Bool(&o.verify, "verify", true, "check the certificate of a TLS server").Strict()
@@ -77,7 +78,10 @@ func timeZone(name string) (string, error) {
 	}
 	written := capitalized(name)
 	candidates := []string{name, strings.ToUpper(name), written}
-	for _, region := range []string{"Europe", "America", "Asia", "Africa", "Australia", "Pacific", "Atlantic", "Indian", "Antarctica", "Arctic", "US", "Canada"} {
+	for _, region := range []string{
+		"Europe", "America", "Asia", "Africa", "Australia", "Pacific",
+		"Atlantic", "Indian", "Antarctica", "Arctic", "US", "Canada",
+	} {
 		candidates = append(candidates, region+"/"+written)
 	}
 	for _, c := range candidates {

@@ -31,7 +31,8 @@ func (s *Schema) Server(v *Server) {
 	s.Int(&v.Port, "port", 0, "port of the server").Range(1, 65535).NoDefault()
 }
 
-var hostPattern = lazyregexp.New(`(?i)^([\pL\pN_]([\pL\pN_-]{0,61}[\pL\pN_])?(\.[\pL\pN_]([\pL\pN_-]{0,61}[\pL\pN_])?)*\.?|\[[0-9a-f:.]+(%[\w.-]+)?\])$`)
+var hostPattern = lazyregexp.New(`(?i)^([\pL\pN_]([\pL\pN_-]{0,61}[\pL\pN_])?(\.[\pL\pN_]([\pL\pN_-]{0,61}[\pL\pN_])?)*\.?|` +
+	`\[[0-9a-f:.]+(%[\w.-]+)?\])$`)
 
 // Host binds the name or the address of a host.
 func (s *Schema) Host(v *string, name, doc string) *Param {

@@ -43,7 +43,7 @@ func TestRegisterPanics(t *testing.T) {
 	}
 }
 
-// described is a service whose description is that of a test.
+// described is a service that a test describes.
 type described struct {
 	describe func(*described, *Schema)
 	server   Server
@@ -106,7 +106,8 @@ func TestDescribeOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := d.service.(*described)
-		if got.a != tt.want.a || got.b != tt.want.b || got.n != tt.want.n || !slices.Equal(got.list, tt.want.list) || d.options.retry != tt.opts.retry {
+		if got.a != tt.want.a || got.b != tt.want.b || got.n != tt.want.n ||
+			!slices.Equal(got.list, tt.want.list) || d.options.retry != tt.opts.retry {
 			t.Errorf("%s: %+v, retry %d", tt.url, got, d.options.retry)
 		}
 		if d.String() != tt.url {

@@ -31,7 +31,7 @@ const DefaultConcurrency = 1024
 // 0 means [DefaultConcurrency]. At most half of them are deliveries to
 // transient destinations, and at most a quarter of that half belong to one
 // message. Clients that name dead destinations in their requests can therefore
-// hold up neither the operator's messages nor those of all other clients.
+// hold up neither the operator's messages nor the messages of all other clients.
 func NewSender(pool *egress.Pool, concurrency int) *Sender {
 	if concurrency <= 0 {
 		concurrency = DefaultConcurrency
@@ -58,10 +58,10 @@ func (s *Sender) Parse(text string, policy *egress.Policy) (*Destination, error)
 // after the delivery if a message is under way.
 func (s *Sender) Release(d *Destination) { s.shared.release(d) }
 
-// ParseOnce is like the function [Parse], for a URL that a client sends with
-// one message. It remembers the last thousand destinations, but only those of
-// services that keep nothing between messages: clients never share sessions and
-// connections. The caller closes the destination after the message.
+// ParseOnce is like the function [Parse], for a URL that a client sends with one message. It
+// remembers the last thousand destinations, but only destinations of services that keep nothing
+// between messages: clients never share sessions and connections. The caller closes the
+// destination after the message.
 func (s *Sender) ParseOnce(text string, policy *egress.Policy) (*Destination, error) {
 	return s.recent.get(text, policy)
 }

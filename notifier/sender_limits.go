@@ -105,11 +105,23 @@ func (l *Limits) Check(m *Message, targets []Target) error {
 	}
 	switch {
 	case deliveries > int64(limits.Deliveries):
-		return &LimitError{LimitDeliveries, fmt.Sprintf("the message would make %d deliveries, one for each recipient and part; the limit is %d%s", deliveries, limits.Deliveries, relayed)}
+		return &LimitError{
+			LimitDeliveries,
+			fmt.Sprintf("the message would make %d deliveries, one for each recipient and part; the limit is %d%s",
+				deliveries, limits.Deliveries, relayed),
+		}
 	case attempts > int64(limits.Requests):
-		return &LimitError{LimitRequests, fmt.Sprintf("the message would make %d requests, one for each delivery and retry; the limit is %d%s", attempts, limits.Requests, relayed)}
+		return &LimitError{
+			LimitRequests,
+			fmt.Sprintf("the message would make %d requests, one for each delivery and retry; the limit is %d%s",
+				attempts, limits.Requests, relayed),
+		}
 	case bytes > limits.Bytes:
-		return &LimitError{LimitBytes, fmt.Sprintf("the message would send %s, which is its text and files for each recipient and retry; the limit is %s", humanize.IBytes(uint64(bytes)), humanize.IBytes(uint64(limits.Bytes)))}
+		return &LimitError{
+			LimitBytes,
+			fmt.Sprintf("the message would send %s, which is its text and files for each recipient and retry; the limit is %s",
+				humanize.IBytes(uint64(bytes)), humanize.IBytes(uint64(limits.Bytes))),
+		}
 	}
 	return nil
 }
@@ -128,10 +140,12 @@ func (d *Destination) parts(texts *renderings) int64 {
 // Warnings returns what l changes in the parameters of d, one sentence each.
 func (l *Limits) Warnings(d *Destination) (warnings []string) {
 	if d.options.retry > l.Retry {
-		warnings = append(warnings, fmt.Sprintf("retry=%d is above the limit of %d (client_limits retry); %[2]d is used", d.options.retry, l.Retry))
+		warnings = append(warnings,
+			fmt.Sprintf("retry=%d is above the limit of %d (client_limits retry); %[2]d is used", d.options.retry, l.Retry))
 	}
 	if d.options.retry > 0 && d.options.wait != defaultWait && seconds(d.options.wait) < l.Wait {
-		warnings = append(warnings, fmt.Sprintf("wait=%s is below the limit of %s (client_limits wait); %[2]s is used", strconv.FormatFloat(d.options.wait, 'f', -1, 64), l.Wait))
+		warnings = append(warnings, fmt.Sprintf("wait=%s is below the limit of %s (client_limits wait); %[2]s is used",
+			strconv.FormatFloat(d.options.wait, 'f', -1, 64), l.Wait))
 	}
 	return warnings
 }
@@ -149,7 +163,10 @@ type requestCounter struct {
 // redirect counts the request that follows a redirect.
 func (c *requestCounter) redirect(r *http.Request) error {
 	if c.repeated.Add(max(r.ContentLength, 0)) > c.maxRepeated {
-		return &LimitError{LimitBytes, fmt.Sprintf("redirects would make the message send more than %s again (client_limits bytes)", humanize.IBytes(uint64(c.maxRepeated)))}
+		return &LimitError{
+			LimitBytes,
+			fmt.Sprintf("redirects would make the message send more than %s again (client_limits bytes)", humanize.IBytes(uint64(c.maxRepeated))),
+		}
 	}
 	return c.take()
 }

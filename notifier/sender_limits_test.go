@@ -19,18 +19,34 @@ func TestLimitsCheck(t *testing.T) {
 		hops  int
 		want  string // the error; "" for none
 	}{
-		"as many as possible":      {[]string{"probe://h/tok?retry=1", "many://tok?to=a,b,c,d,e,f,g,h,i"}, strings.Repeat("x", 9), nil, 0, ""},
-		"recipients":               {[]string{"probe://h/tok", "many://tok?to=a,b,c,d,e,f,g,h,i,j"}, "x", nil, 0, "11 deliveries, one for each recipient and part; the limit is 10 (client_limits deliveries)"},
-		"retries":                  {[]string{"many://tok?to=a,b,c,d,e,f,g&retry=2"}, "x", nil, 0, "21 requests, one for each delivery and retry; the limit is 20 (client_limits requests)"},
+		"as many as possible": {[]string{"probe://h/tok?retry=1", "many://tok?to=a,b,c,d,e,f,g,h,i"}, strings.Repeat("x", 9), nil, 0, ""},
+		"recipients": {
+			[]string{"probe://h/tok", "many://tok?to=a,b,c,d,e,f,g,h,i,j"},
+			"x", nil, 0,
+			"11 deliveries, one for each recipient and part; the limit is 10 (client_limits deliveries)",
+		},
+		"retries": {
+			[]string{"many://tok?to=a,b,c,d,e,f,g&retry=2"},
+			"x", nil, 0,
+			"21 requests, one for each delivery and retry; the limit is 20 (client_limits requests)",
+		},
 		"retries that are lowered": {[]string{"many://tok?to=a,b,c,d,e,f&retry=9"}, "x", nil, 0, ""},
-		"a text":                   {[]string{"many://tok?to=a,b,c,d"}, strings.Repeat("x", 26), nil, 0, "104 B, which is its text and files for each recipient and retry; the limit is 100 B (client_limits bytes)"},
+		"a text": {
+			[]string{"many://tok?to=a,b,c,d"},
+			strings.Repeat("x", 26), nil, 0,
+			"104 B, which is its text and files for each recipient and retry; the limit is 100 B (client_limits bytes)",
+		},
 		"a text with retries":      {[]string{"probe://h/tok?retry=2"}, strings.Repeat("x", 34), nil, 0, "(client_limits bytes)"},
 		"a file":                   {[]string{"probe://h/tok", "probe://h/tok", "probe://h/tok"}, "xxxx", []*Attachment{file}, 0, "102 B"},
 		"a file that is not sent":  {[]string{"plain://a", "plain://b", "plain://c", "plain://d"}, "xxxx", []*Attachment{file}, 0, ""},
 		"parts":                    {[]string{"probe://h/tok?overflow=split"}, strings.Repeat("x ", 6000), nil, 0, "12 deliveries"},
 		"one part":                 {[]string{"probe://h/tok"}, strings.Repeat("x ", 50), nil, 0, ""},
 		"one recipient, forwarded": {[]string{"probe://h/tok?retry=2"}, strings.Repeat("x", 50), nil, 1, ""},
-		"two, forwarded":           {[]string{"probe://h/tok", "probe://h/tok"}, "x", nil, 1, "the limit is 1 for a message that comes from another gateway"},
+		"two, forwarded": {
+			[]string{"probe://h/tok", "probe://h/tok"},
+			"x", nil, 1,
+			"the limit is 1 for a message that comes from another gateway",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var targets []Target

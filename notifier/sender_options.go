@@ -22,9 +22,9 @@ type Target struct {
 	Chain  string
 	Number int
 
-	// Apart means that [TagExpr.Select] gives the target a chain beside those of others, unless
-	// a tag of its own gives it a place in one. It is for destinations that others than the
-	// operator can add.
+	// Apart means that [TagExpr.Select] gives the target a chain beside the chains of others,
+	// unless a tag of its own gives it a place in one. It is for destinations that others than
+	// the operator can add.
 	Apart bool
 
 	// Attempts is the number of attempts to send the message. 0 means the number
@@ -41,9 +41,9 @@ type Target struct {
 	// The message tells it.
 	Missed Missed
 
-	// Variable is the URL of the destination if that has variables, or nil. Values are
-	// those of the message, each after the name of its variable in lower case; nil if the
-	// destination has the defaults.
+	// Variable is the URL of the destination if that has variables, or nil. Values are the values
+	// of the message, each after the name of its variable in lower case; nil if the destination
+	// has the defaults.
 	Variable *VariableURL
 	Values   []string
 }

@@ -111,7 +111,8 @@ func TestLongTextsTakeTurns(t *testing.T) {
 			for m := highest.Load(); n > m && !highest.CompareAndSwap(m, n); m = highest.Load() {
 			}
 			_, _ = io.Copy(io.Discard, r.Body)
-			for deadline := time.Now().Add(time.Minute); int(highest.Load()) < tt.atOnce && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+			for deadline := time.Now().Add(time.Minute); int(highest.Load()) < tt.atOnce &&
+				time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 			}
 			now.Add(-1)
 		})

@@ -123,7 +123,8 @@ func TestRecordsAndLog(t *testing.T) {
 	base := target(t, func(w http.ResponseWriter, r *http.Request) {})
 	bad := target(t, func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(500) })
 	var buf bytes.Buffer
-	log := zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()), zapcore.Lock(zapcore.AddSync(&buf)), zapcore.DebugLevel))
+	log := zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()),
+		zapcore.Lock(zapcore.AddSync(&buf)), zapcore.DebugLevel))
 	report := send(t, newTestSender(t), hello, Options{Logger: log}, base+"/tok-secret", bad+"/tok-secret", base+"/tok-secret?mode=panic")
 	levels := map[Level]int{}
 	for _, r := range report.Records {

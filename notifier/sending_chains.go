@@ -73,7 +73,7 @@ func Chains(targets []Target) [][][]int {
 type chain struct {
 	*sending
 	targets []Target // of the message
-	results []Result // of the targets; those of this chain are set
+	results []Result // of all targets; this chain sets its own
 	records []Record
 
 	mu     sync.Mutex
@@ -177,7 +177,10 @@ func (c *chain) ignoreFailures(group []int) {
 func (c *chain) skip(ctx context.Context, group []int) {
 	for _, i := range group {
 		t := c.targets[i]
-		c.results[i] = Result{Service: t.Service(), Destination: t.String(), Name: t.Destination.Name(), Tags: t.Tags, Optional: t.Optional(), Status: Skipped}
+		c.results[i] = Result{
+			Service: t.Service(), Destination: t.String(), Name: t.Destination.Name(),
+			Tags: t.Tags, Optional: t.Optional(), Status: Skipped,
+		}
 		c.record("No " + t.Service() + " notification was needed: a lower number of the tag has the message.")
 		for _, o := range c.options.Observers {
 			ctx := ctx

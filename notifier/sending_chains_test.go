@@ -36,11 +36,19 @@ func TestChains(t *testing.T) {
 	}{
 		{"ops", []chainTarget{{"1:ops", "a"}, {"2:ops", "b"}}, "a", true, "delivered skipped"},
 		{"ops", []chainTarget{{"2:ops", "a"}, {"1:ops", "bad"}}, "a bad", true, "delivered -failed"},
-		{"ops", []chainTarget{{"1:ops", "a"}, {"1:ops", "bad"}, {"2:ops", "b"}, {"3:ops", "c"}}, "a b bad", true, "delivered -failed delivered skipped"},
+		{
+			"ops",
+			[]chainTarget{{"1:ops", "a"}, {"1:ops", "bad"}, {"2:ops", "b"}, {"3:ops", "c"}},
+			"a b bad", true, "delivered -failed delivered skipped",
+		},
 		{"ops", []chainTarget{{"1:ops", "bad"}, {"2:ops", "b"}, {"2:ops", "bad2"}}, "b bad bad2", false, "failed delivered failed"},
 		{"ops", []chainTarget{{"1:ops", "bad?optional=yes"}, {"2:ops", "b"}}, "bad", true, "-failed skipped"},
 		{"ops", []chainTarget{{"ops", "bad"}, {"1:ops", "b"}}, "b bad", true, "-failed delivered"}, // no number is 0
-		{"ops,db", []chainTarget{{"1:ops", "bad"}, {"2:ops", "b"}, {"1:db", "c"}, {"2:db", "d"}}, "b bad c", true, "-failed delivered delivered skipped"},
+		{
+			"ops,db",
+			[]chainTarget{{"1:ops", "bad"}, {"2:ops", "b"}, {"1:db", "c"}, {"2:db", "d"}},
+			"b bad c", true, "-failed delivered delivered skipped",
+		},
 		{"ops,db", []chainTarget{{"1:ops", "bad"}, {"1:db", "c"}, {"2:db", "d"}}, "bad c", false, "failed delivered skipped"},
 		{"2:ops", []chainTarget{{"1:ops", "a"}, {"2:ops", "b"}}, "b", true, "delivered"},
 		{"1:ops,2:ops", []chainTarget{{"1:ops", "a"}, {"2:ops", "b"}}, "a b", true, "delivered delivered"},

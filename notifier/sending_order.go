@@ -164,7 +164,10 @@ func (x *sending) sendOne(ctx context.Context, i int, t Target, end func(r *Resu
 	for _, o := range x.options.Observers {
 		options.Observers = append(options.Observers, o.of(i))
 	}
-	y := &sending{sender: x.sender, message: x.message, options: options, slots: x.slots, requests: x.requests, bodies: x.bodies, done: make(chan struct{})}
+	y := &sending{
+		sender: x.sender, message: x.message, options: options, slots: x.slots,
+		requests: x.requests, bodies: x.bodies, done: make(chan struct{}),
+	}
 	y.texts.m = x.message
 	y.start(ctx, []Target{t})
 	return y.wait(nil)
@@ -183,7 +186,10 @@ func (o Observer) of(i int) (out Observer) {
 
 // superseded returns the report on a delivery that a newer message has replaced.
 func (x *sending) superseded(ctx context.Context, i int, t Target) *Report {
-	r := Result{Service: t.Service(), Destination: t.String(), Name: t.Destination.Name(), Tags: t.Tags, Optional: t.Optional(), Status: Skipped, Rule: RuleSuperseded}
+	r := Result{
+		Service: t.Service(), Destination: t.String(), Name: t.Destination.Name(),
+		Tags: t.Tags, Optional: t.Optional(), Status: Skipped, Rule: RuleSuperseded,
+	}
 	for _, o := range x.options.Observers {
 		ctx := ctx
 		if o.Begin != nil {
@@ -195,6 +201,9 @@ func (x *sending) superseded(ctx context.Context, i int, t Target) *Report {
 	}
 	return &Report{
 		Results: []Result{r},
-		Records: []Record{{Time: time.Now(), Level: LevelInfo, Text: "No " + r.Service + " notification was needed: a newer message about the incident replaces it."}},
+		Records: []Record{{
+			Time: time.Now(), Level: LevelInfo,
+			Text: "No " + r.Service + " notification was needed: a newer message about the incident replaces it.",
+		}},
 	}
 }

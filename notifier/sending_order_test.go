@@ -28,12 +28,23 @@ func TestMissedSentence(t *testing.T) {
 	for want, m := range map[string]Missed{
 		"":                                      {},
 		"The alert of 03:10 was not delivered.": {Messages: []MissedMessage{at(Open, -20)}},
-		"The alert of 2026-02-28 23:30 was not delivered.":                                                                                       {Messages: []MissedMessage{at(Open, -240)}},
-		"The alert of 03:10 and the resolution of 03:20 were not delivered.":                                                                     {Messages: []MissedMessage{at(Open, -20), at(Resolved, -10)}},
-		"The alert of 03:10, the acknowledgement of 03:15 and 3 more were not delivered.":                                                        {Messages: []MissedMessage{at(Open, -20), at(Acknowledged, -15)}, Omitted: 3},
-		"It is unclear whether the alert of 03:10 arrived.":                                                                                      {Messages: []MissedMessage{maybe}},
-		"The alert of 03:10 and the resolution of 03:20 were not delivered. ":                                                                    {Messages: []MissedMessage{maybe, at(Resolved, -10)}},
-		"The update of 03:10, the update of 03:11, the update of 03:12, the update of 03:13, the update of 03:14 and 6 more were not delivered.": many,
+		"The alert of 2026-02-28 23:30 was not delivered.": {
+			Messages: []MissedMessage{at(Open, -240)},
+		},
+		"The alert of 03:10 and the resolution of 03:20 were not delivered.": {
+			Messages: []MissedMessage{at(Open, -20), at(Resolved, -10)},
+		},
+		"The alert of 03:10, the acknowledgement of 03:15 and 3 more were not delivered.": {
+			Messages: []MissedMessage{at(Open, -20), at(Acknowledged, -15)}, Omitted: 3,
+		},
+		"It is unclear whether the alert of 03:10 arrived.": {
+			Messages: []MissedMessage{maybe},
+		},
+		"The alert of 03:10 and the resolution of 03:20 were not delivered. ": {
+			Messages: []MissedMessage{maybe, at(Resolved, -10)},
+		},
+		"The update of 03:10, the update of 03:11, the update of 03:12, " +
+			"the update of 03:13, the update of 03:14 and 6 more were not delivered.": many,
 	} {
 		if got := m.sentence(now, zone); got != strings.TrimSpace(want) {
 			t.Errorf("got %q, want %q", got, want)
@@ -75,7 +86,10 @@ func (b *board) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func TestIncidentOrder(t *testing.T) {
 	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	alert := func(text string, typ Type, minutes int, incident string) *Message {
-		return &Message{Body: text, Type: typ, Time: noon.Add(time.Duration(minutes) * time.Minute), Incident: Incident{Name: incident}.For("ops", "")}
+		return &Message{
+			Body: text, Type: typ, Time: noon.Add(time.Duration(minutes) * time.Minute),
+			Incident: Incident{Name: incident}.For("ops", ""),
+		}
 	}
 	for name, tt := range map[string]struct {
 		status int        // of the answer to the first message

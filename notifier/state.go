@@ -26,9 +26,8 @@ type StateStore interface {
 	Delete(ctx context.Context, name string) error
 }
 
-// KeepStates makes the destinations of the operator keep their states in store,
-// or, if it is nil, in memory only. Destinations with store=no, and those of
-// clients, never store any.
+// KeepStates makes the destinations of the operator keep their states in store, or, if it is nil,
+// in memory only. Destinations with store=no, and destinations of clients, never store any.
 //
 // A state is encrypted with a key that is derived from the destination's URL, so
 // that only a program with that URL can read it. It is lost if the URL changes.

@@ -43,7 +43,8 @@ func SimilarServices(name string) []string {
 // retired, or no other is similar, it returns err itself.
 func WithSuggestion(url string, err error) error {
 	scheme, _, ok := strings.Cut(strings.TrimSpace(url), "://")
-	if !ok || SchemesOf(scheme) != nil || Retired(scheme) != nil || len(scheme) > 32 || strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https") {
+	if !ok || SchemesOf(scheme) != nil || Retired(scheme) != nil || len(scheme) > 32 ||
+		strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https") {
 		return err
 	}
 	if s := similarSchemes(scheme); len(s) > 0 {

@@ -11,7 +11,8 @@ import (
 
 func TestSimilarServices(t *testing.T) {
 	for word, want := range map[string]string{
-		"dicord": "discord", "disc": "discord", "telegram": "tgram", "telegrm": "tgram", "gotfy": "gotify", "pushovr": "pover", "googlechat": "gchat",
+		"dicord": "discord", "disc": "discord", "telegram": "tgram", "telegrm": "tgram",
+		"gotfy": "gotify", "pushovr": "pover", "googlechat": "gchat",
 		"": "", "x": "", "zzzzzzzz": "", strings.Repeat("discord", 100): "",
 	} {
 		got := notifier.SimilarServices(word)
@@ -32,7 +33,8 @@ func TestWithSuggestion(t *testing.T) {
 		"nonsense":          "unknown",
 	} {
 		err := notifier.WithSuggestion(url, unknown)
-		if !errors.Is(err, unknown) || !strings.HasPrefix(err.Error(), want) || want == "unknown" && err != unknown || strings.Contains(err.Error(), "secret") {
+		if !errors.Is(err, unknown) || !strings.HasPrefix(err.Error(), want) ||
+			want == "unknown" && err != unknown || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v, want %s", url, err, want)
 		}
 	}

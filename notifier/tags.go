@@ -191,7 +191,8 @@ func parseTagText(text string) ([]tagGroup, error) {
 	}
 	for _, r := range text {
 		if !strings.ContainsRune(",|+& \t\r\n\v\f_-:", r) && !isTagAlnum(r) {
-			return nil, tagErrorf("a tag expression may not hold the character %q; use letters, digits, - and _ for names, a comma for OR and a space for AND", r)
+			return nil, tagErrorf("a tag expression may not hold the character %q; "+
+				"use letters, digits, - and _ for names, a comma for OR and a space for AND", r)
 		}
 	}
 	var groups []tagGroup

@@ -1,6 +1,6 @@
 package notifier
 
-// Select returns those of the targets that the expression matches. It sets what
+// Select returns the targets that the expression matches. It sets what
 // the numbers of their tags mean, as in Apprise (version 1.11 and later):
 //
 // Targets with 1:ops and 2:ops form a chain for the expression ops. Those with
@@ -16,7 +16,7 @@ package notifier
 // once. The same applies to the empty expression.
 //
 // A number after a tag, as in ops:3, is how often to try again, instead of what
-// the URLs say. A target has that of the first term that matches it.
+// the URLs say. The first term that matches a target gives it the number.
 func (e TagExpr) Select(targets []Target) (out []Target) {
 	numbered := e.hasNumber()
 	for _, t := range targets {

@@ -35,9 +35,11 @@ func TestUnusable(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, d := range []*notifier.Destination{d, stricter} {
-			report := s.Send(context.Background(), &notifier.Message{Title: "t", Body: strings.Repeat("b", 5000)}, []notifier.Target{{Destination: d, Tags: []string{"ops"}}}, notifier.Options{})
+			report := s.Send(context.Background(), &notifier.Message{Title: "t", Body: strings.Repeat("b", 5000)},
+				[]notifier.Target{{Destination: d, Tags: []string{"ops"}}}, notifier.Options{})
 			r := report.Results[0]
-			if r.Service != shown[0] || r.Destination != shown[1] || r.Status != notifier.Failed || r.Err == nil || r.Err.Error() != "the reason" || r.Temporary || r.Attempts != 0 {
+			if r.Service != shown[0] || r.Destination != shown[1] || r.Status != notifier.Failed ||
+				r.Err == nil || r.Err.Error() != "the reason" || r.Temporary || r.Attempts != 0 {
 				t.Errorf("%s: %+v", url, r)
 			}
 			for _, record := range report.Records {

@@ -62,7 +62,10 @@ func (s *Schema) errForm(scheme string) error {
 			texts = append(texts, t.Text)
 		}
 	}
-	return &URLError{Service: s.Name, Problem: "the URL has parts that the service's URLs do not have", Fix: "write " + strings.Join(texts, " or ")}
+	return &URLError{
+		Service: s.Name, Problem: "the URL has parts that the service's URLs do not have",
+		Fix: "write " + strings.Join(texts, " or "),
+	}
 }
 
 // withLoginRemedy returns err, the error of [Parse] for a URL. If the cause is that the
@@ -79,5 +82,9 @@ func withLoginRemedy(text string, err error) error {
 	if _, again := parse(encoded); again != nil {
 		return err
 	}
-	return &URLError{Service: e.Service, Param: "password", Problem: "the password before the @ has a / or a ?, at which the rest of a URL begins", Fix: "write %2F for a / in the password, and %3F for ?, %23 for #, %40 for @"}
+	return &URLError{
+		Service: e.Service, Param: "password",
+		Problem: "the password before the @ has a / or a ?, at which the rest of a URL begins",
+		Fix:     "write %2F for a / in the password, and %3F for ?, %23 for #, %40 for @",
+	}
 }

@@ -188,7 +188,10 @@ func (f *URLForm) Build(v URLValues) (url string, problems []*URLError) {
 		return "", []*URLError{d.urlError(err)}
 	}
 	if name := d.differs(again); name != "" {
-		return "", []*URLError{{Service: f.Service, Param: name, Problem: name + " has a value that this form of the URL cannot hold", Fix: "remove white space at its beginning and end, or choose another form"}}
+		return "", []*URLError{{
+			Service: f.Service, Param: name, Problem: name + " has a value that this form of the URL cannot hold",
+			Fix: "remove white space at its beginning and end, or choose another form",
+		}}
 	}
 	return url, nil
 }

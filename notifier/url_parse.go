@@ -55,7 +55,7 @@ func splitURL(text string) (*urlsyntax.URL, error) {
 	return u, nil
 }
 
-// parseURL reads a URL whose scheme is that of a service.
+// parseURL reads a URL that has the scheme of a service.
 func parseURL(text string, u *urlsyntax.URL) (*Destination, error) {
 	e := registry.byScheme[u.Scheme]
 	if e == nil || e.schema.templates[0].Address != "" {
@@ -212,9 +212,9 @@ func (e *entry) newDestination(t *urlsyntax.Template, scheme *urlsyntax.Scheme) 
 	return d
 }
 
-// assign sets the parameters to the values at their places in the URL and to
-// those of the query. For a single value the query takes precedence; lists get
-// both. t is nil for an address that the service gives out.
+// assign sets the parameters to the values at their places in the URL and to the values of the
+// query. For a single value the query takes precedence; lists get both. t is nil for an address
+// that the service gives out.
 func (d *Destination) assign(places urlsyntax.Values, query []urlsyntax.QueryParam, t *urlsyntax.Template) error {
 	s := d.schema
 	var memory [48]paramTexts // without an allocation for most services

@@ -24,7 +24,9 @@ func TestParse(t *testing.T) {
 		redacted  string
 		check     func(*probe) bool
 	}{
-		{"probe://host.example/tok", "", "probe://host.example/xxxxx", func(p *probe) bool { return p.Host == "host.example" && p.token == "tok" && !p.Secure }},
+		{"probe://host.example/tok", "", "probe://host.example/xxxxx", func(p *probe) bool {
+			return p.Host == "host.example" && p.token == "tok" && !p.Secure
+		}},
 		{"probes://h/tok", "", "probes://h/xxxxx", func(p *probe) bool { return p.Secure }},
 		{"PRB://h/tok", "prb://h/tok", "prb://h/xxxxx", nil},
 		{
@@ -34,10 +36,14 @@ func TestParse(t *testing.T) {
 				return p.User == "us@er" && p.Password == "p:w/@d" && p.Port == 8080 && slices.Equal(p.path, []string{"a", "b", "a"})
 			},
 		},
-		{"probe://user:p@ss@h/tok", "probe://user:p%40ss@h/tok", "probe://user:xxxxx@h/xxxxx", func(p *probe) bool { return p.Password == "p@ss" }},
+		{"probe://user:p@ss@h/tok", "probe://user:p%40ss@h/tok", "probe://user:xxxxx@h/xxxxx", func(p *probe) bool {
+			return p.Password == "p@ss"
+		}},
 		{"probe://user:@h/tok", "", "probe://user:@h/xxxxx", func(p *probe) bool { _, pw := p.Login(); return pw == "" }},
 		{"probe://user@h/tok", "", "probe://user@h/xxxxx", func(p *probe) bool { _, pw := p.Login(); return pw == "None" }},
-		{"probe://[2001:db8::1]:99/tok", "", "probe://[2001:db8::1]:99/xxxxx", func(p *probe) bool { return p.URL() == "http://[2001:db8::1]:99" }},
+		{"probe://[2001:db8::1]:99/tok", "", "probe://[2001:db8::1]:99/xxxxx", func(p *probe) bool {
+			return p.URL() == "http://[2001:db8::1]:99"
+		}},
 		{"probe://h?token=tok", "probe://h/tok", "probe://h/xxxxx", nil},
 		{"probe://h/a/b?key=tok", "probe://h/a/b/tok", "probe://h/a/b/xxxxx", func(p *probe) bool { return len(p.path) == 2 }},
 		{"probe://_/tok?host=h", "probe://h/tok", "probe://h/xxxxx", nil},
@@ -46,17 +52,48 @@ func TestParse(t *testing.T) {
 		{"probe://h/tok?level=5", "probe://h/tok?level=high", "probe://h/xxxxx?level=high", nil},
 		{"probe://h/tok?level=urgent", "probe://h/tok?level=high", "probe://h/xxxxx?level=high", nil},
 		{"probe://h/tok?level=nonsense", "probe://h/tok", "probe://h/xxxxx", func(p *probe) bool { return p.level == 0 }},
-		{"probe://h/tok?count=10&ratio=.25;quiet=Yes", "probe://h/tok?ratio=0.25&count=10&quiet=yes", "probe://h/xxxxx?ratio=0.25&count=10&quiet=yes", nil},
-		{"probe://h/tok?+X-Key=a+b%26c&format=html&retry=3", "probe://h/tok?+X-Key=a%2Bb%26c&format=html&retry=3", "probe://h/xxxxx?+X-Key=xxxxx&format=html&retry=3", func(p *probe) bool { return p.header["X-Key"] == "a+b&c" }},
-		{"many://tok/one/@two/%23three/one?to=four,five", "many://tok/one/%23three/four/five/@two?host=example.com", "many://xxxxx/one/%23three/four/five/@two?host=example.com", func(p *probe) bool {
-			return slices.Equal(p.targets, []string{"one", "#three", "four", "five"}) && slices.Equal(p.users, []string{"two"})
-		}},
+		{
+			"probe://h/tok?count=10&ratio=.25;quiet=Yes", "probe://h/tok?ratio=0.25&count=10&quiet=yes",
+			"probe://h/xxxxx?ratio=0.25&count=10&quiet=yes", nil,
+		},
+		{
+			"probe://h/tok?+X-Key=a+b%26c&format=html&retry=3",
+			"probe://h/tok?+X-Key=a%2Bb%26c&format=html&retry=3",
+			"probe://h/xxxxx?+X-Key=xxxxx&format=html&retry=3",
+			func(p *probe) bool {
+				return p.header["X-Key"] == "a+b&c"
+			},
+		},
+		{
+			"many://tok/one/@two/%23three/one?to=four,five",
+			"many://tok/one/%23three/four/five/@two?host=example.com",
+			"many://xxxxx/one/%23three/four/five/@two?host=example.com",
+			func(p *probe) bool {
+				return slices.Equal(p.targets, []string{"one", "#three", "four", "five"}) && slices.Equal(p.users, []string{"two"})
+			},
+		},
 		{"many://tok/#a", "many://tok/%23a?host=example.com", "many://xxxxx/%23a?host=example.com", nil},
-		{"many://tok/##a/b#c/d?to=%23e,#f", "many://tok/%23%23a/b/%23e/%23f?host=example.com", "many://xxxxx/%23%23a/b/%23e/%23f?host=example.com", nil},
+		{
+			"many://tok/##a/b#c/d?to=%23e,#f", "many://tok/%23%23a/b/%23e/%23f?host=example.com",
+			"many://xxxxx/%23%23a/b/%23e/%23f?host=example.com", nil,
+		},
 		{"many://tok#c/d?to=e", "many://tok/e?host=example.com", "many://xxxxx/e?host=example.com", nil},
-		{"probe://u#1:p#2@h/tok#c", "probe://u%231:p%232@h/tok", "probe://u%231:xxxxx@h/xxxxx", func(p *probe) bool { return p.User == "u#1" && p.Password == "p#2" }},
-		{"https://me:pass@h.example:99/in/tok/x/y?quiet=yes", "probes://me:pass@h.example:99/tok?quiet=yes&targets=x%2Cy", "probes://me:xxxxx@h.example:99/xxxxx?quiet=yes&targets=x%2Cy", func(p *probe) bool { return p.Secure }},
-		{"probe://h/tok?phones=(555) 123-4567,+1.555.765.4321,no", "probe://h/tok?phones=5551234567%2C%2B15557654321", "probe://h/xxxxx?phones=5551234567%2C%2B15557654321", nil},
+		{"probe://u#1:p#2@h/tok#c", "probe://u%231:p%232@h/tok", "probe://u%231:xxxxx@h/xxxxx", func(p *probe) bool {
+			return p.User == "u#1" && p.Password == "p#2"
+		}},
+		{
+			"https://me:pass@h.example:99/in/tok/x/y?quiet=yes",
+			"probes://me:pass@h.example:99/tok?quiet=yes&targets=x%2Cy",
+			"probes://me:xxxxx@h.example:99/xxxxx?quiet=yes&targets=x%2Cy",
+			func(p *probe) bool {
+				return p.Secure
+			},
+		},
+		{
+			"probe://h/tok?phones=(555) 123-4567,+1.555.765.4321,no",
+			"probe://h/tok?phones=5551234567%2C%2B15557654321",
+			"probe://h/xxxxx?phones=5551234567%2C%2B15557654321", nil,
+		},
 		{"probe://h/100%?token=tok", "probe://h/100%25/tok", "probe://h/100%25/xxxxx", nil},
 	}
 	for _, tt := range tests {
@@ -103,7 +140,10 @@ func TestParseErrors(t *testing.T) {
 		{"probe://h/tok-secret?mode=nonsense", "mode (what to do) must be one of post, panic"},
 		{"probe://h/tok-secret?quiet=yes&level=high", "drop quiet or level"},
 		{"probe://h/tok-secret?tz=Nowhere/City", "is not the name of a time zone; write for example Europe/Berlin"},
-		{"many://tok-secret/a?to=" + strings.Repeat("b,", maxItems), "targets (who gets it) has more than 500 items; move the others to another URL"},
+		{
+			"many://tok-secret/a?to=" + strings.Repeat("b,", maxItems),
+			"targets (who gets it) has more than 500 items; move the others to another URL",
+		},
 		{"probe://h/tok-secret?x=y" + entries(maxEntries+1), "header (HTTP header) has more than 100 entries; leave some out"},
 	}
 	for _, tt := range tests {
@@ -236,7 +276,11 @@ func TestIgnoredParameters(t *testing.T) {
 		{"cache=hour", "the parameter cache has no effect: nothing is cached", "cache"},
 		{"-x=1", "the parameter -x has no effect: there are no fields", ""},
 		{"-s3cret=1", "the parameter -* has no effect: there are no fields", ""},
-		{"cache=yes&nosuch=1", "the parameter nosuch is unknown and has no effect; Login: the parameter cache has no effect: nothing is cached", "nosuch"},
+		{
+			"cache=yes&nosuch=1",
+			"the parameter nosuch is unknown and has no effect; Login: the parameter cache has no effect: nothing is cached",
+			"nosuch",
+		},
 	} {
 		d, err := Parse("login://token/x?"+tt.query, nil)
 		if err != nil {
@@ -301,8 +345,10 @@ func FuzzParse(f *testing.F) {
 // TestTimeZone checks that names of time zones are read as Apprise reads them.
 func TestTimeZone(t *testing.T) {
 	for name, want := range map[string]string{
-		"Europe/Berlin": "Europe/Berlin", "europe/berlin": "Europe/Berlin", "berlin": "Europe/Berlin", "america/port_of_spain": "America/Port_of_Spain",
-		"utc": "UTC", "Z": "UTC", "gmt0": "GMT0", "us/eastern": "US/Eastern", "eastern": "US/Eastern", "argentina/buenos_aires": "America/Argentina/Buenos_Aires",
+		"Europe/Berlin": "Europe/Berlin", "europe/berlin": "Europe/Berlin",
+		"berlin": "Europe/Berlin", "america/port_of_spain": "America/Port_of_Spain",
+		"utc": "UTC", "Z": "UTC", "gmt0": "GMT0", "us/eastern": "US/Eastern",
+		"eastern": "US/Eastern", "argentina/buenos_aires": "America/Argentina/Buenos_Aires",
 		"port-au-prince": "America/Port-au-Prince", "": "", "local": "-", "pst": "-", "../etc": "-", "/": "-", "x//y": "-",
 	} {
 		got, err := timeZone(name)

@@ -32,13 +32,16 @@ type Variable struct {
 // client could learn from them what the operator or another client has written.
 var (
 	ErrNoValue  = errors.New("the message has no value for the template of this URL, so nothing was sent there; send it in the field template")
-	errBadValue = errors.New("the URL cannot be used with the values that the message has for its template, so nothing was sent there; correct the field template")
+	errBadValue = errors.New("the URL cannot be used with the values that the message " +
+		"has for its template, so nothing was sent there; correct the field template")
 )
 
 // Errors about a URL of the operator that has a variable where messages must not give a value.
 var (
-	errVariableHost = errors.New("a variable of the template decides which server the URL leads to, and who sends a message could send the URL's secrets to a server of their own; write the server into the URL")
-	errVariableFile = errors.New("a variable of the template decides which file the URL names, and who sends a message could send any file; write the file into the URL")
+	errVariableHost = errors.New("a variable of the template decides which server the URL leads to, and who " +
+		"sends a message could send the URL's secrets to a server of their own; write the server into the URL")
+	errVariableFile = errors.New("a variable of the template decides which file the URL names, " +
+		"and who sends a message could send any file; write the file into the URL")
 )
 
 // CheckValue returns an error if text cannot be the value of a variable: it has at most 1024
@@ -55,8 +58,8 @@ func CheckValue(text string) error {
 
 const maxValue = 1024 // characters
 
-// VariablesIn returns those of the declared variables that have a place in the URL, in
-// their order there. Schemes and the names of parameters are no such places.
+// VariablesIn returns the declared variables that have a place in the URL, in their order there.
+// A scheme and the name of a parameter are not places.
 func VariablesIn(url string, declared []Variable) (out []Variable) {
 	for _, m := range marksOf(url) {
 		if v := findVariable(declared, m.name); v != nil && findVariable(out, m.name) == nil {
@@ -165,7 +168,8 @@ func encodeValue(value string, part urlPart) string {
 	for i := range len(value) {
 		c := value[i]
 		switch {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', strings.IndexByte("-._~", c) >= 0, part == partHost && strings.IndexByte(":[]", c) >= 0:
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9',
+			strings.IndexByte("-._~", c) >= 0, part == partHost && strings.IndexByte(":[]", c) >= 0:
 			b.WriteByte(c)
 		default:
 			b.WriteByte('%')

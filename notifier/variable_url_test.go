@@ -7,7 +7,8 @@ import (
 
 // attacks are values that would change the structure of a URL if they were not data.
 var attacks = []string{
-	"evil.example/", "@127.0.0.1", "x@127.0.0.1:1/", "%2e", "%2E%2e/", "%40evil", "?verify=no", "&verify=no", ";verify=no", "#x", "a,b", "x,", "a:b", "://evil.example",
+	"evil.example/", "@127.0.0.1", "x@127.0.0.1:1/", "%2e", "%2E%2e/", "%40evil",
+	"?verify=no", "&verify=no", ";verify=no", "#x", "a,b", "x,", "a:b", "://evil.example",
 	"${OTHER}", "${name}", "{env.X}", "{{x}}", `\{env.X\}`, "a b", " a ", "=", "+", "ü", "[::1]",
 }
 

@@ -10,7 +10,8 @@ import (
 // variables are, in fields of each kind.
 func TestValuesStay(t *testing.T) {
 	dots := []string{
-		"..", ".", " ..", ".. ", "\u00a0..", "\u2003.\u2003", "%2e%2e", "%252e%252e", "%2E.", "x/../..", "../hook", `..\hook`, `x\..`, "..;a", "/..", "..%2fhook", "..%5chook",
+		"..", ".", " ..", ".. ", "\u00a0..", "\u2003.\u2003", "%2e%2e", "%252e%252e", "%2E.",
+		"x/../..", "../hook", `..\hook`, `x\..`, "..;a", "/..", "..%2fhook", "..%5chook",
 		"\uff0e\uff0e", "\u2025", "\u2024\u2024", "..\uff0fhook", "..\uff3chook",
 	}
 	lists := []string{"x,y", "x y", "x;y", ",x,y", "x\u00a0y,z", "victim@evil.org,x", "victim@evil.org x", ",", "x,,y"}
@@ -72,7 +73,8 @@ func TestValuesStay(t *testing.T) {
 		len(d.service.(*probe).targets) != 2 {
 		t.Errorf("a default: %v", err)
 	}
-	if _, err := v.Destination(map[string]string{"all": "a,b"}, func(url string) (*Destination, error) { return Parse(url, nil) }); !errors.Is(err, errBadValue) {
+	if _, err := v.Destination(map[string]string{"all": "a,b"},
+		func(url string) (*Destination, error) { return Parse(url, nil) }); !errors.Is(err, errBadValue) {
 		t.Errorf("a value in place of the default: %v", err)
 	}
 }

@@ -64,7 +64,7 @@ func init() {
 //	POST /notify/incidents/{id}/acknowledge  acknowledges one; the body may say by whom
 //	POST /notify/incidents/{id}/resolve      resolves one
 //	DELETE /notify/incidents/{id}            forgets one
-//	DELETE /notify/incidents?key=            forgets those of a key
+//	DELETE /notify/incidents?key=            forgets all of a key
 //
 //	GET    /notify/queue             the deliveries that wait
 //	GET    /notify/queue/dead        the deliveries that were given up
@@ -153,7 +153,9 @@ func methodNotAllowed(allowed string) caddy.AdminHandlerFunc {
 }
 
 func serveNotFound(http.ResponseWriter, *http.Request) error {
-	return apiError(http.StatusNotFound, errors.New("there is nothing at this address; try /notify/keys, /notify/recent, /notify/beats, /notify/destinations, /notify/incidents or /notify/queue"))
+	return apiError(http.StatusNotFound,
+		errors.New("there is nothing at this address; try /notify/keys, /notify/recent, "+
+			"/notify/beats, /notify/destinations, /notify/incidents or /notify/queue"))
 }
 
 func serveKeys(w http.ResponseWriter, _ *http.Request) error {
@@ -232,7 +234,8 @@ func serveTest(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	var t testRequest
-	if err := readBody(w, r, MaxTestRequest, &t, "the body must be empty or one JSON object with the fields title, body, type and tag, all of them strings"); err != nil {
+	if err := readBody(w, r, MaxTestRequest, &t,
+		"the body must be empty or one JSON object with the fields title, body, type and tag, all of them strings"); err != nil {
 		return err
 	}
 	typ, err := notifier.ParseType(t.Type)
@@ -254,7 +257,9 @@ func serveTest(w http.ResponseWriter, r *http.Request) error {
 		for _, d := range definitions {
 			all = append(all, d.Key.Targets...)
 		}
-		return apiError(http.StatusFailedDependency, fmt.Errorf("no destination of the key %s has the requested tag %s, so nothing was sent%s", name, site.TagText(tag), site.SuggestTags(tag, all)))
+		return apiError(http.StatusFailedDependency,
+			fmt.Errorf("no destination of the key %s has the requested tag %s, so nothing was sent%s",
+				name, site.TagText(tag), site.SuggestTags(tag, all)))
 	}
 	resp := api.NewResponse(report)
 	w.Header().Set("Content-Type", "application/json")
@@ -294,7 +299,9 @@ func newKeyJSON(name string, definitions []site.Definition) keyJSON {
 		for i, t := range d.Key.Targets {
 			a.Destinations[i] = destinationJSON{
 				Service: t.Service(), Destination: t.String(), Tags: append([]string{}, t.Tags...), Optional: t.Optional(),
-				Default: slices.ContainsFunc(d.Key.DefaultTargets, func(o notifier.Target) bool { return o.Destination == t.Destination && slices.Equal(o.Tags, t.Tags) }),
+				Default: slices.ContainsFunc(d.Key.DefaultTargets, func(o notifier.Target) bool {
+					return o.Destination == t.Destination && slices.Equal(o.Tags, t.Tags)
+				}),
 			}
 		}
 		out.Destinations += len(a.Destinations)
@@ -331,7 +338,7 @@ func findDefinitions(r *http.Request) (*gateway.Gateway, []site.Definition, erro
 // noKey returns the error for a key that does not exist, where it was looked for. It suggests
 // one of the configuration.
 func noKey(app *gateway.Gateway, name, where string) error {
-	hint := "GET /notify/keys lists those of the configuration"
+	hint := "GET /notify/keys lists the keys of the configuration"
 	if near := similar.Names(name, slices.Collect(maps.Keys(app.Engine.Definitions()))); len(near) > 0 {
 		hint = "you may mean " + strings.Join(near, " or ")
 	}

@@ -18,7 +18,8 @@ const BackupKeyHeader = "Queue-Key-File"
 const backupTimeout = time.Minute
 
 // errBackupPostgres is returned for a back-up of a queue in PostgreSQL.
-var errBackupPostgres = errors.New("the queue is in PostgreSQL: back up the tables notify_queue_* with the tools of the database, for example pg_dump, and keep the secret of the queue")
+var errBackupPostgres = errors.New("the queue is in PostgreSQL: back up the tables notify_queue_* " +
+	"with the tools of the database, for example pg_dump, and keep the secret of the queue")
 
 // serveBackup responds with a copy of the queue, without the key.
 func serveBackup(w http.ResponseWriter, r *http.Request) error {

@@ -195,7 +195,9 @@ func serveRetryDestination(w http.ResponseWriter, r *http.Request) error {
 	copy(id[:], b)
 	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
-	n, err := q.Outbox.Messages().RetryDestinations(ctx, []queue.Hash{id}, func(j *queue.Job) bool { return q.Outbox.Queue.Hash(j.Destination) == id })
+	n, err := q.Outbox.Messages().RetryDestinations(ctx, []queue.Hash{id}, func(j *queue.Job) bool {
+		return q.Outbox.Queue.Hash(j.Destination) == id
+	})
 	if err != nil {
 		return apiError(http.StatusServiceUnavailable, err)
 	}

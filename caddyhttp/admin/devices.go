@@ -38,7 +38,7 @@ func deviceQueue(r *http.Request) (*gateway.Gateway, []site.Definition, *gateway
 }
 
 // linkOf returns the beginning of links to a key: the public URL of the place that defines
-// it or, for a key of the app without one, that of a site.
+// it or, for a key of the app without one, the public URL of a site.
 func linkOf(app *gateway.Gateway, d site.Definition) string {
 	if d.Site.PublicURL != "" && d.Site != app.Engine.Global {
 		return d.Site.PublicURL
@@ -58,7 +58,9 @@ func serveInvite(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if len(definitions) > 1 {
-		return apiError(http.StatusConflict, errors.New("several sites define this key differently, so that it is not clear which one the phone is for; make the invitation in the console of the site"))
+		return apiError(http.StatusConflict,
+			errors.New("several sites define this key differently, so that it is not clear "+
+				"which one the phone is for; make the invitation in the console of the site"))
 	}
 	var x struct {
 		Tags []string `json:"tags"`
@@ -79,7 +81,9 @@ func serveInvite(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(http.StatusCreated)
-	return writeJSON(w, invitationJSON{device.InvitationLink(linkOf(app, k), k.Key.Name, token), made.Until.UTC(), append([]string{}, x.Tags...)})
+	return writeJSON(w, invitationJSON{
+		device.InvitationLink(linkOf(app, k), k.Key.Name, token), made.Until.UTC(), append([]string{}, x.Tags...),
+	})
 }
 
 // serveDevices lists the devices of a key of the configuration.

@@ -37,7 +37,7 @@ type DoctorQueue struct {
 	Failing int    `json:"failing"` // destinations
 	Down    int    `json:"down"`
 
-	// How far the clock of this machine is ahead of that of PostgreSQL, in milliseconds; nil
+	// How far the clock of this machine is ahead of PostgreSQL's clock, in milliseconds; nil
 	// if the queue is on this machine, or if it is not known.
 	Ahead *int64 `json:"ahead_ms,omitempty"`
 }

@@ -16,7 +16,8 @@ func TestErrorsForOperators(t *testing.T) {
 	if err := answerError(w, device.ErrDamaged); !strings.Contains(err.Error(), "revoke <key> --all") {
 		t.Errorf("about damaged devices: %v", err)
 	}
-	if err := answerError(w, &queue.UnavailableError{Err: queue.ErrDiskFull}); w.Header().Get("Retry-After") == "" || !strings.Contains(err.Error(), "disk is full") {
+	if err := answerError(w, &queue.UnavailableError{Err: queue.ErrDiskFull}); w.Header().Get("Retry-After") == "" ||
+		!strings.Contains(err.Error(), "disk is full") {
 		t.Errorf("about a full disk: %v, %v", err, w.Header())
 	}
 }

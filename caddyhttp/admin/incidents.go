@@ -93,7 +93,10 @@ type incidentJSON struct {
 
 // changeIncidentOf calls change for the incident in the path of r, and responds with the
 // incident.
-func changeIncidentOf(w http.ResponseWriter, r *http.Request, change func(*alerting.Incidents, context.Context, *alerting.StoredIncident, string) (*rules.Incident, error)) error {
+func changeIncidentOf(
+	w http.ResponseWriter, r *http.Request,
+	change func(*alerting.Incidents, context.Context, *alerting.StoredIncident, string) (*rules.Incident, error),
+) error {
 	q, err := runningQueue()
 	if err != nil {
 		return err

@@ -12,10 +12,10 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/caddy-notify/caddy-notify/gateway"
-	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/ask"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/errs"
@@ -43,7 +43,7 @@ const maxQuestionRequest = 64 << 10
 type questionJSON struct {
 	ID           string `json:"id"`
 	Destinations int    `json:"destinations,omitempty"` // that were asked, in the answer to POST
-	*api.AskState
+	*message.AskState
 }
 
 // serveAskQuestion asks a question of a key.
@@ -57,10 +57,12 @@ func serveAskQuestion(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if len(definitions) > 1 {
-		return apiError(http.StatusConflict, errors.New("several sites define this key in their own way; ask with a request to one of them: POST /notify/"+r.PathValue("key")))
+		return apiError(http.StatusConflict, errors.New("several sites define this key in their own way; "+
+			"ask with a request to one of them: POST /notify/"+r.PathValue("key")))
 	}
 	var x questionRequest
-	if err := readBody(w, r, maxQuestionRequest, &x, "the body must be one JSON object with body and options, and if needed title, type, tag, text, timeout, default and tell"); err != nil {
+	if err := readBody(w, r, maxQuestionRequest, &x,
+		"the body must be one JSON object with body and options, and if needed title, type, tag, text, timeout, default and tell"); err != nil {
 		return err
 	}
 	d, err := x.delivery(app, definitions[0])
@@ -112,12 +114,12 @@ func (x *questionRequest) delivery(app *gateway.Gateway, at site.Definition) (d 
 		return d, apiError(http.StatusFailedDependency, err)
 	}
 	m := &notifier.Message{Title: markup.OneLine(x.Title), Body: x.Body, Type: typ, Time: time.Now()}
-	return dispatch.NewDelivery(at.Site, site.SourceHTTP, app.Engine.SiteID(at.Site), m, &api.Selection{Targets: targets}).ToKey(at.Key), nil
+	return dispatch.NewDelivery(at.Site, site.SourceHTTP, app.Engine.SiteID(at.Site), m, &message.Selection{Targets: targets}).ToKey(at.Key), nil
 }
 
 // ask returns how the question can be answered.
-func (x *questionRequest) ask() (*api.Ask, error) {
-	a := &api.Ask{Options: x.Options, Text: x.Text, Default: x.Default, Tell: x.Tell}
+func (x *questionRequest) ask() (*message.Ask, error) {
+	a := &message.Ask{Options: x.Options, Text: x.Text, Default: x.Default, Tell: x.Tell}
 	if x.Timeout != "" {
 		var err error
 		if a.Timeout, err = caddy.ParseDuration(x.Timeout); err != nil || a.Timeout == 0 {

@@ -14,7 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/caddy-notify/caddy-notify/gateway"
-	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -40,7 +40,7 @@ type Delivery struct {
 	Key      string `json:"key"`
 	Source   string `json:"source"`
 	Incident string `json:"incident,omitempty"`
-	api.QueuedResult
+	message.QueuedResult
 	Expires time.Time `json:"expires"` // when it is given up
 }
 
@@ -82,7 +82,8 @@ func serveDeliveries(w http.ResponseWriter, r *http.Request, statuses ...queue.S
 	}
 	if len(jobs) == limit {
 		last := jobs[limit-1].JobID
-		out.Next = r.URL.Path + "?" + url.Values{"after": {fmt.Sprintf("%s.%d", last.Message, last.Index)}, "limit": {strconv.Itoa(limit)}}.Encode()
+		out.Next = r.URL.Path + "?" +
+			url.Values{"after": {fmt.Sprintf("%s.%d", last.Message, last.Index)}, "limit": {strconv.Itoa(limit)}}.Encode()
 	}
 	for i := range jobs {
 		d := outbox.NewDeadDelivery(&jobs[i])

@@ -95,7 +95,8 @@ func serveEndSilence(w http.ResponseWriter, r *http.Request) error {
 	}
 	var ended rules.Silence
 	for _, d := range definitions {
-		ended, err = q.Alerts.Silences.End(context.WithoutCancel(r.Context()), d.Key, app.Engine.SiteID(d.Site), silence.ParseID(r.PathValue("id")), "")
+		ended, err = q.Alerts.Silences.End(context.WithoutCancel(r.Context()), d.Key,
+			app.Engine.SiteID(d.Site), silence.ParseID(r.PathValue("id")), "")
 		if !errors.Is(err, rules.ErrNoSilence) {
 			break
 		}
@@ -119,8 +120,8 @@ func answerError(w http.ResponseWriter, err error) error {
 	return apiError(e.Status, e)
 }
 
-// findSilenced returns the definitions of the key in the path of r: those of the
-// configuration or, if it has none or the parameter space names one, the saved key.
+// findSilenced returns the definitions of the key in the path of r from the configuration. It
+// returns the saved key if the configuration has none, or if the parameter space names a space.
 func findSilenced(r *http.Request) (*gateway.Gateway, []site.Definition, error) {
 	space, name := r.URL.Query().Get("space"), r.PathValue("key")
 	app, definitions, err := findDefinitions(r)
@@ -145,11 +146,14 @@ func findSilenced(r *http.Request) (*gateway.Gateway, []site.Definition, error) 
 		return app, saved, nil
 	case len(saved) > 1:
 		slices.Sort(spaces)
-		return nil, nil, apiError(http.StatusConflict, fmt.Errorf("the spaces %s have a saved key of this name; name one with space", strings.Join(spaces, " and ")))
+		return nil, nil, apiError(http.StatusConflict,
+			fmt.Errorf("the spaces %s have a saved key of this name; name one with space", strings.Join(spaces, " and ")))
 	case len(spaces) > 0:
-		return nil, nil, apiError(http.StatusNotFound, fmt.Errorf("the space has no saved key of this name; it is in %s", strings.Join(spaces, " and ")))
+		return nil, nil, apiError(http.StatusNotFound,
+			fmt.Errorf("the space has no saved key of this name; it is in %s", strings.Join(spaces, " and ")))
 	case space != "":
-		return nil, nil, apiError(http.StatusNotFound, errors.New("no space has a saved key of this name; leave space out for a key of the configuration"))
+		return nil, nil, apiError(http.StatusNotFound,
+			errors.New("no space has a saved key of this name; leave space out for a key of the configuration"))
 	}
 	return nil, nil, apiError(http.StatusNotFound, noKey(app, name, ", neither in the configuration nor saved"))
 }

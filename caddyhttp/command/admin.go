@@ -25,7 +25,7 @@ type adminFlags struct {
 
 // connect adds the flags that say where the admin API is.
 func (f *adminFlags) connect(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.address, "address", "", "The address of the admin API (default: that of the configuration, or localhost:2019)")
+	cmd.Flags().StringVar(&f.address, "address", "", "The address of the admin API (default: the configuration's, or localhost:2019)")
 	cmd.Flags().StringVarP(&f.config, "config", "c", "", "The configuration of the server, for the address of its admin API")
 	cmd.Flags().StringVarP(&f.adapter, "adapter", "a", "", "The config adapter for --config")
 }

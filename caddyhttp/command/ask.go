@@ -71,7 +71,8 @@ Exit codes:
 	flags := cmd.Flags()
 	flags.StringVarP(&f.key, "key", "k", "", "The key whose destinations are asked")
 	flags.StringVar(&f.space, "space", "", "The space of a saved key; default is the one without a name")
-	flags.StringArrayVarP(&f.request.Options, "option", "o", nil, "An answer to choose, 2 to 6 of them; the first one is exit code 0 (repeat it)")
+	flags.StringArrayVarP(&f.request.Options, "option", "o", nil,
+		"An answer to choose, 2 to 6 of them; the first one is exit code 0 (repeat it)")
 	flags.BoolVar(&f.request.Text, "text", false, "The answer is a text, in place of options")
 	flags.StringVar(&f.request.Timeout, "timeout", "", "How long people can answer, such as 10m; 10s to 7d (default: 1h)")
 	flags.StringVar(&f.request.Default, "default", "", "The answer that counts if nobody answers")
@@ -94,7 +95,7 @@ func (f *askFlags) exitCode(cmd *cobra.Command, args []string) error {
 	return exit.Code(cmd, code, err)
 }
 
-// question is what the command uses of a question.
+// question has the fields that the command uses of a question.
 type question struct {
 	ID           string
 	Destinations int
@@ -125,7 +126,8 @@ func (f *askFlags) run(cmd *cobra.Command, args []string) (code int, err error) 
 	if err := decode(answer, &q); err != nil {
 		return askFailed, err
 	}
-	cmd.PrintErrf("Asked at %s. Waiting for the answer until %s; interrupt to withdraw the question.\n", words.Count(q.Destinations, "destination"), q.Until.Local().Format(time.DateTime))
+	cmd.PrintErrf("Asked at %s. Waiting for the answer until %s; interrupt to withdraw the question.\n",
+		words.Count(q.Destinations, "destination"), q.Until.Local().Format(time.DateTime))
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	answer, err = f.wait(ctx, &q)
@@ -138,7 +140,7 @@ func (f *askFlags) run(cmd *cobra.Command, args []string) (code int, err error) 
 	return f.codeOf(&q)
 }
 
-// asFlags names the fields of a question, of which the errors of the server tell, as flags.
+// asFlags replaces the fields of a question in an error of the server by the flags of the command.
 var asFlags = strings.NewReplacer("the field ask.options", "--option", "the field ask.", "--")
 
 // check returns an error if something is missing or has no effect.

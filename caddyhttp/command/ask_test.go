@@ -9,6 +9,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 )
 
 // TestAsk asks questions of a running server, and answers them as people do: with the link of
@@ -82,9 +83,7 @@ func TestAsk(t *testing.T) {
 
 // TestAskExpires checks the exit codes of a question that nobody answers.
 func TestAskExpires(t *testing.T) {
-	if testing.Short() {
-		t.Skip("the shortest timeout is 10 s")
-	}
+	racetest.LeaveToCI(t) // the shortest timeout is 10 s
 	p := gatewaytest.NewPager(t, http.StatusOK)
 	serve(t, `
 	queue
@@ -105,7 +104,10 @@ func TestAskExpires(t *testing.T) {
 		{[]string{"--default=wait", "--accept-default"}, 1, "wait\n"},
 	} {
 		go func() {
-			args := append([]string{"ask", "--address=" + caddyhttptest.Admin, "--key=ops", "--timeout=10s", "--option=deploy", "--option=wait", "Deploy?"}, tt.args...)
+			args := append([]string{
+				"ask", "--address=" + caddyhttptest.Admin, "--key=ops",
+				"--timeout=10s", "--option=deploy", "--option=wait", "Deploy?",
+			}, tt.args...)
 			out, errs, code := command(t, "", args...)
 			if code != tt.code || out != tt.out || !strings.Contains(errs, "Nobody has answered in time.") {
 				t.Errorf("%s: exit %d, %q, %q", tt.args, code, out, errs)
@@ -141,7 +143,8 @@ func TestAskMistakes(t *testing.T) {
 		"there is no such key":           {"--key=none", "--option=a", "--option=b", "?"},
 		"needs public_url":               {"--key=ops", "--option=a", "--option=b", "?"},
 	} {
-		if out, errs, code := command(t, "", append([]string{"ask", "--address=" + caddyhttptest.Admin}, args...)...); code != 2 || !strings.Contains(errs, want) || out != "" {
+		if out, errs, code := command(t, "", append([]string{"ask", "--address=" + caddyhttptest.Admin},
+			args...)...); code != 2 || !strings.Contains(errs, want) || out != "" {
 			t.Errorf("%s: exit %d, %s%s", args, code, out, errs)
 		}
 	}

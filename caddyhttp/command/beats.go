@@ -12,13 +12,13 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
-// beatsPage is what the command uses of the answer of the admin API about beats.
+// beatsPage has the fields that the command uses of the answer of the admin API about beats.
 type beatsPage struct {
 	Beats    []beat    `json:"beats"`
 	Watchdog *watchdog `json:"watchdog"`
 }
 
-// beat is what the command uses of a beat.
+// beat has the fields that the command uses of a beat.
 type beat struct {
 	Key   string     `json:"key"`
 	Name  string     `json:"name"`
@@ -36,7 +36,7 @@ type beat struct {
 	Started *time.Time `json:"started"`
 }
 
-// watchdog is what the command uses of the calls of the watchdog.
+// watchdog has the fields that the command uses of the calls of the watchdog.
 type watchdog struct {
 	State        string     `json:"state"`
 	Interval     string     `json:"interval"`
@@ -53,7 +53,8 @@ func beatsCommand() *cobra.Command {
 		Long: `
 Lists the beats that keys expect: the key, the name, the state, how often it comes,
 when the last one came, with its run time and exit code, when the next one is due and
-when it is late, and since when the job runs. The last line is about the watchdog that queue beat calls. It uses the admin API of the server.
+when it is late, and since when the job runs. The last line is about the watchdog
+that queue beat calls. It uses the admin API of the server.
 `,
 		Args: cobra.NoArgs,
 		RunE: exit.WithCode(f.beats),

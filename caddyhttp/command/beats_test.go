@@ -54,7 +54,8 @@ func TestBeats(t *testing.T) {
 	want := []string{
 		`^ops +nightly +on time +every 1d +last never +due ` + date + ` +late ` + date + `$`,
 		`^ops +sync +failed since ` + date + ` +every 1h +last ` + date + ` after \d+s, exit 3 +due ` + date + ` +late ` + date + `$`,
-		`^ops +yearly +on time +cron 15 3 24 12 \* UTC +last never +due \d{4}-12-24 03:15:00 +late \d{4}-12-24 05:15:00, runs since ` + date + `$`,
+		`^ops +yearly +on time +cron 15 3 24 12 \* UTC +last never +due \d{4}-12-24 ` +
+			`03:15:00 +late \d{4}-12-24 05:15:00, runs since ` + date + `$`,
 		`^watchdog failing since ` + date + `, every 1s, last success never: the watchdog answers with status 418$`,
 	}
 	if len(lines) != len(want) {
@@ -65,7 +66,8 @@ func TestBeats(t *testing.T) {
 			t.Errorf("line %q, want %s", lines[i], want[i])
 		}
 	}
-	if out, _, code := run("--json"); code != 0 || !strings.Contains(out, `"beats":[{"key":"ops"`) || !strings.Contains(out, `"watchdog":{"state":"failing"`) || strings.Contains(out, "s3cret") {
+	if out, _, code := run("--json"); code != 0 || !strings.Contains(out, `"beats":[{"key":"ops"`) ||
+		!strings.Contains(out, `"watchdog":{"state":"failing"`) || strings.Contains(out, "s3cret") {
 		t.Errorf("exit %d\n%s", code, out)
 	}
 	if _, errs, code := run("ops"); code != 1 || errs == "" {

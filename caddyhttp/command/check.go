@@ -122,7 +122,7 @@ type urlCheck struct {
 	err    error
 
 	key    string             // "" unless all keys are checked
-	sender *notifier.Identity // of a message to it; nil for that of the message
+	sender *notifier.Identity // of a message to it; nil for the message's own
 }
 
 // load loads the whole configuration, and prints what it has.
@@ -216,7 +216,8 @@ func (c urlCheck) print(ctx context.Context, w io.Writer, m *notifier.Message, r
 		return usable, err
 	}
 	for i, part := range r.Messages {
-		if _, err := io.WriteString(w, "  "+words.Numbered("message", i, len(r.Messages))+" ("+string(part.Format)+")\n"+words.Indent(formatMessage(part), "    ")); err != nil {
+		if _, err := io.WriteString(w, "  "+words.Numbered("message", i, len(r.Messages))+" ("+
+			string(part.Format)+")\n"+words.Indent(formatMessage(part), "    ")); err != nil {
 			return usable, err
 		}
 	}

@@ -41,7 +41,8 @@ func addCommands(cmd *cobra.Command) {
 		if len(args) == 0 {
 			return cmd.Help()
 		}
-		text := "unknown command of notify; use init, send, services, check, doctor, preview, migrate, ask, queue, incidents, silence, invite, devices, beats or version"
+		text := "unknown command of notify; use init, send, services, check, doctor, preview, " +
+			"migrate, ask, queue, incidents, silence, invite, devices, beats or version"
 		if s := cmd.SuggestionsFor(args[0]); len(s) > 0 {
 			text += "; did you mean " + s[0] + "?"
 		}
@@ -49,5 +50,7 @@ func addCommands(cmd *cobra.Command) {
 	})
 	cmd.Args = cobra.ArbitraryArgs
 	cmd.SuggestionsMinimumDistance = 2
-	cmd.AddCommand(initCommand(), sendCommand(), servicesCommand(), checkCommand(), doctor.Command(), previewCommand(), migrate.Command(), askCommand(), queueCommand(), incidentsCommand(), silenceCommand(), inviteCommand(), devicesCommand(), beatsCommand(), versionCommand())
+	cmd.AddCommand(initCommand(), sendCommand(), servicesCommand(), checkCommand(), doctor.Command(),
+		previewCommand(), migrate.Command(), askCommand(), queueCommand(), incidentsCommand(),
+		silenceCommand(), inviteCommand(), devicesCommand(), beatsCommand(), versionCommand())
 }

@@ -60,12 +60,13 @@ func (f *inviteFlags) run(cmd *cobra.Command, args []string) error {
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s\n%s\n\nFor one device, until %s.\n", code.Terminal(), made.URL, made.Until.Local().Format(time.DateTime))
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s\n%s\n\nFor one device, until %s.\n",
+			code.Terminal(), made.URL, made.Until.Local().Format(time.DateTime))
 		return err
 	})
 }
 
-// deviceLine is what the commands use of a device.
+// deviceLine has the fields that the commands use of a device.
 type deviceLine struct {
 	ID      string     `json:"id"`
 	Name    string     `json:"name"`
@@ -85,7 +86,10 @@ func (d *deviceLine) columns() []string {
 	if d.Missing > 0 {
 		seen += fmt.Sprintf(", %d not confirmed", d.Missing)
 	}
-	return []string{d.ID, markup.Printable(d.Name), strings.Join(d.Tags, " "), "added " + d.Created.Local().Format(time.DateTime), seen, d.Service}
+	return []string{
+		d.ID, markup.Printable(d.Name), strings.Join(d.Tags, " "),
+		"added " + d.Created.Local().Format(time.DateTime), seen, d.Service,
+	}
 }
 
 func devicesCommand() *cobra.Command {

@@ -49,7 +49,10 @@ func TestInviteAndDevices(t *testing.T) {
 	}
 	subscribe := func(token string) int {
 		t.Helper()
-		body, err := json.Marshal(map[string]any{"name": "Ann's phone", "subscription": webpushtest.NewBrowser(t).Subscription("https://127.0.0.1:1/x"), "invite": token})
+		body, err := json.Marshal(map[string]any{
+			"name":         "Ann's phone",
+			"subscription": webpushtest.NewBrowser(t).Subscription("https://127.0.0.1:1/x"), "invite": token,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,11 +80,13 @@ func TestInviteAndDevices(t *testing.T) {
 			t.Errorf("%q is missing: exit %d\n%s%s", want, code, listed, errs)
 		}
 	}
-	if out, _, code := run("devices", "list", "ops", "--json"); code != 0 || !strings.Contains(out, `"name":"Ann's phone"`) || strings.Contains(out, "https://127.0.0.1:1/x") {
+	if out, _, code := run("devices", "list", "ops", "--json"); code != 0 ||
+		!strings.Contains(out, `"name":"Ann's phone"`) || strings.Contains(out, "https://127.0.0.1:1/x") {
 		t.Errorf("exit %d\n%s", code, out)
 	}
 	id, _, _ := strings.Cut(listed, " ")
-	if out, errs, code := run("devices", "revoke", "ops", id); code != 0 || !strings.Contains(out, id) || !strings.Contains(out, "Ann's phone") {
+	if out, errs, code := run("devices", "revoke", "ops", id); code != 0 ||
+		!strings.Contains(out, id) || !strings.Contains(out, "Ann's phone") {
 		t.Errorf("exit %d\n%s%s", code, out, errs)
 	}
 	if out, errs, _ := run("devices", "list", "ops"); out != "" || !strings.Contains(errs, "There are none.") {
@@ -101,7 +106,8 @@ func TestInviteAndDevices(t *testing.T) {
 	if out, errs, _ := run("devices", "list", "ops"); out != "" || !strings.Contains(errs, "There are none.") {
 		t.Errorf("after all were revoked: %s%s", out, errs)
 	}
-	if out, _, code := run("invite", "ops", "--json"); code != 0 || !json.Valid([]byte(out)) || !strings.Contains(out, `"url":"https://alerts.example.com/notify/ops?invite=`) {
+	if out, _, code := run("invite", "ops", "--json"); code != 0 || !json.Valid([]byte(out)) ||
+		!strings.Contains(out, `"url":"https://alerts.example.com/notify/ops?invite=`) {
 		t.Errorf("exit %d\n%s", code, out)
 	}
 	for want, args := range map[string][]string{

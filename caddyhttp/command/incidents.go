@@ -17,7 +17,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
-// incidentsPage is what the commands use of a page of the incidents in the admin API.
+// incidentsPage has the fields that the commands use of a page of the incidents in the admin API.
 type incidentsPage struct {
 	Incidents []incident `json:"incidents"`
 	Next      string     `json:"next"` // address of the next page
@@ -25,7 +25,7 @@ type incidentsPage struct {
 
 func (p incidentsPage) next() string { return p.Next }
 
-// incident is what the commands use of an incident.
+// incident has the fields that the commands use of an incident.
 type incident struct {
 	ID           string    `json:"id"`
 	Key          string    `json:"key"`
@@ -63,7 +63,7 @@ subcommands change one of them. They use the admin API of the server.
 		Args: cobra.NoArgs,
 		RunE: exit.WithCode(f.list),
 	}
-	cmd.Flags().StringVar(&f.key, "key", "", "List those of a key")
+	cmd.Flags().StringVar(&f.key, "key", "", "List the incidents of a key")
 	cmd.Flags().StringVar(&f.state, "state", "", "List those in a state: open, acknowledged or resolved")
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "Print the answers of the admin API")
 	f.connect(cmd)
@@ -96,13 +96,13 @@ be resolved first. With --key, all others of the key are forgotten.
 `,
 		RunE: exit.WithCode(f.forget),
 	}
-	cmd.Flags().StringVar(&f.key, "key", "", "Forget those of a key")
+	cmd.Flags().StringVar(&f.key, "key", "", "Forget the incidents of a key")
 	cmd.Flags().StringVar(&f.state, "state", "", "Of the key, forget those in a state: open, acknowledged or resolved")
 	f.connect(cmd)
 	return cmd
 }
 
-// forget forgets incidents by their IDs, or those of a key.
+// forget forgets incidents by their IDs, or all incidents of a key.
 func (f *incidentFlags) forget(cmd *cobra.Command, ids []string) error {
 	if (len(ids) == 0) == (f.key == "") {
 		return errors.New("name either incidents by their ids, which caddy notify incidents lists, or a key with --key")

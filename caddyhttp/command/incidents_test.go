@@ -33,8 +33,13 @@ func TestIncidents(t *testing.T) {
 	if out, errs, code := run(); code != 0 || out != "" || !strings.Contains(errs, "There are none.") {
 		t.Errorf("without incidents: exit %d\n%s%s", code, out, errs)
 	}
-	for _, x := range []struct{ key, kind, incident string }{{"net", "warning", "slow"}, {"ops", "failure", "disk"}, {"ops", "failure", "cpu"}, {"ops", "success", "cpu"}} {
-		resp, err := caddyhttptest.Client.PostForm(caddyhttptest.Server+"/notify/"+x.key, url.Values{"title": {"Title\tof " + x.incident}, "body": {"confidential"}, "type": {x.kind}, "incident": {x.incident}})
+	for _, x := range []struct{ key, kind, incident string }{
+		{"net", "warning", "slow"}, {"ops", "failure", "disk"}, {"ops", "failure", "cpu"}, {"ops", "success", "cpu"},
+	} {
+		resp, err := caddyhttptest.Client.PostForm(caddyhttptest.Server+"/notify/"+x.key, url.Values{
+			"title": {"Title\tof " + x.incident}, "body": {"confidential"},
+			"type": {x.kind}, "incident": {x.incident},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +66,8 @@ func TestIncidents(t *testing.T) {
 	if out, _, code := run("--json"); code != 0 || strings.Count(out, `"id":`) != 3 {
 		t.Errorf("--json: exit %d\n%s", code, out)
 	}
-	if _, errs, code := command(t, "", "silence", "ops", "--for=1h", "--incident=disk", "--reason=test", "--address="+caddyhttptest.Admin); code != 0 {
+	if _, errs, code := command(t, "", "silence", "ops", "--for=1h", "--incident=disk",
+		"--reason=test", "--address="+caddyhttptest.Admin); code != 0 {
 		t.Fatalf("silence: exit %d\n%s", code, errs)
 	}
 	if out, _, _ := run("--key=ops", "--state=open"); !strings.Contains(out, "silenced until ") {
@@ -93,7 +99,8 @@ func TestIncidents(t *testing.T) {
 	if out, _, _ := run("--key=ops"); strings.Contains(out, id) || !strings.Contains(out, "Title of cpu") {
 		t.Errorf("after forgetting: %s", out)
 	}
-	if _, errs, code := run("forget", "--key=nett"); code != 1 || !strings.Contains(errs, "there is no such key: nett, neither in the configuration nor saved; you may mean net") {
+	if _, errs, code := run("forget", "--key=nett"); code != 1 ||
+		!strings.Contains(errs, "there is no such key: nett, neither in the configuration nor saved; you may mean net") {
 		t.Errorf("forget those of no key: exit %d\n%s", code, errs)
 	}
 	if out, errs, code := run("forget", "--key=net", "--state=resolved"); code != 0 || out != "0 forgotten.\n" {
@@ -130,12 +137,25 @@ func TestIncidentColumns(t *testing.T) {
 		return x.Local().Format(time.DateTime)
 	}
 	for name, tt := range map[string]struct{ text, want string }{
-		"a next step":     {`{"state": "open", "escalation": {"step": 1, "next": "2026-03-01T12:00:00Z"}}`, "step 1, next " + at("2026-03-01T12:00:00Z")},
-		"silenced":        {`{"state": "open", "escalation": {"step": 1, "next": "2026-03-01T12:00:00Z"}, "silenced_until": "2026-03-01T13:00:00Z"}`, "step 1, silenced until " + at("2026-03-01T13:00:00Z")},
-		"silenced before": {`{"state": "open", "escalation": {"step": 1, "next": "2026-03-01T14:00:00Z"}, "silenced_until": "2026-03-01T13:00:00Z"}`, "step 1, next " + at("2026-03-01T14:00:00Z") + ", silenced until " + at("2026-03-01T13:00:00Z")},
-		"not told":        {`{"state": "open", "escalation": {"step": 0}}`, "nobody is told yet"},
-		"silent for one":  {`{"state": "open", "escalation": {"step": 1, "next": "2026-03-01T12:00:00Z"}, "silenced_until": "2026-03-01T13:00:00Z", "silenced_for": ["JSON web (1:oncall)"]}`, "step 1, next " + at("2026-03-01T12:00:00Z") + ", silent for JSON web (1:oncall) until " + at("2026-03-01T13:00:00Z")},
-		"without steps":   {`{"state": "open", "silenced_until": "2026-03-01T13:00:00Z"}`, "silenced until " + at("2026-03-01T13:00:00Z")},
+		"a next step": {
+			`{"state": "open", "escalation": {"step": 1, "next": "2026-03-01T12:00:00Z"}}`,
+			"step 1, next " + at("2026-03-01T12:00:00Z"),
+		},
+		"silenced": {
+			`{"state": "open", "escalation": {"step": 1, "next": "2026-03-01T12:00:00Z"}, "silenced_until": "2026-03-01T13:00:00Z"}`,
+			"step 1, silenced until " + at("2026-03-01T13:00:00Z"),
+		},
+		"silenced before": {
+			`{"state": "open", "escalation": {"step": 1, "next": "2026-03-01T14:00:00Z"}, "silenced_until": "2026-03-01T13:00:00Z"}`,
+			"step 1, next " + at("2026-03-01T14:00:00Z") + ", silenced until " + at("2026-03-01T13:00:00Z"),
+		},
+		"not told": {`{"state": "open", "escalation": {"step": 0}}`, "nobody is told yet"},
+		"silent for one": {
+			`{"state": "open", "escalation": {"step": 1, "next": "2026-03-01T12:00:00Z"}, ` +
+				`"silenced_until": "2026-03-01T13:00:00Z", "silenced_for": ["JSON web (1:oncall)"]}`,
+			"step 1, next " + at("2026-03-01T12:00:00Z") + ", silent for JSON web (1:oncall) until " + at("2026-03-01T13:00:00Z"),
+		},
+		"without steps": {`{"state": "open", "silenced_until": "2026-03-01T13:00:00Z"}`, "silenced until " + at("2026-03-01T13:00:00Z")},
 	} {
 		var x incident
 		if err := json.Unmarshal([]byte(tt.text), &x); err != nil {

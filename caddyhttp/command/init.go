@@ -73,7 +73,8 @@ Exit codes:
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&f.out, "out", "o", "notify", "The folder for the Caddyfile and the secrets")
-	flags.StringVar(&f.site, "site", localSite, "Who may send: local or local:<port>, or the address of the site for everybody with the password")
+	flags.StringVar(&f.site, "site", localSite,
+		"Who may send: local or local:<port>, or the address of the site for everybody with the password")
 	flags.StringVar(&f.to, "to", "", "Where messages go: a notification URL, what a service gives out, or phone; @file or @- reads it")
 	flags.BoolVar(&f.keep, "keep", true, "Keep messages that cannot be delivered at once")
 	flags.BoolVar(&f.noTest, "no-test", false, "Send no test message")
@@ -135,7 +136,8 @@ func (f *initFlags) answers(cmd *cobra.Command, a *asker) (*firstConfig, error) 
 	case text == "" && changed("to"):
 		return nil, errors.New("--to: it is empty; give a notification URL, or what a service gives out")
 	case text == "" && !a.canAsk():
-		return nil, errors.New("standard input is no terminal, so nothing can be asked; give --to with a notification URL, or with what a service gives out (@- reads it from standard input)")
+		return nil, errors.New("standard input is no terminal, so nothing can be asked; " +
+			"give --to with a notification URL, or with what a service gives out (@- reads it from standard input)")
 	}
 	site := f.site
 	if !changed("site") && a.canAsk() {
@@ -199,7 +201,9 @@ func readTo(stdin io.Reader, name string) (string, error) {
 
 // sendTest sends the test message, as the gateway will.
 func (c *firstConfig) sendTest(cmd *cobra.Command) error {
-	send := &sendFlags{messageFlags: messageFlags{title: "It works", body: "caddy notify init has sent this message.", typ: "info", format: "text"}}
+	send := &sendFlags{
+		messageFlags: messageFlags{title: "It works", body: "caddy notify init has sent this message.", typ: "info", format: "text"},
+	}
 	to, err := send.recipients(cmd, []string{c.url})
 	if err != nil {
 		return err

@@ -447,7 +447,8 @@ func urlOf(text string) (url, service string, err error) {
 	found, err := notifier.Recognize(text)
 	if err != nil {
 		if choices := named(text); len(choices) > 0 && !choices[0].device {
-			return "", "", fmt.Errorf("%q is not enough; run this in a terminal, which asks for the rest, or give the notification URL, as caddy notify services %s shows it", text, text)
+			return "", "", fmt.Errorf("%q is not enough; run this in a terminal, which asks for the rest, "+
+				"or give the notification URL, as caddy notify services %s shows it", text, text)
 		}
 		return "", "", notRecognized(text, err)
 	}
@@ -457,19 +458,23 @@ func urlOf(text string) (url, service string, err error) {
 		for _, f := range found[:min(len(found), maxChoices)] {
 			names = append(names, f.Service.Name)
 		}
-		return "", "", fmt.Errorf("the text may be one of %s; give the whole notification URL, as caddy notify services <name> shows it", strings.Join(names, ", "))
+		return "", "", fmt.Errorf("the text may be one of %s; "+
+			"give the whole notification URL, as caddy notify services <name> shows it",
+			strings.Join(names, ", "))
 	}
 	url, problems := r.Form.Build(r.Values)
 	if len(problems) > 0 {
 		if r.What == "" || r.Note != "" && len(r.Values.Texts) == 0 {
 			return "", "", errors.New(r.Note)
 		}
-		return "", "", fmt.Errorf("it is %s of %s, which needs more: %w; give the whole notification URL, as caddy notify services %s shows it", r.What, r.Service.Name, problems[0], r.Service.Schemes[0])
+		return "", "", fmt.Errorf("it is %s of %s, which needs more: %w; "+
+			"give the whole notification URL, as caddy notify services %s shows it",
+			r.What, r.Service.Name, problems[0], r.Service.Schemes[0])
 	}
 	return url, r.Service.Name, nil
 }
 
-// notRecognized returns the error for a text that is of no service. err is that of
+// notRecognized returns the error for a text that is of no service. err comes from
 // [notifier.Recognize], whose remedy for other texts than URLs is one of a page.
 func notRecognized(text string, err error) error {
 	if e, ok := errors.AsType[*notifier.URLError](err); ok && !strings.Contains(text, "://") {

@@ -15,7 +15,6 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/command/internal/exit"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/command/internal/folder"
-	"github.com/caddy-notify/caddy-notify/internal/racetest"
 )
 
 // TestInit runs the command without a terminal: what it writes loads, only the user can
@@ -43,26 +42,55 @@ func TestInit(t *testing.T) {
 		url   string   // in the file
 	}{
 		"on this machine": {
-			args: "--to " + strings.Replace(destination, "://", "://user:secretsecret@", 1), url: strings.Replace(destination, "://", "://user:secretsecret@", 1),
-			want: []string{"\n\t\tqueue\n", "http://:8080 {\n\tbind 127.0.0.1\n", "\tbasic_auth @console {\n\t\tadmin $2a$12$", "\t\tconsole {\n\t\t\tmanage admin\n"}, lacks: "basic_auth {", says: "full\" http://127.0.0.1:8080/notify/ops\n",
+			args: "--to " + strings.Replace(destination, "://", "://user:secretsecret@", 1),
+			url:  strings.Replace(destination, "://", "://user:secretsecret@", 1),
+			want: []string{
+				"\n\t\tqueue\n", "http://:8080 {\n\tbind 127.0.0.1\n",
+				"\tbasic_auth @console {\n\t\tadmin $2a$04$", "\t\tconsole {\n\t\t\tmanage admin\n",
+			}, lacks: "basic_auth {", says: "full\" http://127.0.0.1:8080/notify/ops\n",
 		},
-		"another port": {args: "--no-test --site local:18081 --to " + destination, url: destination, want: []string{"http://:18081 {\n\tbind 127.0.0.1\n"}, says: "\n  http://127.0.0.1:18081/notify/console\n"},
-		"a phone":      {args: "--no-test --keep=false --site alerts.example.com --to phone", want: []string{"\n\t\tqueue\n", "\n\t\tpush\n\t\tpublic_url https://alerts.example.com\n", "\t\t\ttoken {file.", "basic_auth @console {"}, lacks: "monitoring", says: "\n  caddy notify invite ops\n"},
-		"a name":       {args: "--site alerts.example.com --keep=false --to " + destination, want: []string{"\n\t\t# queue\n", "\nalerts.example.com {\n", "\t\tmonitoring $2a$12$", "\t\tadmin $2a$12$"}, says: " https://alerts.example.com/notify/ops\n", url: destination},
-		"a port":       {args: "--site :8088 --to " + destination, want: []string{"\n:8088 {\n", "basic_auth {"}, says: " http://localhost:8088/notify/ops\n", url: destination},
-		"HTTP":         {args: "--site http://alerts.example.com:80 --to " + destination, want: []string{"\nhttp://alerts.example.com:80 {\n"}, says: " http://alerts.example.com:80/notify/ops\n", url: destination},
-		"a file":       {args: "--to @" + file, url: destination + "/file", says: "delivered  JSON"},
-		"stdin":        {args: "--to @-", stdin: destination + "\n", url: destination, says: "delivered  JSON"},
-		"it fails":     {args: "--to " + destination + "/broken/", code: exit.PartialCode, says: "failed  JSON", url: destination + "/broken"},
-		"a webhook":    {args: "--no-test --to https://discord.com/api/webhooks/4174216298/JHMHI8qBe7bk2ZwO5U711o3dV_js", url: "discord://4174216298/JHMHI8qBe7bk2ZwO5U711o3dV_js", says: "Start the gateway"},
-		"a bot":        {args: "--no-test --to 123456789:AAaaBBbbCCccDDddEEeeFFffGGgghhhhhhh", url: "tgram://123456789:AAaaBBbbCCccDDddEEeeFFffGGgghhhhhhh", says: "Start the gateway"},
+		"another port": {
+			args: "--no-test --site local:18081 --to " + destination,
+			url:  destination, want: []string{"http://:18081 {\n\tbind 127.0.0.1\n"},
+			says: "\n  http://127.0.0.1:18081/notify/console\n",
+		},
+		"a phone": {
+			args: "--no-test --keep=false --site alerts.example.com --to phone",
+			want: []string{
+				"\n\t\tqueue\n", "\n\t\tpush\n\t\tpublic_url https://alerts.example.com\n",
+				"\t\t\ttoken {file.", "basic_auth @console {",
+			},
+			lacks: "monitoring", says: "\n  caddy notify invite ops\n",
+		},
+		"a name": {
+			args: "--site alerts.example.com --keep=false --to " + destination,
+			want: []string{"\n\t\t# queue\n", "\nalerts.example.com {\n", "\t\tmonitoring $2a$04$", "\t\tadmin $2a$04$"},
+			says: " https://alerts.example.com/notify/ops\n", url: destination,
+		},
+		"a port": {
+			args: "--site :8088 --to " + destination, want: []string{"\n:8088 {\n", "basic_auth {"},
+			says: " http://localhost:8088/notify/ops\n", url: destination,
+		},
+		"HTTP": {
+			args: "--site http://alerts.example.com:80 --to " + destination,
+			want: []string{"\nhttp://alerts.example.com:80 {\n"},
+			says: " http://alerts.example.com:80/notify/ops\n", url: destination,
+		},
+		"a file":   {args: "--to @" + file, url: destination + "/file", says: "delivered  JSON"},
+		"stdin":    {args: "--to @-", stdin: destination + "\n", url: destination, says: "delivered  JSON"},
+		"it fails": {args: "--to " + destination + "/broken/", code: exit.PartialCode, says: "failed  JSON", url: destination + "/broken"},
+		"a webhook": {
+			args: "--no-test --to https://discord.com/api/webhooks/4174216298/JHMHI8qBe7bk2ZwO5U711o3dV_js",
+			url:  "discord://4174216298/JHMHI8qBe7bk2ZwO5U711o3dV_js", says: "Start the gateway",
+		},
+		"a bot": {
+			args: "--no-test --to 123456789:AAaaBBbbCCccDDddEEeeFFffGGgghhhhhhh",
+			url:  "tgram://123456789:AAaaBBbbCCccDDddEEeeFFffGGgghhhhhhh", says: "Start the gateway",
+		},
 		"no test":      {args: "--no-test --to json://127.0.0.1:1/", url: "json://127.0.0.1:1", says: "Start the gateway"},
 		"a line of it": {args: "--no-test --to @-", stdin: "url json://127.0.0.1:1/", url: "json://127.0.0.1:1", says: "Start the gateway"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if racetest.Enabled {
-				t.Skip("hashes take half a minute with the race detector")
-			}
 			got.Store("")
 			out := filepath.Join(t.TempDir(), "out")
 			stdout, stderr, code := command(t, tt.stdin, append([]string{"init", "--out", out}, strings.Fields(tt.args)...)...)
@@ -87,7 +115,8 @@ func TestInit(t *testing.T) {
 			if tt.lacks != "" && strings.Contains(string(text), tt.lacks) {
 				t.Errorf("the Caddyfile has %q:\n%s", tt.lacks, text)
 			}
-			if url, err := os.ReadFile(filepath.Join(out, folder.Secrets, initKey)); (err != nil) != (tt.url == "") || strings.TrimRight(string(url), "/\n") != tt.url {
+			if url, err := os.ReadFile(filepath.Join(out, folder.Secrets, initKey)); (err != nil) != (tt.url == "") ||
+				strings.TrimRight(string(url), "/\n") != tt.url {
 				t.Errorf("the URL is %s, %v, want %s", url, err, tt.url)
 			}
 			if err := folder.Check(filepath.Join(out, folder.Caddyfile)); err != nil {
@@ -129,21 +158,24 @@ func TestInitMistakes(t *testing.T) {
 	writeFile(t, empty, "\n")
 	writeFile(t, lines, "json://127.0.0.1:1/secretsecret\njson://127.0.0.1:1/\n")
 	for args, want := range map[string]string{
-		"":                             "standard input is no terminal, so nothing can be asked; give --to",
-		"--site :8080":                 "standard input is no terminal",
-		"--to=":                        "--to: it is empty",
-		"--to @" + empty:               "--to: @" + empty + " is empty",
-		"--to @" + lines:               "has several lines; give one destination",
-		"--to @/none":                  "--to: open /none",
-		"--to nonsense":                "--to: no service gives out a text of this form, as far as the gateway knows; give a notification URL: caddy notify services <name>",
-		"--to gmail":                   `--to: "gmail" is not enough; run this in a terminal, which asks for the rest, or give the notification URL, as caddy notify services gmail shows it`,
-		"--to jsn://secretsecret":      "--to: the URL begins with jsn://",
-		"--to ops@example.com":         "--to: the text may be one of ",
-		"--to discord://1":             "--to: ",
-		"--site a/b --to json://x":     "--site: this is no address of a site; write local, local:8081 for another port, a domain name",
-		"--site local:0 --to json://x": "--site: this is no port; write for example local:8081",
-		"--to phone":                   "--to: a phone or a browser needs a domain name with HTTPS",
-		"--to phone --site :8080":      "--to: a phone or a browser needs a domain name with HTTPS",
+		"":               "standard input is no terminal, so nothing can be asked; give --to",
+		"--site :8080":   "standard input is no terminal",
+		"--to=":          "--to: it is empty",
+		"--to @" + empty: "--to: @" + empty + " is empty",
+		"--to @" + lines: "has several lines; give one destination",
+		"--to @/none":    "--to: open /none",
+		"--to nonsense": "--to: no service gives out a text of this form, " +
+			"as far as the gateway knows; give a notification URL: caddy notify services <name>",
+		"--to gmail": `--to: "gmail" is not enough; run this in a terminal, ` +
+			`which asks for the rest, or give the notification URL, as caddy notify services gmail shows it`,
+		"--to jsn://secretsecret": "--to: the URL begins with jsn://",
+		"--to ops@example.com":    "--to: the text may be one of ",
+		"--to discord://1":        "--to: ",
+		"--site a/b --to json://x": "--site: this is no address of a site; " +
+			"write local, local:8081 for another port, a domain name",
+		"--site local:0 --to json://x":                   "--site: this is no port; write for example local:8081",
+		"--to phone":                                     "--to: a phone or a browser needs a domain name with HTTPS",
+		"--to phone --site :8080":                        "--to: a phone or a browser needs a domain name with HTTPS",
 		"--to phone --site http://alerts.example.com":    "--to: a phone or a browser needs a domain name with HTTPS",
 		"--to mailtos://me:secretsecret/x@example.com:y": "--to: E-Mail: port",
 		"--site nonsense --to json:x":                    "--site: this is no address of a site",
@@ -159,14 +191,18 @@ func TestInitMistakes(t *testing.T) {
 			t.Fatalf("init %s has written something", args)
 		}
 	}
-	if _, stderr, code := command(t, "", "init", "--out", filepath.Join(dir, "a b"), "--to", "json://127.0.0.1:1"); code != 1 || !strings.Contains(stderr, "because the path has a space") {
+	if _, stderr, code := command(t, "", "init", "--out", filepath.Join(dir, "a b"), "--to", "json://127.0.0.1:1"); code != 1 ||
+		!strings.Contains(stderr, "because the path has a space") {
 		t.Errorf("exit %d: %s", code, stderr)
 	}
 }
 
 // TestInitExisting checks that no file is replaced, whichever exists.
 func TestInitExisting(t *testing.T) {
-	for _, name := range []string{folder.Caddyfile, filepath.Join(folder.Secrets, initKey), filepath.Join(folder.Secrets, folder.Password), filepath.Join(folder.Secrets, initConsole), filepath.Join(folder.Secrets, initToken)} {
+	for _, name := range []string{
+		folder.Caddyfile, filepath.Join(folder.Secrets, initKey), filepath.Join(folder.Secrets, folder.Password),
+		filepath.Join(folder.Secrets, initConsole), filepath.Join(folder.Secrets, initToken),
+	} {
 		out := t.TempDir()
 		if err := os.Mkdir(filepath.Join(out, folder.Secrets), 0o700); err != nil {
 			t.Fatal(err)
@@ -190,33 +226,128 @@ func TestInitQuestions(t *testing.T) {
 		asks          []string
 		err           string
 	}{
-		"defaults":     {answers: "\njson://127.0.0.1:1/\n\n", want: firstConfig{url: "json://127.0.0.1:1/", service: "JSON", keep: true}, asks: []string{"1. Who may send", "2. Where do", "3. Keep"}},
-		"all":          {answers: ":8088\njson://127.0.0.1:1/\nNO\n", want: firstConfig{site: ":8088", url: "json://127.0.0.1:1/", service: "JSON"}},
-		"again":        {answers: "a b\n:8088\n\nnonsense\njson://127.0.0.1:1/\nperhaps\nyes\n", want: firstConfig{site: ":8088", url: "json://127.0.0.1:1/", service: "JSON", keep: true}, asks: []string{"this is no address of a site", "no service gives out", "Answer yes or no."}},
-		"flags":        {args: "--site :8088 --keep=false", answers: "json://127.0.0.1:1/\n", want: firstConfig{site: ":8088", url: "json://127.0.0.1:1/", service: "JSON"}},
-		"all flags":    {args: "--site local --keep=false --to json://127.0.0.1:1/", want: firstConfig{url: "json://127.0.0.1:1/", service: "JSON"}},
-		"a webhook":    {answers: "\nhttps://discord.com/api/webhooks/4174216298/JHMHI8qBe7bk2ZwO5U711o3dV_js\n\n", want: firstConfig{url: "discord://4174216298/JHMHI8qBe7bk2ZwO5U711o3dV_js", service: "Discord", keep: true}, asks: []string{"Discord: what you pasted is an address that the service gives out"}},
-		"a port":       {answers: "local:0\nlocal:9090\njson://127.0.0.1:1/\n\n", want: firstConfig{port: ":9090", url: "json://127.0.0.1:1/", service: "JSON", keep: true}, asks: []string{"local:8081: the same at another port", "this is no port"}},
-		"a phone":      {answers: "\nphone\n1\nlocalhost\nalerts.example.com\n", want: firstConfig{site: "alerts.example.com", device: true, keep: true}, asks: []string{"\n   1  This phone or browser: no app, no account\n   2  ", "A phone or a browser needs a domain name with HTTPS"}},
-		"no phone":     {answers: "alerts.example.com\npush\n1\n", want: firstConfig{site: "alerts.example.com", device: true, keep: true}},
-		"another way":  {answers: "\nmy phone\n\njson://127.0.0.1:1/\n\n", want: firstConfig{url: "json://127.0.0.1:1/", service: "JSON", keep: true}},
-		"gmail":        {answers: "\ngmail\nyou\nyou@gmail.com\nabcd efgh ijkl mnop\n\n", want: firstConfig{url: "mailtos://you:abcdefghijklmnop@gmail.com", service: "E-Mail", keep: true}, asks: []string{"such as you@gmail.com?", "It is no e-mail address; write it as you@gmail.com.", "   App password?", "apppasswords"}},
-		"to gmail":     {args: "--site local --to gmail", answers: "you@gmail.com\nabcd efgh ijkl mnop\n\n", want: firstConfig{url: "mailtos://you:abcdefghijklmnop@gmail.com", service: "E-Mail", keep: true}, asks: []string{"such as you@gmail.com?", "   App password?"}},
-		"to a login":   {args: "--site local --to mailtos://you@example.org", answers: "secret\n\n", want: firstConfig{url: "mailtos://you:secret@example.org", service: "E-Mail", keep: true}, asks: []string{"The password of you?"}},
-		"to nothing":   {args: "--site local --to nonsense", answers: "json://127.0.0.1:1/\n\n", want: firstConfig{url: "json://127.0.0.1:1/", service: "JSON", keep: true}, asks: []string{"no service gives out", "2. Where do"}},
-		"a mailbox":    {answers: "\nyou@icloud.com\n1\npa/ss\n\n", want: firstConfig{url: "mailtos://you:pa%2Fss@icloud.com?smtp=smtp.mail.me.com", service: "E-Mail", keep: true}, asks: []string{"\n   1  iCloud\n", "App-specific password?"}},
-		"its server":   {answers: "\nsmtp\n1\nyou@example.org\npa@ss\nmail.example.org\n\n", want: firstConfig{url: "mailtos://you%40example.org:pa%40ss@example.org?smtp=mail.example.org", service: "E-Mail", keep: true}, asks: []string{"Its mail server, such as mail.example.org?"}},
-		"closed":       {answers: "\nyou@hotmail.com\n1\njson://127.0.0.1:1/\n\n", want: firstConfig{url: "json://127.0.0.1:1/", service: "JSON", keep: true}, asks: []string{"accept no password of a program"}},
-		"a password":   {answers: "\nmailtos://you@example.org\nsecret\n\n", want: firstConfig{url: "mailtos://you:secret@example.org", service: "E-Mail", keep: true}, asks: []string{"The password of you?"}},
-		"no password":  {answers: "\nmailtos://you@example.org\n\n\n", want: firstConfig{url: "mailtos://you@example.org", service: "E-Mail", keep: true}},
-		"with a slash": {answers: "\nmailtos://you:pa/ss@example.org\n\n", want: firstConfig{url: "mailtos://you:pa%2Fss@example.org", service: "E-Mail", keep: true}},
-		"an address":   {answers: "\nslack\nhello\nhttps://hooks.slack.com/services/T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ\n\n", want: firstConfig{url: "slack://T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ", service: "Slack", keep: true}, asks: []string{"such as https://hooks.slack.com/services/…/…/…?", "This is no address that Slack gives out."}},
-		"a name":       {answers: "\ngotify\npush.example.org\nAbCdEfGhIjKlMnO\n\n", want: firstConfig{url: "gotifys://push.example.org/AbCdEfGhIjKlMnO", service: "Gotify", keep: true}, asks: []string{"(host)?", "(token)?"}},
-		"another":      {answers: "\ngotify\n\njson://127.0.0.1:1/\n\n", want: firstConfig{url: "json://127.0.0.1:1/", service: "JSON", keep: true}},
-		"a name of":    {answers: "\nmicrosoft\njson://127.0.0.1:1/\n\n", want: firstConfig{url: "json://127.0.0.1:1/", service: "JSON", keep: true}, asks: []string{"Which one?"}},
-		"one of":       {answers: "\nmicrosoft\n99\nmicrosoft\n\njson://127.0.0.1:1/\n\n", want: firstConfig{url: "json://127.0.0.1:1/", service: "JSON", keep: true}, asks: []string{"Which one?"}},
-		"a group":      {answers: "\nchat\n\njson://127.0.0.1:1/\n\n", want: firstConfig{url: "json://127.0.0.1:1/", service: "JSON", keep: true}, asks: []string{"\n   9  ", " more: type a name"}},
-		"a number":     {answers: "\ngoogle chat\n1\nhttps://example.com\n\njson://127.0.0.1:1/\n\n", want: firstConfig{url: "json://127.0.0.1:1/", service: "JSON", keep: true}, asks: []string{"Google Chat"}},
+		"defaults": {
+			answers: "\njson://127.0.0.1:1/\n\n",
+			want:    firstConfig{url: "json://127.0.0.1:1/", service: "JSON", keep: true},
+			asks:    []string{"1. Who may send", "2. Where do", "3. Keep"},
+		},
+		"all": {
+			answers: ":8088\njson://127.0.0.1:1/\nNO\n",
+			want:    firstConfig{site: ":8088", url: "json://127.0.0.1:1/", service: "JSON"},
+		},
+		"again": {
+			answers: "a b\n:8088\n\nnonsense\njson://127.0.0.1:1/\nperhaps\nyes\n",
+			want:    firstConfig{site: ":8088", url: "json://127.0.0.1:1/", service: "JSON", keep: true},
+			asks:    []string{"this is no address of a site", "no service gives out", "Answer yes or no."},
+		},
+		"flags": {
+			args: "--site :8088 --keep=false", answers: "json://127.0.0.1:1/\n",
+			want: firstConfig{site: ":8088", url: "json://127.0.0.1:1/", service: "JSON"},
+		},
+		"all flags": {
+			args: "--site local --keep=false --to json://127.0.0.1:1/",
+			want: firstConfig{url: "json://127.0.0.1:1/", service: "JSON"},
+		},
+		"a webhook": {
+			answers: "\nhttps://discord.com/api/webhooks/4174216298/JHMHI8qBe7bk2ZwO5U711o3dV_js\n\n",
+			want:    firstConfig{url: "discord://4174216298/JHMHI8qBe7bk2ZwO5U711o3dV_js", service: "Discord", keep: true},
+			asks:    []string{"Discord: what you pasted is an address that the service gives out"},
+		},
+		"a port": {
+			answers: "local:0\nlocal:9090\njson://127.0.0.1:1/\n\n",
+			want:    firstConfig{port: ":9090", url: "json://127.0.0.1:1/", service: "JSON", keep: true},
+			asks:    []string{"local:8081: the same at another port", "this is no port"},
+		},
+		"a phone": {
+			answers: "\nphone\n1\nlocalhost\nalerts.example.com\n",
+			want:    firstConfig{site: "alerts.example.com", device: true, keep: true},
+			asks:    []string{"\n   1  This phone or browser: no app, no account\n   2  ", "A phone or a browser needs a domain name with HTTPS"},
+		},
+		"no phone": {answers: "alerts.example.com\npush\n1\n", want: firstConfig{site: "alerts.example.com", device: true, keep: true}},
+		"another way": {
+			answers: "\nmy phone\n\njson://127.0.0.1:1/\n\n",
+			want:    firstConfig{url: "json://127.0.0.1:1/", service: "JSON", keep: true},
+		},
+		"gmail": {
+			answers: "\ngmail\nyou\nyou@gmail.com\nabcd efgh ijkl mnop\n\n",
+			want:    firstConfig{url: "mailtos://you:abcdefghijklmnop@gmail.com", service: "E-Mail", keep: true},
+			asks:    []string{"such as you@gmail.com?", "It is no e-mail address; write it as you@gmail.com.", "   App password?", "apppasswords"},
+		},
+		"to gmail": {
+			args: "--site local --to gmail", answers: "you@gmail.com\nabcd efgh ijkl mnop\n\n",
+			want: firstConfig{url: "mailtos://you:abcdefghijklmnop@gmail.com", service: "E-Mail", keep: true},
+			asks: []string{"such as you@gmail.com?", "   App password?"},
+		},
+		"to a login": {
+			args: "--site local --to mailtos://you@example.org", answers: "secret\n\n",
+			want: firstConfig{url: "mailtos://you:secret@example.org", service: "E-Mail", keep: true},
+			asks: []string{"The password of you?"},
+		},
+		"to nothing": {
+			args: "--site local --to nonsense", answers: "json://127.0.0.1:1/\n\n",
+			want: firstConfig{url: "json://127.0.0.1:1/", service: "JSON", keep: true},
+			asks: []string{"no service gives out", "2. Where do"},
+		},
+		"a mailbox": {
+			answers: "\nyou@icloud.com\n1\npa/ss\n\n",
+			want:    firstConfig{url: "mailtos://you:pa%2Fss@icloud.com?smtp=smtp.mail.me.com", service: "E-Mail", keep: true},
+			asks:    []string{"\n   1  iCloud\n", "App-specific password?"},
+		},
+		"its server": {
+			answers: "\nsmtp\n1\nyou@example.org\npa@ss\nmail.example.org\n\n",
+			want:    firstConfig{url: "mailtos://you%40example.org:pa%40ss@example.org?smtp=mail.example.org", service: "E-Mail", keep: true},
+			asks:    []string{"Its mail server, such as mail.example.org?"},
+		},
+		"closed": {
+			answers: "\nyou@hotmail.com\n1\njson://127.0.0.1:1/\n\n",
+			want:    firstConfig{url: "json://127.0.0.1:1/", service: "JSON", keep: true},
+			asks:    []string{"accept no password of a program"},
+		},
+		"a password": {
+			answers: "\nmailtos://you@example.org\nsecret\n\n",
+			want:    firstConfig{url: "mailtos://you:secret@example.org", service: "E-Mail", keep: true},
+			asks:    []string{"The password of you?"},
+		},
+		"no password": {
+			answers: "\nmailtos://you@example.org\n\n\n",
+			want:    firstConfig{url: "mailtos://you@example.org", service: "E-Mail", keep: true},
+		},
+		"with a slash": {
+			answers: "\nmailtos://you:pa/ss@example.org\n\n",
+			want:    firstConfig{url: "mailtos://you:pa%2Fss@example.org", service: "E-Mail", keep: true},
+		},
+		"an address": {
+			answers: "\nslack\nhello\nhttps://hooks.slack.com/services/T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ\n\n",
+			want:    firstConfig{url: "slack://T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ", service: "Slack", keep: true},
+			asks:    []string{"such as https://hooks.slack.com/services/…/…/…?", "This is no address that Slack gives out."},
+		},
+		"a name": {
+			answers: "\ngotify\npush.example.org\nAbCdEfGhIjKlMnO\n\n",
+			want:    firstConfig{url: "gotifys://push.example.org/AbCdEfGhIjKlMnO", service: "Gotify", keep: true},
+			asks:    []string{"(host)?", "(token)?"},
+		},
+		"another": {
+			answers: "\ngotify\n\njson://127.0.0.1:1/\n\n",
+			want:    firstConfig{url: "json://127.0.0.1:1/", service: "JSON", keep: true},
+		},
+		"a name of": {
+			answers: "\nmicrosoft\njson://127.0.0.1:1/\n\n",
+			want:    firstConfig{url: "json://127.0.0.1:1/", service: "JSON", keep: true}, asks: []string{"Which one?"},
+		},
+		"one of": {
+			answers: "\nmicrosoft\n99\nmicrosoft\n\njson://127.0.0.1:1/\n\n",
+			want:    firstConfig{url: "json://127.0.0.1:1/", service: "JSON", keep: true}, asks: []string{"Which one?"},
+		},
+		"a group": {
+			answers: "\nchat\n\njson://127.0.0.1:1/\n\n",
+			want:    firstConfig{url: "json://127.0.0.1:1/", service: "JSON", keep: true},
+			asks:    []string{"\n   9  ", " more: type a name"},
+		},
+		"a number": {
+			answers: "\ngoogle chat\n1\nhttps://example.com\n\njson://127.0.0.1:1/\n\n",
+			want:    firstConfig{url: "json://127.0.0.1:1/", service: "JSON", keep: true},
+			asks:    []string{"Google Chat"},
+		},
 		"end of input": {answers: "\n", err: "there is no answer, so nothing was written"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -78,12 +78,15 @@ func (c *firstConfig) setSite(text string) error {
 		c.port = ":" + port
 		return nil
 	}
-	bad := errors.New("this is no address of a site; write local, local:8081 for another port, a domain name such as alerts.example.com, or a port such as :8080")
-	if strings.ContainsAny(text, " \t\r\n{}\"`#,*") || text == "" || strings.Contains(strings.TrimPrefix(strings.TrimPrefix(text, "https://"), "http://"), "/") {
+	bad := errors.New("this is no address of a site; write local, local:8081 for another port, " +
+		"a domain name such as alerts.example.com, or a port such as :8080")
+	if strings.ContainsAny(text, " \t\r\n{}\"`#,*") || text == "" ||
+		strings.Contains(strings.TrimPrefix(strings.TrimPrefix(text, "https://"), "http://"), "/") {
 		return bad
 	}
 	if _, err := netip.ParseAddr(text); err != nil {
-		if a, err := httpcaddyfile.ParseAddress(text); err != nil || a.Host == "" && a.Port == "" || !strings.ContainsAny(text, ".:") && a.Host != "localhost" {
+		if a, err := httpcaddyfile.ParseAddress(text); err != nil || a.Host == "" && a.Port == "" ||
+			!strings.ContainsAny(text, ".:") && a.Host != "localhost" {
 			return bad
 		}
 	}
@@ -176,7 +179,8 @@ func (c *firstConfig) writeSite(w *folder.CaddyfileWriter, secret func(name, tex
 		return err
 	}
 	admin := initAdmin + " " + hash
-	about := "The password of " + initAdmin + " is in " + secret(initConsole, c.admin) + ".\ncaddy hash-password makes the hash of another one."
+	about := "The password of " + initAdmin + " is in " + secret(initConsole, c.admin) +
+		".\ncaddy hash-password makes the hash of another one."
 	switch {
 	case c.site == "":
 		w.Comment("Programs on this machine may send, without a password. Before you remove bind, put\nbasic_auth in front of notify.")

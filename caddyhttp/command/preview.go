@@ -19,7 +19,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/command/internal/exit"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/command/internal/words"
-	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
@@ -115,7 +115,10 @@ func (f *previewFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	req := &source.Request{Header: http.Header{"Content-Type": {f.contentType}}, Query: url.Values{}, Path: strings.Trim(f.path, "/"), Body: payload, Time: time.Now()}
+	req := &source.Request{
+		Header: http.Header{"Content-Type": {f.contentType}}, Query: url.Values{},
+		Path: strings.Trim(f.path, "/"), Body: payload, Time: time.Now(),
+	}
 	for _, h := range f.headers {
 		name, value, ok := strings.Cut(h, ":")
 		if !ok {
@@ -180,7 +183,7 @@ func (f *previewFlags) destinations(config *caddyhttp.Config, preferred []string
 	}
 	var targets []notifier.Target
 	if e.Empty() {
-		targets = api.PreferredTargets(preferred, k.Choose)
+		targets = message.PreferredTargets(preferred, k.Choose)
 	}
 	if targets == nil {
 		if targets, err = k.Choose(e); err != nil {

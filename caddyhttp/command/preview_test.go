@@ -38,7 +38,11 @@ func TestPreviewCommand(t *testing.T) {
 		stdin string
 		want  string
 	}{
-		{"--from alertmanager " + payload("alertmanager/resolved"), "", "title     DiskFull\ntype      success\nformat    text\nincident  http://am.example.net {}:{alertname=\"DiskFull\"}\ntag       critical\n\n  Resolved: 91% full on db1"},
+		{
+			"--from alertmanager " + payload("alertmanager/resolved"), "",
+			"title     DiskFull\ntype      success\nformat    text\nincident  http://am.example.net " +
+				"{}:{alertname=\"DiskFull\"}\ntag       critical\n\n  Resolved: 91% full on db1",
+		},
 		{"--from alertmanager --key ops --config " + config + " " + payload("alertmanager/group"), "", "to        gotify://localhost/xxxxx"},
 		{"--from alertmanager --key ops --tag critical --json --config " + config + " " + payload("alertmanager/group"), "", `"destinations": [`},
 		{"--from github --json", `{"zen":"Keep it simple."}`, `"title": "Webhook added",`},

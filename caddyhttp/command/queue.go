@@ -11,12 +11,12 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/command/internal/exit"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/command/internal/words"
-	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
-// queuePage is what the commands use of a page of the queue in the admin API.
+// queuePage has the fields that the commands use of a page of the queue in the admin API.
 type queuePage struct {
 	Deliveries []delivery `json:"deliveries"`
 	Next       string     `json:"next"` // address of the next page
@@ -24,11 +24,11 @@ type queuePage struct {
 
 func (p queuePage) next() string { return p.Next }
 
-// delivery is what the commands use of a delivery in the queue.
+// delivery has the fields that the commands use of a delivery in the queue.
 type delivery struct {
 	ID  string `json:"id"` // of the message
 	Key string `json:"key"`
-	api.QueuedResult
+	message.QueuedResult
 }
 
 // pageSize is the most deliveries that a page can have.
@@ -91,7 +91,8 @@ API of the server.
 			return f.change(cmd, ids, http.MethodPost, "/retry", "due now", "all that wait or were given up")
 		}),
 	}
-	retry.Flags().StringVar(&f.destination, "destination", "", "Try everything now that waits for the destination with this ID, which caddy notify queue destinations shows, or was given up")
+	retry.Flags().StringVar(&f.destination, "destination", "",
+		"Try everything now that waits for the destination with this ID, which caddy notify queue destinations shows, or was given up")
 	retry.Flags().BoolVar(&f.all, "all", false, "Try all deliveries now that wait or were given up, except those that a rule holds")
 	drop := &cobra.Command{
 		Use:   "drop <id>...|--all",
@@ -119,7 +120,7 @@ func (f *queueFlags) showMessage(cmd *cobra.Command, ids []string) error {
 	if err != nil {
 		return err
 	}
-	var m api.QueuedMessage
+	var m message.QueuedMessage
 	return f.show(cmd, body, &m, func() error {
 		fmt.Fprintf(cmd.OutOrStdout(), "%s, came in at %s\n", m.State, m.Created.Local().Format(time.DateTime))
 		rows := make([]shownDelivery, len(m.Results))
@@ -131,7 +132,7 @@ func (f *queueFlags) showMessage(cmd *cobra.Command, ids []string) error {
 }
 
 // shownDelivery is a delivery of a message that is shown.
-type shownDelivery struct{ api.QueuedResult }
+type shownDelivery struct{ message.QueuedResult }
 
 // columns returns what a line has about a delivery.
 func (d *shownDelivery) columns() []string {
@@ -168,7 +169,7 @@ func (d *delivery) columns() []string {
 	if key == "" {
 		key = "-"
 	}
-	if d.Status == api.StatusQueued {
+	if d.Status == message.StatusQueued {
 		state = "sending"
 		switch {
 		case d.Rule == notifier.RulePlanned && d.Until != nil:
@@ -238,7 +239,7 @@ func (f *queueFlags) retryAll(cmd *cobra.Command, address string) error {
 	return nil
 }
 
-// changed is what the commands use of the admin API's answer to a change.
+// changed has the fields that the commands use of the admin API's answer to a change.
 type changed struct {
 	Deliveries int `json:"deliveries"`
 	Waiting    int `json:"waiting"`

@@ -77,7 +77,8 @@ func readBackupKey(h http.Header) ([]byte, error) {
 	}
 	key, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("reading the key of the queue, without which a back-up cannot be read: %w; run the command on the machine of the server, as a user who may read the file", err)
+		return nil, fmt.Errorf("reading the key of the queue, without which a back-up cannot be read: "+
+			"%w; run the command on the machine of the server, as a user who may read the file", err)
 	}
 	return key, nil
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
-// destinationsPage is what the commands use of the destinations in the admin API.
+// destinationsPage has the fields that the commands use of the destinations in the admin API.
 type destinationsPage struct {
 	Destinations []destination `json:"destinations"`
 	Omitted      int           `json:"omitted"`
@@ -66,7 +66,10 @@ func (d *destination) columns() []string {
 	case d.LastSuccess != nil:
 		when = "last " + d.LastSuccess.Local().Format(time.DateTime)
 	}
-	return []string{d.State, d.ID, keys, d.Service, d.Destination, fmt.Sprintf("%d waiting", d.Waiting), when, markup.Printable(strings.Join(strings.Fields(d.LastError), " "))}
+	return []string{
+		d.State, d.ID, keys, d.Service, d.Destination, fmt.Sprintf("%d waiting", d.Waiting),
+		when, markup.Printable(strings.Join(strings.Fields(d.LastError), " ")),
+	}
 }
 
 // retryDestination asks the admin API to try everything now that waits for one

@@ -71,7 +71,9 @@ func TestQueue(t *testing.T) {
 	if out, _, code := run("list", "--dead", "--json", address); code != 0 || !strings.Contains(out, `"dead":3`) {
 		t.Errorf("list --json: exit %d\n%s", code, out)
 	}
-	if out, errs, code := run("show", ids[0], address); code != 0 || !strings.HasPrefix(out, "failed, came in at ") || strings.Count(out, "\n") != 2 || !strings.Contains(out, "1 attempt ") || !strings.Contains(out, "404") {
+	if out, errs, code := run("show", ids[0], address); code != 0 ||
+		!strings.HasPrefix(out, "failed, came in at ") || strings.Count(out, "\n") != 2 ||
+		!strings.Contains(out, "1 attempt ") || !strings.Contains(out, "404") {
 		t.Errorf("show: exit %d\n%s%s", code, out, errs)
 	}
 	if out, errs, code := run("show", ids[0], "--json", address); code != 0 || !strings.Contains(out, `"id":"`+ids[0]+`"`) {
@@ -109,7 +111,8 @@ func TestQueue(t *testing.T) {
 	givenUp(3)
 	if out, errs, code := run("destinations", address); code != 0 || len(strings.Fields(out)) < 5 || strings.Fields(out)[2] != "k" {
 		t.Errorf("destinations: exit %d %s%s", code, out, errs)
-	} else if out, errs, code := run("retry", "--destination", strings.Fields(out)[1], address); code != 0 || !strings.HasSuffix(out, "(0 waiting, 3 given up).\n") {
+	} else if out, errs, code := run("retry", "--destination", strings.Fields(out)[1], address); code != 0 ||
+		!strings.HasSuffix(out, "(0 waiting, 3 given up).\n") {
 		t.Errorf("retry --destination: exit %d %s%s", code, out, errs)
 	}
 	givenUp(3)

@@ -55,7 +55,8 @@ If one of the URLs cannot be used, nothing is sent.
 		RunE: exit.WithCode(f.run),
 	}
 	f.bind(cmd)
-	cmd.Flags().DurationVar(&f.timeout, "timeout", 0, "How long one destination may take, including all attempts (default: the configuration's, or 30s)")
+	cmd.Flags().DurationVar(&f.timeout, "timeout", 0,
+		"How long one destination may take, including all attempts (default: the configuration's, or 30s)")
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "Print the results as JSON")
 	return cmd
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -40,9 +40,15 @@ func TestCommandSend(t *testing.T) {
 		{"{env.NOTIFY_TEST_URL}", "hello", "b", 0, "", ""},
 		{"-b hello " + a + " " + refuse, "", "a refuse", 2, "failed     JSON  json://", "Error: 1 of 2 notifications could not be sent\n"},
 		{"-b hello " + refuse + "?optional=yes", "", "refuse", 0, "(optional)", ""},
-		{"-b hello " + a + "?nonsense=secretsecret", "", "a", 0, "delivered", "Warning: JSON: the parameter nonsense is unknown and has no effect"},
+		{
+			"-b hello " + a + "?nonsense=secretsecret", "", "a", 0, "delivered",
+			"Warning: JSON: the parameter nonsense is unknown and has no effect",
+		},
 		{"--attach " + file + " " + a, "", "a", 0, "", ""},
-		{"-b hello --incident " + strings.Repeat("x", 256) + " " + a, "", "a", 0, "", "Warning: --incident is longer than 255 bytes, so its SHA-256 hash is used"},
+		{
+			"-b hello --incident " + strings.Repeat("x", 256) + " " + a, "", "a", 0, "",
+			"Warning: --incident is longer than 255 bytes, so its SHA-256 hash is used",
+		},
 
 		{"", "hello", "", 1, "", "there is no destination; give URLs"},
 		{"-b hello", "", "", 1, "", "there is no destination; give URLs"},
@@ -96,8 +102,9 @@ func TestCommandSend(t *testing.T) {
 		t.Errorf("the incident is %q, want %q", got, want)
 	}
 	out, _, code := command(t, "**x**", "send", "--json", "--format", "markdown", a+"?format=html", refuse)
-	var results struct{ Results []api.Result }
-	if err := json.Unmarshal([]byte(out), &results); err != nil || code != 2 || len(results.Results) != 2 || results.Results[1].Status != notifier.Failed {
+	var results struct{ Results []message.Result }
+	if err := json.Unmarshal([]byte(out), &results); err != nil || code != 2 ||
+		len(results.Results) != 2 || results.Results[1].Status != notifier.Failed {
 		t.Errorf("exit %d, %v\n%s", code, err, out)
 	}
 	if m := s.Take()[0].Message; m != "<p><strong>x</strong></p>" {
@@ -199,7 +206,8 @@ func TestCommandSendKey(t *testing.T) {
 	if paths := s.Paths(); paths != "a env json" {
 		t.Errorf("messages at %q", paths)
 	}
-	if _, errs, code := command(t, adapted, "send", "-k", "ops", "-c", "-"); code != 1 || !strings.Contains(errs, "standard input cannot be both the configuration") {
+	if _, errs, code := command(t, adapted, "send", "-k", "ops", "-c", "-"); code != 1 ||
+		!strings.Contains(errs, "standard input cannot be both the configuration") {
 		t.Errorf("exit %d, %s", code, errs)
 	}
 	command(t, adapted, "send", "-k", "ops", "-b", "x", "-c", "-", "--incident", "disk db1")

@@ -134,7 +134,8 @@ func printServices(w io.Writer, all []notifier.ServiceInfo) error {
 	fmt.Fprintln(table, "SERVICE\tSCHEMES\tGROUP\tFILES\tINCIDENTS\tLONGEST TEXT")
 	for i := range all {
 		s := &all[i]
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", s.Name, strings.Join(s.Schemes, ", "), s.Groups[0], yesNo(s.Attachments), yesNo(len(s.Incidents) > 0), formatLength(s, s.MaxBody))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", s.Name, strings.Join(s.Schemes, ", "),
+			s.Groups[0], yesNo(s.Attachments), yesNo(len(s.Incidents) > 0), formatLength(s, s.MaxBody))
 	}
 	return table.Flush()
 }
@@ -142,7 +143,8 @@ func printServices(w io.Writer, all []notifier.ServiceInfo) error {
 // printFound lists the services that a search for a text has found.
 func printFound(w io.Writer, text string, found []notifier.Found) error {
 	if device.IsMeant(text) {
-		fmt.Fprint(w, "Your phone or browser needs no service: with push in the configuration, caddy notify\ninvite <key> makes a link for it.\n\n")
+		fmt.Fprint(w,
+			"Your phone or browser needs no service: with push in the configuration, caddy notify\ninvite <key> makes a link for it.\n\n")
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "SERVICE\tSCHEMES\tGROUP\tFOUND BY")
@@ -188,7 +190,8 @@ func printService(w io.Writer, s *notifier.ServiceInfo, others []string) error {
 	if s.MaxTitle <= 0 {
 		title = "none; it becomes the beginning of the text"
 	}
-	fmt.Fprintf(table, "\nTakes\n  title\t%s\n  text\t%s, in %s\n  files\t%s\n  incidents\t%s\n  acknowledge\t%s\n", title, upTo(s, s.MaxBody), s.Format, yesNo(s.Attachments), incidents(s), acknowledge(s))
+	fmt.Fprintf(table, "\nTakes\n  title\t%s\n  text\t%s, in %s\n  files\t%s\n  incidents\t%s\n  acknowledge\t%s\n",
+		title, upTo(s, s.MaxBody), s.Format, yesNo(s.Attachments), incidents(s), acknowledge(s))
 	for _, section := range []struct {
 		heading string
 		common  bool

@@ -39,7 +39,8 @@ func TestCommandServices(t *testing.T) {
 // with the phone of the person first, and that the scheme with :// is the service.
 func TestCommandServicesOfGroup(t *testing.T) {
 	out, _, code := command(t, "", "services", "push")
-	device, ntfy, techulus := strings.Index(out, "Your phone or browser"), strings.Index(out, "\nntfy "), strings.Index(out, "\nTechulus Push ")
+	device, ntfy, techulus := strings.Index(out, "Your phone or browser"),
+		strings.Index(out, "\nntfy "), strings.Index(out, "\nTechulus Push ")
 	if code != 0 || device != 0 || ntfy < 0 || techulus < ntfy {
 		t.Errorf("exit %d: %s", code, out)
 	}

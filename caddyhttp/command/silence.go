@@ -16,7 +16,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
-// silence is what the commands use of a silence.
+// silence has the fields that the commands use of a silence.
 type silence struct {
 	ID       string    `json:"id"`
 	State    string    `json:"state"`
@@ -75,7 +75,7 @@ the server.
 		f.fields[name] = cmd.Flags().String(name, "", usage)
 	}
 	cmd.Flags().BoolVar(&f.tell, "tell", false, "Send a message when it begins, and another one when it ends")
-	cmd.Flags().BoolVar(&f.list, "list", false, "List the silences of the key, also those of the configuration")
+	cmd.Flags().BoolVar(&f.list, "list", false, "List the silences of the key, also the configuration's")
 	cmd.Flags().StringVar(&f.end, "delete", "", "End the silence with this ID, which --list shows")
 	cmd.Flags().StringVar(&f.space, "space", "", "The space of a saved key; default is the one without a name")
 	f.connectJSON(cmd)
@@ -143,5 +143,8 @@ func (s *silence) columns() []string {
 	if s.Configured {
 		what = append(what, "in the configuration")
 	}
-	return []string{s.ID, at, strings.Join(what, ", "), fmt.Sprintf("%d messages", s.Messages), markup.Printable(s.Who), markup.Printable(s.Reason)}
+	return []string{
+		s.ID, at, strings.Join(what, ", "), fmt.Sprintf("%d messages", s.Messages),
+		markup.Printable(s.Who), markup.Printable(s.Reason),
+	}
 }

@@ -19,7 +19,8 @@ func versionCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: exit.WithCode(func(cmd *cobra.Command, _ []string) error {
 			ofCaddy, _ := caddy.Version()
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s (Caddy %s, %s %s/%s)\n", version.Current, ofCaddy, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s (Caddy %s, %s %s/%s)\n",
+				version.Current, ofCaddy, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			return err
 		}),
 	}

@@ -34,10 +34,10 @@ func init() {
 // be renewed, an upstream that is down, a server that stops. It sends in the
 // background, so that nothing waits for the message.
 //
-// The events of Caddy have specific titles and texts; other events are shown
-// with their data. In a title or body that is set here, placeholders are
-// replaced: those of the event, such as `{event.name}`, `{event.time}` and
-// `{event.data.identifier}`, and global ones, such as `{system.hostname}`.
+// The events of Caddy have specific titles and texts; other events are shown with their data. In
+// a title or body that is set here, placeholders are replaced: placeholders of the event, such as
+// `{event.name}`, `{event.time}` and `{event.data.identifier}`, and global ones, such as
+// `{system.hostname}`.
 //
 // Some events make no message: `tls_get_certificate`, which is emitted for each
 // TLS handshake; `stopping`, if another configuration replaces this one; and

@@ -18,10 +18,13 @@ import (
 // for example, is there on a renewal only. The certificate of cert_ocsp_revoked is
 // left out, because its text contains the private key.
 var known = map[string][]string{
-	"started":               {},
-	"stopping":              {},
-	"cert_obtaining":        {"forced", "identifier", "issuer", "remaining", "renewal"},
-	"cert_obtained":         {"certificate_path", "csr_pem", "identifier", "issuer", "metadata_path", "private_key_path", "remaining", "renewal", "storage_path"},
+	"started":        {},
+	"stopping":       {},
+	"cert_obtaining": {"forced", "identifier", "issuer", "remaining", "renewal"},
+	"cert_obtained": {
+		"certificate_path", "csr_pem", "identifier", "issuer", "metadata_path",
+		"private_key_path", "remaining", "renewal", "storage_path",
+	},
 	"cert_failed":           {"error", "identifier", "issuers", "remaining", "renewal"},
 	"cert_ocsp_revoked":     {"reason", "revoked_at", "subjects"},
 	"cached_managed_cert":   {"replacement", "sans"},
@@ -85,7 +88,8 @@ func checkData(text string, events []string) error {
 		} else if len(names) > 0 {
 			hint = "use " + dataPlaceholders(names, ", ")
 		}
-		return fmt.Errorf(`the placeholder {%s} has no value in a message about the event %s; %s (write \{ for a literal brace)`, p, strings.Join(events, ", "), hint)
+		return fmt.Errorf(`the placeholder {%s} has no value in a message about the event %s; %s (write \{ for a literal brace)`,
+			p, strings.Join(events, ", "), hint)
 	})
 }
 

@@ -54,15 +54,22 @@ var texts = map[string]func(d data, reload bool) Text{
 		return Text{"Caddy has started", "Caddy" + onHost() + " has started.", notifier.Info}
 	},
 	event.ConfigChanged: func(d data, _ bool) Text {
-		return Text{"Saved configuration " + d.name("change") + ": " + d.name("key"), markup.JoinLines(d.line("Destinations", "destinations"), d.line("User", "user")), notifier.Info}
+		return Text{
+			"Saved configuration " + d.name("change") + ": " + d.name("key"),
+			markup.JoinLines(d.line("Destinations", "destinations"), d.line("User", "user")), notifier.Info,
+		}
 	},
 	event.Answered: func(d data, _ bool) Text {
-		return Text{"Question " + d.name("state") + d.keySuffix(), markup.JoinLines(d.line("By", "by"), d.line("Through", "through")), notifier.Info}
+		return Text{
+			"Question " + d.name("state") + d.keySuffix(),
+			markup.JoinLines(d.line("By", "by"), d.line("Through", "through")), notifier.Info,
+		}
 	},
 	event.Silence: func(d data, _ bool) Text {
 		return Text{
 			"Silence " + d.name("change") + ": " + d.name("key"),
-			markup.JoinLines(d.line("From", "from"), d.line("Until", "until"), d.line("Tag", "tag"), d.line("Reason", "reason"), d.line("By", "who"), d.line("Messages", "messages")), notifier.Info,
+			markup.JoinLines(d.line("From", "from"), d.line("Until", "until"), d.line("Tag", "tag"),
+				d.line("Reason", "reason"), d.line("By", "who"), d.line("Messages", "messages")), notifier.Info,
 		}
 	},
 	event.Device: func(d data, _ bool) Text {
@@ -77,7 +84,10 @@ var texts = map[string]func(d data, reload bool) Text{
 	},
 	"cert_obtaining": func(d data, _ bool) Text {
 		if d.isTrue("renewal") {
-			return Text{"Renewing the certificate of " + d.name("identifier"), markup.JoinLines(d.remaining(), d.line("Issuer", "issuer")), notifier.Info}
+			return Text{
+				"Renewing the certificate of " + d.name("identifier"),
+				markup.JoinLines(d.remaining(), d.line("Issuer", "issuer")), notifier.Info,
+			}
 		}
 		return Text{"Obtaining a certificate for " + d.name("identifier"), d.line("Issuer", "issuer"), notifier.Info}
 	},
@@ -106,7 +116,10 @@ var texts = map[string]func(d data, reload bool) Text{
 		return Text{"Upstream " + d.name("host") + " is up", "The upstream " + d.name("host") + " passes its health checks.", notifier.Success}
 	},
 	"unhealthy": func(d data, _ bool) Text {
-		return Text{"Upstream " + d.name("host") + " is down", "The upstream " + d.name("host") + " fails its health checks and gets no requests.", notifier.Failure}
+		return Text{
+			"Upstream " + d.name("host") + " is down",
+			"The upstream " + d.name("host") + " fails its health checks and gets no requests.", notifier.Failure,
+		}
 	},
 	"rate_limit_exceeded": func(d data, _ bool) Text {
 		// Without the time to wait, each refused request has the same text, and dedupe tells
@@ -117,7 +130,10 @@ var texts = map[string]func(d data, reload bool) Text{
 		return Text{"Message not delivered" + d.keySuffix(), markup.JoinLines(d.deliveries(), d.text("error")), notifier.Failure}
 	},
 	event.Dead: func(d data, _ bool) Text {
-		return Text{"Delivery given up" + d.keySuffix(), markup.JoinLines(d.line("Service", "service"), d.text("error"), d.line("ID", "id")), notifier.Failure}
+		return Text{
+			"Delivery given up" + d.keySuffix(),
+			markup.JoinLines(d.line("Service", "service"), d.text("error"), d.line("ID", "id")), notifier.Failure,
+		}
 	},
 	event.Incident: func(d data, _ bool) Text {
 		typ := notifier.Info
@@ -132,13 +148,15 @@ var texts = map[string]func(d data, reload bool) Text{
 	event.Down: func(d data, _ bool) Text {
 		return Text{
 			"Destination down" + d.keySuffix(),
-			markup.JoinLines(d.line("Service", "service"), d.line("Destination", "destination"), d.text("error"), d.line("Waiting", "waiting")), notifier.Failure,
+			markup.JoinLines(d.line("Service", "service"), d.line("Destination", "destination"),
+				d.text("error"), d.line("Waiting", "waiting")), notifier.Failure,
 		}
 	},
 	event.Up: func(d data, _ bool) Text {
 		return Text{
 			"Destination is back" + d.keySuffix(),
-			markup.JoinLines(d.line("Service", "service"), d.line("Destination", "destination"), d.line("It was down for", "duration"), d.line("Waiting", "waiting")), notifier.Success,
+			markup.JoinLines(d.line("Service", "service"), d.line("Destination", "destination"),
+				d.line("It was down for", "duration"), d.line("Waiting", "waiting")), notifier.Success,
 		}
 	},
 	event.BeatLate: func(d data, _ bool) Text {
@@ -151,11 +169,16 @@ var texts = map[string]func(d data, reload bool) Text{
 		}
 		return Text{
 			"Beat " + d.name("beat") + what + d.keySuffix(),
-			markup.JoinLines(d.line("Last beat", "last"), d.line("Run time", "ran"), d.line("Exit code", "exit"), d.line("Expected every", "every"), d.line("Expected by cron", "cron")), notifier.Failure,
+			markup.JoinLines(d.line("Last beat", "last"), d.line("Run time", "ran"), d.line("Exit code", "exit"),
+				d.line("Expected every", "every"), d.line("Expected by cron", "cron")), notifier.Failure,
 		}
 	},
 	event.BeatBack: func(d data, _ bool) Text {
-		return Text{"Beat " + d.name("beat") + " is back" + d.keySuffix(), markup.JoinLines(d.line("Run time", "ran"), d.line("Expected every", "every"), d.line("Expected by cron", "cron")), notifier.Success}
+		return Text{
+			"Beat " + d.name("beat") + " is back" + d.keySuffix(),
+			markup.JoinLines(d.line("Run time", "ran"), d.line("Expected every", "every"), d.line("Expected by cron", "cron")),
+			notifier.Success,
+		}
 	},
 	event.Delivered: func(d data, _ bool) Text {
 		return Text{"Message delivered" + d.keySuffix(), markup.JoinLines(d.deliveries(), d.line("Services", "services")), notifier.Success}

@@ -26,15 +26,28 @@ func TestEventTexts(t *testing.T) {
 		{"started", nil, false, "Caddy has started", "has started.", notifier.Info},
 		{"started", nil, true, "Caddy has a new configuration", "has loaded a new configuration.", notifier.Info},
 		{"stopping", nil, false, "Caddy is stopping", "is stopping.", notifier.Warning},
-		{"cert_obtaining", map[string]any{"identifier": "a.example.com"}, false, "Obtaining a certificate for a.example.com", "Obtaining a certificate for a.example.com.", notifier.Info},
+		{
+			"cert_obtaining",
+			map[string]any{"identifier": "a.example.com"},
+			false,
+			"Obtaining a certificate for a.example.com", "Obtaining a certificate for a.example.com.", notifier.Info,
+		},
 		{
 			"cert_obtaining",
 			map[string]any{"identifier": "a.example.com", "renewal": true, "forced": false, "remaining": 30 * 24 * time.Hour, "issuer": "ca"},
 			false,
 			"Renewing the certificate of a.example.com", "The current certificate is valid for another 30 days.\nIssuer: ca", notifier.Info,
 		},
-		{"cert_obtained", map[string]any{"identifier": "a.example.com", "renewal": false, "issuer": "ca", "csr_pem": []byte("x")}, false, "Certificate for a.example.com obtained", "Issuer: ca", notifier.Success},
-		{"cert_obtained", map[string]any{"identifier": "a.example.com", "renewal": true, "issuer": "ca"}, false, "Certificate of a.example.com renewed", "Issuer: ca", notifier.Success},
+		{
+			"cert_obtained",
+			map[string]any{"identifier": "a.example.com", "renewal": false, "issuer": "ca", "csr_pem": []byte("x")},
+			false, "Certificate for a.example.com obtained", "Issuer: ca", notifier.Success,
+		},
+		{
+			"cert_obtained",
+			map[string]any{"identifier": "a.example.com", "renewal": true, "issuer": "ca"},
+			false, "Certificate of a.example.com renewed", "Issuer: ca", notifier.Success,
+		},
 		{
 			"cert_failed",
 			map[string]any{"identifier": "a.example.com", "renewal": false, "issuers": []string{"ca", "cb"}, "error": errors.New("no route")},
@@ -55,12 +68,25 @@ func TestEventTexts(t *testing.T) {
 		},
 		{
 			"cert_ocsp_revoked",
-			map[string]any{"subjects": []string{"a.example.com", "b.example.com"}, "certificate": struct{ Key string }{"secretsecret"}, "reason": 1, "revoked_at": time.Date(2026, 3, 1, 12, 30, 0, 0, time.UTC)},
+			map[string]any{
+				"subjects":    []string{"a.example.com", "b.example.com"},
+				"certificate": struct{ Key string }{"secretsecret"}, "reason": 1,
+				"revoked_at": time.Date(2026, 3, 1, 12, 30, 0, 0, time.UTC),
+			},
 			false,
 			"Certificate of a.example.com, b.example.com revoked", "Reason: 1\nRevoked: 2026-03-01 12:30:00 UTC", notifier.Failure,
 		},
-		{"cached_managed_cert", map[string]any{"sans": []string{"a.example.com"}}, false, "Certificate for a.example.com loaded", "Certificate for a.example.com loaded.", notifier.Info},
-		{"cached_unmanaged_cert", map[string]any{"sans": []string{"a.example.com"}, "replacement": true}, false, "Certificate for a.example.com loaded", "It replaces another certificate.", notifier.Info},
+		{
+			"cached_managed_cert",
+			map[string]any{"sans": []string{"a.example.com"}},
+			false,
+			"Certificate for a.example.com loaded", "Certificate for a.example.com loaded.", notifier.Info,
+		},
+		{
+			"cached_unmanaged_cert",
+			map[string]any{"sans": []string{"a.example.com"}, "replacement": true},
+			false, "Certificate for a.example.com loaded", "It replaces another certificate.", notifier.Info,
+		},
 		{"healthy", map[string]any{"host": "10.0.0.7:80"}, false, "Upstream 10.0.0.7:80 is up", "passes its health checks", notifier.Success},
 		{"unhealthy", map[string]any{"host": "10.0.0.7:80"}, false, "Upstream 10.0.0.7:80 is down", "fails its health checks", notifier.Failure},
 		{
@@ -75,11 +101,19 @@ func TestEventTexts(t *testing.T) {
 			false,
 			"Message not delivered (key ops)", "1 of 3 destinations have the message.\nno route; no room", notifier.Failure,
 		},
-		{"notify_delivered", map[string]any{"key": "", "delivered": 1, "failed": 0, "services": []string{"JSON"}}, false, "Message delivered", "1 of 1 destinations have the message.\nServices: JSON", notifier.Success},
+		{
+			"notify_delivered",
+			map[string]any{"key": "", "delivered": 1, "failed": 0, "services": []string{"JSON"}},
+			false,
+			"Message delivered", "1 of 1 destinations have the message.\nServices: JSON", notifier.Success,
+		},
 		// Unknown events, and known ones with unexpected data.
 		{
 			"backup_done",
-			map[string]any{"size": 12, "file": "a\nb", "error": nil, "who": (*net.IPAddr)(nil), "cert": struct{ Key string }{"secretsecret"}, "took": 3 * time.Minute},
+			map[string]any{
+				"size": 12, "file": "a\nb", "error": nil, "who": (*net.IPAddr)(nil),
+				"cert": struct{ Key string }{"secretsecret"}, "took": 3 * time.Minute,
+			},
 			false,
 			"Event backup_done", "file: a\nsize: 12\ntook: 3 minutes\nwho: <nil>", notifier.Info,
 		},
@@ -92,7 +126,8 @@ func TestEventTexts(t *testing.T) {
 		}
 		got := describe(e, tt.reload)
 		if got.Title != tt.title || !strings.Contains(got.Body, tt.body) || got.Type != tt.kind {
-			t.Errorf("%s %v:\n got %q\n     %q, %s\nwant %q\n     %q, %s", tt.event, tt.data, got.Title, got.Body, got.Type, tt.title, tt.body, tt.kind)
+			t.Errorf("%s %v:\n got %q\n     %q, %s\nwant %q\n     %q, %s", tt.event,
+				tt.data, got.Title, got.Body, got.Type, tt.title, tt.body, tt.kind)
 		}
 		if strings.Contains(got.Body, "secretsecret") {
 			t.Errorf("%s: the message shows a structure", tt.event)

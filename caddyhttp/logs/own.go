@@ -9,8 +9,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 )
 
-// ownLoggers are the loggers of the gateway. Their entries, and those of loggers
-// below them, are not sent: each failed delivery would cause the next.
+// ownLoggers are the loggers of the gateway. Their entries, and the entries of loggers below
+// them, are not sent: each failed delivery would cause the next.
 var ownLoggers = []string{"notify", "http.handlers.notify", "events.handlers.notify", "caddy.logging.writers.notify", "admin.api.notify"}
 
 // ownLoggerText matches the name of such a logger in an entry.

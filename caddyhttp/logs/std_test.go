@@ -13,7 +13,8 @@ func TestStdLog(t *testing.T) {
 	l.Print("a line")
 	l.Printf("Unsolicited response received on idle HTTP channel starting with %q; err=%v", "a secret", nil)
 	l.Print("another line")
-	if got, want := out.String(), "prefix a line\nprefix Unsolicited response received on idle HTTP channel\nprefix another line\n"; got != want {
+	if got, want := out.String(),
+		"prefix a line\nprefix Unsolicited response received on idle HTTP channel\nprefix another line\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

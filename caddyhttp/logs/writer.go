@@ -84,7 +84,8 @@ var titlePlaceholders = placeholder.Scope{
 }
 
 // errNoApp is returned when the configuration has no keys for logs.
-var errNoApp = errors.New("the global option notify is missing; events and logs use its keys, so write notify { key … } into the global options")
+var errNoApp = errors.New("the global option notify is missing; " +
+	"events and logs use its keys, so write notify { key … } into the global options")
 
 // CaddyModule returns the Caddy module information.
 func (*Writer) CaddyModule() caddy.ModuleInfo {

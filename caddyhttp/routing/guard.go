@@ -40,12 +40,16 @@ func (c *Routes) WarnUnguarded() {
 		for _, s := range f.sites {
 			if !warned[s.handler] && s.isOpen() {
 				warned[s.handler] = true
-				s.warn("anyone who can reach this site can send to notification URLs of their own with POST "+s.prefix+"/notify, because it requires no authentication; write stateless off, so that only keys can be used, or stateless on if this is intended",
+				s.warn("anyone who can reach this site can send to notification URLs of their own with POST "+
+					s.prefix+"/notify, because it requires no authentication; write stateless off, "+
+					"so that only keys can be used, or stateless on if this is intended",
 					zap.Strings("listen", s.server.Listen))
 			}
 			if m, path := s.openManagement(); m != nil && !warnedManage[s.handler] {
 				warnedManage[s.handler] = true
-				s.warn("anyone who can reach this site can "+m.can+s.prefix+path+", because it requires no authentication and "+m.setting+" has manage open; write manage without open, and add basic_auth or another authentication",
+				s.warn("anyone who can reach this site can "+m.can+s.prefix+path+
+					", because it requires no authentication and "+m.setting+" has manage open; "+
+					"write manage without open, and add basic_auth or another authentication",
 					zap.Strings("listen", s.server.Listen))
 			}
 			s.warnConfigID()
@@ -53,7 +57,9 @@ func (c *Routes) WarnUnguarded() {
 				s.warnSpellings()
 				s.warnLinks()
 			} else if p := s.handler.API.Resolved.Push; p != nil && p.Who == devicepkg.DevicesUsers && !s.requiresCertificate() {
-				s.warn("devices users lets nobody subscribe without an invitation here, because nothing authenticates users before notify; add basic_auth or another authentication, or write devices invited")
+				s.warn("devices users lets nobody subscribe without an invitation here, " +
+					"because nothing authenticates users before notify; " +
+					"add basic_auth or another authentication, or write devices invited")
 			}
 		}
 	}
@@ -65,10 +71,11 @@ func (c *Routes) WarnUnguarded() {
 func (s routedSite) isOpen() bool {
 	h := s.handler
 	return (len(h.API.Resolved.Keys) > 0 || h.API.Resolved.Saved.On()) && !h.Stateless && !s.requiresCertificate() &&
-		slices.ContainsFunc(s.server.Listen, isOutside) && (s.follow(http.MethodPost, "/notify") == reached || s.followRequest(http.MethodPost, "/notify", "KEY") == reached)
+		slices.ContainsFunc(s.server.Listen, isOutside) &&
+		(s.follow(http.MethodPost, "/notify") == reached || s.followRequest(http.MethodPost, "/notify", "KEY") == reached)
 }
 
-// management is what those can do who may manage.
+// management is something that people who may manage can do.
 type management struct {
 	pattern string // of the route
 	can     string // what, with a preposition before the address
@@ -191,7 +198,8 @@ func (s routedSite) warnSpellings() {
 		}
 		advice := "end the path in its matcher with *, as in " + sends[0].path + "*"
 		if len(sends) > 2 && !slices.Contains(sends[:3], open) {
-			advice = "leave out only what is read, with the matcher of docs/inbox.md, and only the pages of invitations, with that of docs/phone.md"
+			advice = "leave out only what is read, with the matcher of docs/inbox.md, " +
+				"and only the pages of invitations, with the matcher of docs/phone.md"
 		}
 		s.warn("the authentication for " + s.prefix + locked.path + " does not apply to " + probe{open.method, s.prefix + open.path}.String() +
 			", so a request can avoid it; " + advice)
@@ -207,12 +215,17 @@ func (s routedSite) warnLinks() {
 	if r.Push != nil {
 		for _, key := range append([]string{"KEY"}, slices.Sorted(maps.Keys(r.Keys))...) {
 			device := site.PathOf(httpapi.RouteDevices, key) + "/ID"
-			links = append(links, probe{http.MethodPost, device + "/receipts"}, probe{http.MethodPut, device}, probe{http.MethodGet, device}, probe{http.MethodPost, device + "/test"})
+			links = append(links, probe{http.MethodPost, device + "/receipts"}, probe{http.MethodPut, device},
+				probe{http.MethodGet, device}, probe{http.MethodPost, device + "/test"})
 			if r.Push.Who != devicepkg.DevicesUsers {
-				links = append(links, probe{http.MethodPost, site.PathOf(httpapi.RouteDevices, key)}, probe{http.MethodGet, site.PathOf(site.RouteNotifyKey, key) + invitedQuery})
+				links = append(links, probe{http.MethodPost, site.PathOf(httpapi.RouteDevices, key)},
+					probe{http.MethodGet, site.PathOf(site.RouteNotifyKey, key) + invitedQuery})
 			}
 		}
-		for _, path := range []string{httpapi.RouteWorker, httpapi.RouteManifest, httpapi.RouteIcon, httpapi.RouteIconSmall, httpapi.RouteIconLarge, httpapi.RouteBadge} {
+		for _, path := range []string{
+			httpapi.RouteWorker, httpapi.RouteManifest, httpapi.RouteIcon,
+			httpapi.RouteIconSmall, httpapi.RouteIconLarge, httpapi.RouteBadge,
+		} {
 			links = append(links, probe{http.MethodGet, path})
 		}
 	}
@@ -230,7 +243,9 @@ func (s routedSite) warnLinks() {
 		if r.Push != nil {
 			matcher = "write the matcher @login of docs/phone.md"
 		}
-		s.warn("the authentication applies to " + s.prefix + p.path + ", which phones and the links of messages use without a login, so that they fail; these addresses need a secret of their own, so leave them out: " + matcher + ", and basic_auth @login or what authenticates")
+		s.warn("the authentication applies to " + s.prefix + p.path + ", which phones and the links of " +
+			"messages use without a login, so that they fail; these addresses need a secret of their own, " +
+			"so leave them out: " + matcher + ", and basic_auth @login or what authenticates")
 		return
 	}
 }

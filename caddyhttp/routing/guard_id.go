@@ -20,8 +20,10 @@ func (s routedSite) warnConfigID() {
 		for _, name := range append([]string{"KEY"}, slices.Sorted(maps.Keys(r.Keys))...) {
 			path := site.PathOf(c.Keyed, name)
 			if s.isOpenByID(c, name) && s.followRequest(c.Method, path, "") != reached && newReach(s).path(s.prefix+path) {
-				s.warn("what keeps strangers from " + s.prefix + path + " does not apply to " + s.prefix + c.Path + " with the header " + httpapi.ConfigIDHeader +
-					": " + name + ", because of config_id on; authenticate requests with the header, too, with the matcher header " + httpapi.ConfigIDHeader + " *, or write config_id off")
+				s.warn("what keeps strangers from " + s.prefix + path + " does not apply to " +
+					s.prefix + c.Path + " with the header " + httpapi.ConfigIDHeader +
+					": " + name + ", because of config_id on; authenticate requests with the header, too, " +
+					"with the matcher header " + httpapi.ConfigIDHeader + " *, or write config_id off")
 				return
 			}
 		}

@@ -27,7 +27,7 @@ func (c *Routes) Index() *site.Index {
 	for i, h := range c.Sites {
 		groups[i] = i
 		names := textsOf(addresses[h])
-		if b := h.Caddyfile.Number(); b > 0 && h.Name == "" { // those of named routes are not unique
+		if b := h.Caddyfile.Number(); b > 0 && h.Name == "" { // the numbers of named routes are not unique
 			names = append(names, "block "+strconv.Itoa(b))
 		}
 		for _, name := range names {
@@ -78,8 +78,8 @@ func textsOf(all []address) (texts []string) {
 	return texts
 }
 
-// addresses returns the addresses of each site in the routes. That of a site with a name is
-// its name.
+// addresses returns the addresses of each site in the routes. A site with a name has its name as
+// its address.
 func (c *Routes) addresses() map[*Site][]address {
 	out := map[*Site][]address{}
 	for _, server := range c.servers() {
@@ -151,7 +151,9 @@ func (c *Routes) CheckNames() error {
 				continue
 			}
 			if other.listen != at.listen && (h.Caddyfile.Number() == 0 || h.Caddyfile.Number() != other.site.Caddyfile.Number()) {
-				return h.Caddyfile.Locate(block.Begin, fmt.Errorf("this notify and %s differ only in what their servers listen on (%s and %s); write site <name> into each: one name if they are one site, with the same messages, incidents and devices, or else two",
+				return h.Caddyfile.Locate(block.Begin, fmt.Errorf("this notify and %s differ only "+
+					"in what their servers listen on (%s and %s); write site <name> into each: "+
+					"one name if they are one site, with the same messages, incidents and devices, or else two",
 					cmp.Or(other.site.Caddyfile.Line(block.Begin), "another one"), at.listen, other.listen))
 			}
 		}

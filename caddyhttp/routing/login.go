@@ -9,9 +9,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
-// Logins says for the names of the keys of a site whether a program must authenticate before
-// it can send to them. "" stands for saved keys. A key for which that is unclear is left out,
-// and so is one that has an address with and one without.
+// Logins says for the names of the keys of a site whether a program must authenticate before it
+// can send to them. "" stands for saved keys. It leaves out keys for which that is unclear, and
+// keys that have both an address with authentication and one without.
 func (c *Routes) Logins(of *httpapi.API) map[string]bool {
 	all := map[string][]outcome{}
 	for _, server := range c.servers() {

@@ -92,11 +92,15 @@ const maxReachKeys = 20
 func (c *reach) err() error {
 	switch {
 	case c.other:
-		return errors.New("no request reaches this notify, because another notify of the site answers all of its addresses; write all settings into one block, or give each a path matcher, such as notify /notify/ops*")
+		return errors.New("no request reaches this notify, because another notify of the site answers all of its " +
+			"addresses; write all settings into one block, or give each a path matcher, such as notify /notify/ops*")
 	case c.answers != "":
-		return fmt.Errorf("no request reaches this notify, because %s comes before it and answers every request; put notify first within route { … }, or give %[1]s a matcher", c.answers)
+		return fmt.Errorf("no request reaches this notify, because %s comes before it and answers every request; "+
+			"put notify first within route { … }, or give %[1]s a matcher", c.answers)
 	}
-	return errors.New("no request reaches this notify, because its addresses are /notify and /notify/{KEY} and the directive around it takes other paths; for a prefix such as /alerts, write handle_path /alerts/* { notify { … } }, which removes the prefix")
+	return errors.New("no request reaches this notify, because its addresses are /notify and " +
+		"/notify/{KEY} and the directive around it takes other paths; for a prefix such as /alerts, " +
+		"write handle_path /alerts/* { notify { … } }, which removes the prefix")
 }
 
 // path reports whether a request for a path may reach the handler. The method and
@@ -303,8 +307,8 @@ const (
 	matchesAlways
 )
 
-// matchOf returns whether one of the sets accepts the path and the host of a
-// request, and its method and file where it is looked for what answers everything.
+// matchOf returns whether one of the sets accepts the path and the host of a request. To find
+// what answers everything, it also looks at the method and the file.
 func (c *reach) matchOf(sets caddyhttp.MatcherSets, r *http.Request) match {
 	if len(sets) == 0 {
 		return matchesAlways

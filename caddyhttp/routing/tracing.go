@@ -31,7 +31,8 @@ func (c *Routes) Tracers() (provider trace.TracerProvider) {
 		return nil
 	}
 	// A parent that is not recorded makes a span that is not, either.
-	ctx := trace.ContextWithRemoteSpanContext(context.Background(), trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1}}))
+	ctx := trace.ContextWithRemoteSpanContext(context.Background(),
+		trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1}}))
 	r, err := http.NewRequestWithContext(context.WithValue(ctx, caddy.ReplacerCtxKey, caddy.NewReplacer()), http.MethodGet, "/", http.NoBody)
 	if err != nil {
 		return nil

@@ -128,12 +128,16 @@ const (
 const noClients = "none"
 
 var (
-	errAddress     = errors.New("it is not an address to listen on; write a host and a port, such as localhost:25, or only a port, such as :25")
-	errNoAddress   = errors.New("it has no address; write smtp :25, or implicit_tls :465")
-	errNoTLS       = errors.New("implicit_tls needs a certificate; add tls <domain>, or tls <certificate> <key>")
-	errAuthNoTLS   = errors.New("auth needs a certificate, because a client may send its password only over TLS; add tls <domain>, or tls <certificate> <key>")
-	errTLS         = errors.New("it needs a domain, or the files of a certificate and its key; write tls mail.example.com, or tls cert.pem key.pem")
-	errDomain      = errors.New("Caddy cannot obtain a certificate for it; write a domain, such as mail.example.com, or the files of a certificate and its key")
+	errAddress = errors.New("it is not an address to listen on; " +
+		"write a host and a port, such as localhost:25, or only a port, such as :25")
+	errNoAddress = errors.New("it has no address; write smtp :25, or implicit_tls :465")
+	errNoTLS     = errors.New("implicit_tls needs a certificate; add tls <domain>, or tls <certificate> <key>")
+	errAuthNoTLS = errors.New("auth needs a certificate, because a client may send " +
+		"its password only over TLS; add tls <domain>, or tls <certificate> <key>")
+	errTLS = errors.New("it needs a domain, or the files of a certificate and its key; " +
+		"write tls mail.example.com, or tls cert.pem key.pem")
+	errDomain = errors.New("Caddy cannot obtain a certificate for it; " +
+		"write a domain, such as mail.example.com, or the files of a certificate and its key")
 	errHash        = errors.New("the password is not a hash of bcrypt or argon2id; write what caddy hash-password prints")
 	errUser        = errors.New("the user name must be 1 to 128 characters without spaces")
 	errTrustedNone = errors.New("none stands alone; remove it, or the other ranges")
@@ -384,11 +388,14 @@ func Read(d *caddyfile.Dispenser, addresses []string, info *block.Info) (*Config
 			return c.TLS.check()
 		}},
 		"auth": {Usage: "auth { … }", Block: func(d *caddyfile.Dispenser, _ []string) error { return c.readAccounts(d, info) }},
-		"trusted_clients": {Usage: "trusted_clients <cidr...>|private_ranges|none", Min: 1, Max: math.MaxInt, Repeat: true, Line: func(ranges []string) error {
-			c.TrustedClients = append(c.TrustedClients, ranges...)
-			_, _, err := c.trusted()
-			return err
-		}},
+		"trusted_clients": {
+			Usage: "trusted_clients <cidr...>|private_ranges|none", Min: 1, Max: math.MaxInt, Repeat: true,
+			Line: func(ranges []string) error {
+				c.TrustedClients = append(c.TrustedClients, ranges...)
+				_, _, err := c.trusted()
+				return err
+			},
+		},
 		"max_size":        {Usage: "max_size <size>", Min: 1, Max: 1, Line: block.Size(&c.MaxSize)},
 		"max_recipients":  {Usage: "max_recipients <n>", Min: 1, Max: 1, Line: block.Number(&c.MaxRecipients, 1, math.MaxUint16)},
 		"max_connections": {Usage: "max_connections <n>", Min: 1, Max: 1, Line: block.Number(&c.MaxConnections, 1, math.MaxInt32)},

@@ -25,6 +25,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/history"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi/refusal"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/metrics"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
@@ -132,7 +133,8 @@ func (g *Server) warnLocalOnly(listeners []net.Listener) {
 		return ok && !a.IP.IsLoopback()
 	})
 	if outside && len(g.settings.server.Accounts)+len(g.settings.server.Trusted) == 0 {
-		g.log.Warn(g.at.At("smtp") + "only clients on this machine can send mails, because there are no accounts; add tls and auth, or trusted_clients, or listen on localhost only")
+		g.log.Warn(g.at.At("smtp") + "only clients on this machine can send mails, " +
+			"because there are no accounts; add tls and auth, or trusted_clients, or listen on localhost only")
 	}
 }
 
@@ -257,20 +259,20 @@ func (g *Server) send(q *api.Request, hops int, to []smtpd.Recipient) (*smtpd.Ou
 		}
 	}
 	defer release()
-	message, err := q.Message()
+	m, err := q.Message()
 	if err != nil {
 		return nil, err
 	}
-	if message.Attachments, err = q.Attachments(context.Background(), g.engine.Shared.Sender.Pool()); err != nil {
+	if m.Attachments, err = q.Attachments(context.Background(), g.engine.Shared.Sender.Pool()); err != nil {
 		return nil, err
 	}
-	message.Hops, message.Time = hops, time.Now()
-	to = smtpd.Distinct(to, message.Type)
+	m.Hops, m.Time = hops, time.Now()
+	to = smtpd.Distinct(to, m.Type)
 	var wg sync.WaitGroup
 	reports := make([]recipientReport, len(to))
 	for i, r := range to {
 		users.Add(1)
-		wg.Go(func() { reports[i] = g.sendTo(r, *message, q.Memory(), release) })
+		wg.Go(func() { reports[i] = g.sendTo(r, *m, q.Memory(), release) })
 	}
 	wg.Wait()
 	o := new(smtpd.Outcome)
@@ -294,16 +296,16 @@ func (g *Server) send(q *api.Request, hops int, to []smtpd.Recipient) (*smtpd.Ou
 
 // sendTo sends a mail to one recipient. It calls release when the last delivery
 // ends.
-func (g *Server) sendTo(r smtpd.Recipient, message notifier.Message, memory *memory.Allocation, release func()) recipientReport {
-	message.Type = r.Type
+func (g *Server) sendTo(r smtpd.Recipient, m notifier.Message, memory *memory.Allocation, release func()) recipientReport {
+	m.Type = r.Type
 	k, targets, err := g.find(r)
 	if err != nil {
 		release()
 		return recipientReport{err: err}
 	}
-	message.Incident = message.Incident.For(k.Name, site.SourceSMTP)
-	d := dispatch.NewDelivery(g.engine.Global, site.SourceSMTP, "", &message, &api.Selection{Targets: targets}).ToKey(k)
-	if err := d.To.Check(&message); err != nil {
+	m.Incident = m.Incident.For(k.Name, site.SourceSMTP)
+	d := dispatch.NewDelivery(g.engine.Global, site.SourceSMTP, "", &m, &message.Selection{Targets: targets}).ToKey(k)
+	if err := d.To.Check(&m); err != nil {
 		release()
 		return recipientReport{err: err}
 	}

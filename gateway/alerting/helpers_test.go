@@ -11,8 +11,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/caddy-notify/caddy-notify/gateway/alerting"
-	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -93,7 +93,7 @@ func teamOptions(x *gatewaytest.Team, dir string, r rules.Rules, more ...site.Ke
 }
 
 // resultsOf returns the status and rule of each result, such as "queued escalating".
-func resultsOf(results []api.QueuedResult) (out []string) {
+func resultsOf(results []message.QueuedResult) (out []string) {
 	for _, r := range results {
 		out = append(out, strings.TrimSpace(string(r.Status)+" "+string(r.Rule)))
 	}

@@ -8,9 +8,9 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/event"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/metrics"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -142,7 +142,7 @@ func (i *Incidents) accept(ctx context.Context, x *rules.Incident, n *notice) er
 	if len(targets) == 0 {
 		targets = slices.Clone(n.key.DefaultTargets)
 	}
-	d := dispatch.NewDelivery(n.settings, site.SourceEscalation, x.Site, m, &api.Selection{Targets: targets}).ToKey(n.key)
+	d := dispatch.NewDelivery(n.settings, site.SourceEscalation, x.Site, m, &message.Selection{Targets: targets}).ToKey(n.key)
 	d.Format, d.By = x.Source, n.by
 	e, stored := i.outbox.Entry(&d)
 	e.Unlimited = true

@@ -10,7 +10,6 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/metrics"
@@ -344,7 +343,7 @@ func (p *release) sendDigest(ctx context.Context) error {
 	if t.Own {
 		defer t.Target.Close()
 	}
-	d := dispatch.NewDelivery(t.Settings, site.SourceDigest, p.state.Site, g.message, &api.Selection{Targets: []notifier.Target{t.Target}}).ToKey(t.Key)
+	d := dispatch.NewDelivery(t.Settings, site.SourceDigest, p.state.Site, g.message, &message.Selection{Targets: []notifier.Target{t.Target}}).ToKey(t.Key)
 	if p.group.More.Counts.Total() > 0 {
 		d.ID = p.group.More.ID
 	}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
@@ -126,7 +126,7 @@ func (s *Silences) message(ctx context.Context, at silencedKey, x *rules.Silence
 	if len(targets) == 0 {
 		return nil, nil
 	}
-	d := dispatch.NewDelivery(settings, site.SourceSilence, at.site, m, &api.Selection{Targets: targets}).ToKey(k)
+	d := dispatch.NewDelivery(settings, site.SourceSilence, at.site, m, &message.Selection{Targets: targets}).ToKey(k)
 	return &d, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 	_ "github.com/caddy-notify/caddy-notify/notifier/services"
@@ -86,7 +87,7 @@ func (g *gateway) handle(w http.ResponseWriter, r *http.Request) (*Response, err
 	if err != nil {
 		return nil, err
 	}
-	var sel *Selection
+	var sel *message.Selection
 	if r.URL.Path == "/notify/k" {
 		sel, err = q.SelectTags(g.choose)
 	} else {

@@ -183,27 +183,3 @@ func (q *Request) SetContent(c Content) error {
 	}
 	return nil
 }
-
-// PreferredTargets returns the targets that have one of the preferred tags, with
-// those that get every message, or nil if none has. choose returns the targets
-// that an expression selects.
-func PreferredTargets(preferred []string, choose func(notifier.TagExpr) ([]notifier.Target, error)) []notifier.Target {
-	if len(preferred) == 0 {
-		return nil
-	}
-	e, err := notifier.ParseTags(strings.Join(preferred, ","))
-	if err != nil {
-		return nil
-	}
-	isPreferred := func(t notifier.Target) bool {
-		return slices.ContainsFunc(t.Tags, func(tag string) bool {
-			_, tag = notifier.SplitTag(tag)
-			return slices.ContainsFunc(preferred, func(p string) bool { return strings.EqualFold(tag, p) })
-		})
-	}
-	targets, err := choose(e)
-	if err != nil || !slices.ContainsFunc(targets, isPreferred) {
-		return nil
-	}
-	return targets
-}

@@ -12,6 +12,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -56,10 +57,10 @@ type Response struct {
 	// Title is the title of a response in HTML; "" for one about a message.
 	Title string
 
-	location string         // of the message in the queue; "" for no header Location
-	queued   bool           // a delivery is not final
-	applied  string         // value of the header Preference-Applied; "" for none
-	message  *QueuedMessage // the body of the JSON, instead of the fields above
+	location string                 // of the message in the queue; "" for no header Location
+	queued   bool                   // a delivery is not final
+	applied  string                 // value of the header Preference-Applied; "" for none
+	message  *message.QueuedMessage // the body of the JSON, instead of the fields above
 }
 
 // NewResponse returns the response for a message that was sent: 200, or 424 if
@@ -68,7 +69,7 @@ func NewResponse(report *notifier.Report) *Response {
 	r := &Response{Status: http.StatusOK, Records: report.Records, Results: report.Results}
 	failed := 0
 	for _, result := range r.Results {
-		if Failed(result) {
+		if message.Failed(result) {
 			failed++
 		}
 	}
@@ -104,7 +105,7 @@ func NewProgramResponse(report *notifier.Report) *Response {
 	}
 	temporary := false
 	for _, result := range r.Results {
-		if result.Err == nil || result.Status == StatusQueued {
+		if result.Err == nil || result.Status == message.StatusQueued {
 			r.Records = append(slices.Clip(r.Records), notifier.Record{Time: time.Now(), Level: notifier.LevelWarning, Text: r.Error + "."})
 			r.Status, r.Error = http.StatusOK, ""
 			return r
@@ -213,89 +214,25 @@ func (r *Response) JSON() []byte {
 // responseBody is the JSON body of a response. Clients of Apprise API read
 // details: level, time and text of each record.
 type responseBody struct {
-	ID      string      `json:"id,omitempty"`
-	Error   *string     `json:"error"`
-	Field   string      `json:"field,omitempty"`
-	Details [][3]string `json:"details"`
-	Results []Result    `json:"results"`
+	ID      string           `json:"id,omitempty"`
+	Error   *string          `json:"error"`
+	Field   string           `json:"field,omitempty"`
+	Details [][3]string      `json:"details"`
+	Results []message.Result `json:"results"`
 }
 
 func (r *Response) body() responseBody {
-	out := responseBody{ID: r.ID, Field: r.Field, Details: make([][3]string, len(r.Records)), Results: make([]Result, len(r.Results))}
+	out := responseBody{ID: r.ID, Field: r.Field, Details: make([][3]string, len(r.Records)), Results: make([]message.Result, len(r.Results))}
 	if r.Error != "" {
 		out.Error = &r.Error
 	}
 	for i, record := range r.Records {
-		out.Details[i] = [3]string{string(record.Level), formatTime(record.Time), record.Text}
+		out.Details[i] = [3]string{string(record.Level), message.FormatTime(record.Time), record.Text}
 	}
 	for i, result := range r.Results {
-		out.Results[i] = NewResult(result)
+		out.Results[i] = message.NewResult(result)
 	}
 	return out
-}
-
-// Result is the outcome of one delivery, as JSON responses have it.
-type Result struct {
-	Service     string          `json:"service"`
-	Destination string          `json:"destination"`    // the URL with its secrets masked
-	Name        string          `json:"name,omitempty"` // what people call the destination, with its tags
-	Tags        []string        `json:"tags"`
-	Status      notifier.Status `json:"status"`
-	Attempts    int             `json:"attempts"`
-	ElapsedMS   int64           `json:"elapsed_ms"`
-	Error       *string         `json:"error"`              // null for success
-	Optional    bool            `json:"optional,omitempty"` // a failure does not count
-
-	// Rule says why nothing was sent, or why it is sent later. By is the ID of the message
-	// that is sent instead, and Until is when it is sent.
-	Rule  notifier.Rule `json:"rule,omitempty"`
-	By    string        `json:"by,omitempty"`
-	Until *time.Time    `json:"until,omitempty"`
-
-	// Step is the number of the step that it waits for, and Next is when that begins if
-	// nobody acknowledges the incident before.
-	Step int        `json:"step,omitempty"`
-	Next *time.Time `json:"next,omitempty"`
-}
-
-// NewResult returns the JSON form of a result.
-func NewResult(r notifier.Result) Result {
-	out := Result{
-		Service: r.Service, Destination: r.Destination, Name: NameOf(r), Tags: notNil(r.Tags), Status: r.Status,
-		Attempts: r.Attempts, ElapsedMS: r.Elapsed.Milliseconds(), Optional: r.Optional, Rule: r.Rule, By: r.By,
-	}
-	if !r.Until.IsZero() && r.Rule == notifier.RuleEscalating {
-		out.Step, out.Next = r.Step, &r.Until
-	} else if !r.Until.IsZero() {
-		out.Until = &r.Until
-	}
-	if r.Err != nil {
-		text := r.Err.Error()
-		out.Error = &text
-	}
-	return out
-}
-
-// NameOf returns the name of the destination of a result, with its tags.
-func NameOf(r notifier.Result) string {
-	name := r.Name
-	if name == "" {
-		name = notifier.NameOf(r.Service, r.Destination)
-	}
-	return notifier.NameWithTags(name, r.Tags)
-}
-
-// SetName sets the name of the destination.
-func (r *Result) SetName() {
-	r.Name = notifier.NameWithTags(notifier.NameOf(r.Service, r.Destination), r.Tags)
-}
-
-// notNil returns tags so that JSON has an array in any case.
-func notNil(tags []string) []string {
-	if tags == nil {
-		return []string{}
-	}
-	return tags
 }
 
 // lines returns the records, and the error as the last of them.
@@ -310,11 +247,11 @@ func (r *Response) lines() []notifier.Record {
 func (r *Response) text() []byte {
 	lines, size := r.lines(), 0
 	for _, l := range lines {
-		size += len(timeLayout) + len(l.Level) + len(l.Text) + len(" [] \n")
+		size += len(message.TimeLayout) + len(l.Level) + len(l.Text) + len(" [] \n")
 	}
 	b := make([]byte, 0, size)
 	for _, l := range lines {
-		b = l.Time.Local().AppendFormat(b, timeLayout)
+		b = l.Time.Local().AppendFormat(b, message.TimeLayout)
 		b = append(b, " ["...)
 		b = append(b, l.Level...)
 		b = append(b, "] "...)
@@ -323,12 +260,6 @@ func (r *Response) text() []byte {
 	}
 	return b
 }
-
-// timeLayout is the layout of times in responses, which is that of Apprise API.
-const timeLayout = "2006-01-02 15:04:05,000"
-
-// formatTime formats t with timeLayout, in local time.
-func formatTime(t time.Time) string { return t.Local().Format(timeLayout) }
 
 // formatSize formats a number of bytes, such as 8.0 MiB.
 func formatSize(n int64) string { return humanize.IBytes(uint64(max(n, 0))) }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -74,9 +75,9 @@ func (e *serverSentEvents) begin(h http.Header, _ []notifier.Target) []byte {
 }
 
 func (e *serverSentEvents) result(_ int, r notifier.Result) []byte {
-	record := ResultRecord(r)
-	if r.Status == StatusQueued {
-		record = QueuedRecord(r)
+	record := message.ResultRecord(r)
+	if r.Status == message.StatusQueued {
+		record = message.QueuedRecord(r)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -107,7 +108,7 @@ func (e *serverSentEvents) end(r *Response) []byte {
 	if r.Error != "" {
 		outcome.Status = eventFailure
 		for _, result := range r.Results {
-			if result.Err == nil || result.Status == StatusQueued {
+			if result.Err == nil || result.Status == message.StatusQueued {
 				outcome.Status = eventPartial
 			}
 		}
@@ -119,7 +120,7 @@ func (e *serverSentEvents) end(r *Response) []byte {
 func (e *serverSentEvents) silence() []byte { return []byte(": heartbeat\n\n") }
 
 func logEvent(r notifier.Record, service *string) []byte {
-	return event("log", logData{r.Level, formatTime(r.Time), r.Text, service})
+	return event("log", logData{r.Level, message.FormatTime(r.Time), r.Text, service})
 }
 
 // event returns an event with data in JSON, which has no line breaks within.

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -24,7 +25,7 @@ func (r *Response) page(path string, sent bool) view.ResponsePage {
 	}
 	for _, l := range lines {
 		optional := l.Optional && l.Level == notifier.LevelError
-		page.Lines = append(page.Lines, view.ResponseLine{Level: string(l.Level), Optional: optional, Time: formatTime(l.Time), Text: l.Text})
+		page.Lines = append(page.Lines, view.ResponseLine{Level: string(l.Level), Optional: optional, Time: message.FormatTime(l.Time), Text: l.Text})
 	}
 	return page
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -110,8 +111,8 @@ type (
 		Tags        []string `json:"tags"`
 	}
 	resultLine struct {
-		Index  int    `json:"index"`
-		Result Result `json:"result"`
+		Index  int            `json:"index"`
+		Result message.Result `json:"result"`
 	}
 	endLine struct {
 		Status int `json:"status"`
@@ -123,13 +124,13 @@ func (jsonLines) begin(h http.Header, targets []notifier.Target) []byte {
 	setHeaders(h, mediaStream)
 	begin := beginLine{make([]streamDestination, len(targets))}
 	for i, t := range targets {
-		begin.Sending[i] = streamDestination{t.Service(), t.String(), t.Name(), notNil(t.Tags)}
+		begin.Sending[i] = streamDestination{t.Service(), t.String(), t.Name(), message.NotNil(t.Tags)}
 	}
 	return jsonLine(begin)
 }
 
 func (jsonLines) result(i int, r notifier.Result) []byte {
-	return jsonLine(resultLine{i, NewResult(r)})
+	return jsonLine(resultLine{i, message.NewResult(r)})
 }
 func (jsonLines) end(r *Response) []byte { return jsonLine(endLine{r.Status, r.body()}) }
 func (jsonLines) silence() []byte        { return nil }

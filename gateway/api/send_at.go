@@ -4,7 +4,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 )
 
 // fieldSendAt is the field of a message that is sent later. The query string may set it.
@@ -41,30 +41,12 @@ func (q *Request) SendAt(
 	return at, delay, false, nil
 }
 
-// Wish is whom the client of a request wants to reach in a key.
-type Wish struct {
-	Tags      notifier.TagExpr  // empty for a request without tags
-	Preferred []string          // tags that select only if a destination has one of them
-	Values    map[string]string // for the variables in URLs
-}
-
 // Wish returns whom the client wants to reach.
-func (q *Request) Wish() (w Wish, err error) {
+func (q *Request) Wish() (w message.Wish, err error) {
 	if w.Tags, err = q.content.tags(); err != nil {
 		return w, err
 	}
 	w.Values, err = q.content.values()
 	w.Preferred = q.payload.preferred
 	return w, err
-}
-
-// Choose returns the destinations that the client wants to reach. choose returns those that a
-// tag expression matches; the empty expression stands for a request without tags.
-func (w *Wish) Choose(choose func(notifier.TagExpr) ([]notifier.Target, error)) ([]notifier.Target, error) {
-	if w.Tags.Empty() {
-		if targets := PreferredTargets(w.Preferred, choose); targets != nil {
-			return targets, nil
-		}
-	}
-	return choose(w.Tags)
 }

@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
@@ -46,11 +46,11 @@ func ask(t *testing.T, g *gatewaytest.Gateway, ask string) string {
 }
 
 // state returns what a client sees of a question.
-func state(t *testing.T, g *gatewaytest.Gateway, id, query string, header ...string) *api.AskState {
+func state(t *testing.T, g *gatewaytest.Gateway, id, query string, header ...string) *message.AskState {
 	t.Helper()
 	got := g.Do(gatewaytest.NewRequest(http.MethodGet, "/notify/messages/"+id+query, "", header...))
 	var m struct {
-		Ask *api.AskState `json:"ask"`
+		Ask *message.AskState `json:"ask"`
 	}
 	if err := json.Unmarshal([]byte(got.Body), &m); err != nil || got.Status != http.StatusOK || m.Ask == nil {
 		t.Fatalf("status %d: %s", got.Status, got.Body)
@@ -59,7 +59,7 @@ func state(t *testing.T, g *gatewaytest.Gateway, id, query string, header ...str
 }
 
 // said describes a state in a word or some.
-func said(s *api.AskState) string {
+func said(s *message.AskState) string {
 	out := s.State
 	if s.Answer != nil {
 		out += " " + *s.Answer
@@ -93,7 +93,7 @@ func answer(g *gatewaytest.Gateway, link, form string) gatewaytest.Reply {
 func wantAnswered(t *testing.T, g *gatewaytest.Gateway, link, form string, status int, want string) {
 	t.Helper()
 	got := answer(g, link, form)
-	var s api.AskState
+	var s message.AskState
 	if err := json.Unmarshal([]byte(got.Body), &s); err != nil || got.Status != status || said(&s) != want {
 		t.Errorf("%s: status %d %s, want %d %s", form, got.Status, got.Body, status, want)
 	}

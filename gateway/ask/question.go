@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/wire"
@@ -28,7 +28,7 @@ const (
 
 // Question is the question of a message.
 type Question struct {
-	api.Ask
+	message.Ask
 	ID         uuid.UUID // of the message
 	Site       string    // the ID of the site that the message came to
 	Place      site.Place
@@ -70,8 +70,8 @@ func (x *Question) IsOpen() bool { return x.Outcome.State == Open }
 
 // JSON returns what clients see of the question. full is for who may send to the key or
 // manage.
-func (x *Question) JSON(full bool) *api.AskState {
-	out := &api.AskState{State: string(x.Outcome.State), Until: x.Until.UTC()}
+func (x *Question) JSON(full bool) *message.AskState {
+	out := &message.AskState{State: string(x.Outcome.State), Until: x.Until.UTC()}
 	if !full || x.IsOpen() {
 		return out
 	}
@@ -85,15 +85,15 @@ func (x *Question) JSON(full bool) *api.AskState {
 
 // GuestJSON returns the question for a client with a link to it and no other right. It leaves
 // out the destination through which it was answered.
-func (x *Question) GuestJSON() *api.AskState {
+func (x *Question) GuestJSON() *message.AskState {
 	out := x.JSON(true)
 	out.Through = ""
 	return out
 }
 
 // Message returns what clients see of a message that the queue has forgotten.
-func (x *Question) Message() *api.QueuedMessage {
-	return &api.QueuedMessage{ID: x.ID.String(), State: api.StateDelivered, Created: x.Created, Results: []api.QueuedResult{}}
+func (x *Question) Message() *message.QueuedMessage {
+	return &message.QueuedMessage{ID: x.ID.String(), State: message.StateDelivered, Created: x.Created, Results: []message.QueuedResult{}}
 }
 
 // expire ends the question if its time is over, and reports whether it did.
@@ -248,4 +248,4 @@ func (q *Questions) KeyOf(record []byte) string {
 }
 
 // CheckAnswer returns an error, one sentence, if text is no answer to the question.
-func (x *Question) CheckAnswer(text string) error { return api.CheckAnswer(text, x.Options) }
+func (x *Question) CheckAnswer(text string) error { return message.CheckAnswer(text, x.Options) }

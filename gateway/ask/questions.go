@@ -11,7 +11,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/caddy-notify/caddy-notify/gateway/alerting"
-	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
@@ -62,7 +61,7 @@ const (
 	// postponed is when an attempt is made again for which the question cannot be read.
 	postponed = 2 * time.Second
 
-	ruleDecided = api.RuleDecided
+	ruleDecided = message.RuleDecided
 )
 
 // Any reports whether a question may be open. It reads no record.
@@ -87,7 +86,7 @@ func (q *Questions) Get(ctx context.Context, id uuid.UUID) (*Question, error) {
 // the ID of the message. If the report is nil, nothing was asked, and the caller releases
 // what the message holds: the error is a [*message.Error] that says why, or one of
 // [outbox.Outbox.Submit].
-func (q *Questions) Ask(ctx context.Context, d dispatch.Delivery, a *api.Ask) (*notifier.Report, string, error) {
+func (q *Questions) Ask(ctx context.Context, d dispatch.Delivery, a *message.Ask) (*notifier.Report, string, error) {
 	if err := a.Check(); err != nil {
 		return nil, "", err
 	}

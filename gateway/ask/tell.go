@@ -13,8 +13,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/percent"
@@ -90,7 +90,7 @@ func (q *Questions) outcome(ctx context.Context, x *Question) *dispatch.Delivery
 		targets[i].Chain, targets[i].Number = "", 0
 	}
 	m := &notifier.Message{Title: markup.OneLine(x.Title), Body: x.Summary(), Type: notifier.Info, Format: markup.Text, Time: time.Now(), Foreign: true, Thread: x.thread()}
-	d := dispatch.NewDelivery(settings, site.SourceAsk, siteID, m, &api.Selection{Targets: targets}).ToKey(k)
+	d := dispatch.NewDelivery(settings, site.SourceAsk, siteID, m, &message.Selection{Targets: targets}).ToKey(k)
 	d.Rules, d.Steps, d.Inbox = nil, nil, 0
 	return &d
 }
@@ -121,7 +121,7 @@ func (x *Question) Summary() string {
 // callback returns the message to the address that the client has given.
 func (q *Questions) callback(x *Question, settings *site.Site) *dispatch.Delivery {
 	m := &notifier.Message{Body: x.ID.String(), Type: notifier.Info, Format: markup.Text, Time: time.Now()}
-	d := dispatch.NewDelivery(settings, site.SourceCallback, x.Site, m, &api.Selection{Targets: []notifier.Target{{Destination: q.destination(x, settings.Limits.Egress)}}})
+	d := dispatch.NewDelivery(settings, site.SourceCallback, x.Site, m, &message.Selection{Targets: []notifier.Target{{Destination: q.destination(x, settings.Limits.Egress)}}})
 	d.Key = x.Key
 	return &d
 }
@@ -198,8 +198,8 @@ func (s *callback) Describe(x *notifier.Schema) {
 // StateJSON is what a client is told of a question, at the address that it has given or as it
 // streams.
 type StateJSON struct {
-	ID  string        `json:"id"`
-	Ask *api.AskState `json:"ask"`
+	ID  string            `json:"id"`
+	Ask *message.AskState `json:"ask"`
 }
 
 // Send implements notifier.Service.

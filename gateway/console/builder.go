@@ -13,6 +13,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/device"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	savedpkg "github.com/caddy-notify/caddy-notify/gateway/saved"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -371,7 +372,7 @@ func (h *builder) testDestination(w http.ResponseWriter, r *http.Request, at bui
 		}
 		k.Limits = h.Resolved.Limits.Client
 	}
-	resp, err = h.api.Sender.SendTest(w, r, k, &api.Selection{Targets: []notifier.Target{t}, Transient: !at.saves})
+	resp, err = h.api.Sender.SendTest(w, r, k, &message.Selection{Targets: []notifier.Target{t}, Transient: !at.saves})
 	return resp, t.Warnings(), err
 }
 

@@ -9,9 +9,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/caddy-notify/caddy-notify/gateway"
-	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/history"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
@@ -122,10 +122,10 @@ func lastResultsOf(h *history.History) lastResults {
 type lastResults map[site.KeyID]map[string]lastResult
 
 // add adds the result of a message that came in after those before.
-func (l lastResults) add(id site.KeyID, at time.Time, r *api.Result) {
+func (l lastResults) add(id site.KeyID, at time.Time, r *message.Result) {
 	last := l[id][r.Destination]
 	switch {
-	case r.Status == api.StatusCancelled:
+	case r.Status == message.StatusCancelled:
 		return
 	case r.Error != nil:
 		if last.cause == "" {

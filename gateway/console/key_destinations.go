@@ -11,6 +11,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
@@ -87,7 +88,7 @@ func (h *keyTests) serveTest(w http.ResponseWriter, r *http.Request, name string
 	if err != nil {
 		return err
 	}
-	resp, err := h.api.Sender.SendTest(w, r, k, &api.Selection{Targets: k.Targets[n : n+1]})
+	resp, err := h.api.Sender.SendTest(w, r, k, &message.Selection{Targets: k.Targets[n : n+1]})
 	if err != nil {
 		return err
 	}
@@ -120,7 +121,7 @@ func (h *keyTests) testAll(w http.ResponseWriter, r *http.Request, k *site.Key) 
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			d, err := h.api.Sender.TestDelivery(k, &api.Selection{Targets: k.Targets[i : i+1]})
+			d, err := h.api.Sender.TestDelivery(k, &message.Selection{Targets: k.Targets[i : i+1]})
 			if err != nil {
 				results[i] = notifier.Result{Service: t.Service(), Destination: t.String(), Name: t.Destination.Name(), Tags: t.Tags, Status: notifier.Failed, Err: err}
 				return
@@ -130,11 +131,11 @@ func (h *keyTests) testAll(w http.ResponseWriter, r *http.Request, k *site.Key) 
 	}
 	wg.Wait()
 	if !api.PrefersHTML(r) {
-		out := make([]api.Result, len(results))
+		out := make([]message.Result, len(results))
 		for i := range results {
-			out[i] = api.NewResult(results[i])
+			out[i] = message.NewResult(results[i])
 		}
-		return httpapi.WriteJSON(w, http.StatusOK, map[string][]api.Result{"results": out})
+		return httpapi.WriteJSON(w, http.StatusOK, map[string][]message.Result{"results": out})
 	}
 	p, err := h.page.keyPage(r, k.Name)
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/history"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/planned"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
@@ -185,7 +186,7 @@ func (h *messagePages) historyMessage(r *http.Request, e *history.Entry) view.Li
 		return m
 	}
 	if e.Omitted == 0 {
-		results := make([]api.QueuedResult, len(e.Results))
+		results := make([]message.QueuedResult, len(e.Results))
 		for i, x := range e.Results {
 			results[i].Result = x
 		}
@@ -211,7 +212,7 @@ func (h *messagePages) queueMessage(r *http.Request, e *queue.Entry) view.Listed
 		}
 	}
 	m.Outcome, m.Says = saysOf(stored.Results, h.takenBy(r, e, s.Type, stored.Results))
-	results := make([]api.Result, len(stored.Results))
+	results := make([]message.Result, len(stored.Results))
 	for i, r := range stored.Results {
 		results[i] = r.Result
 	}
@@ -221,8 +222,8 @@ func (h *messagePages) queueMessage(r *http.Request, e *queue.Entry) view.Listed
 
 // takenBy returns who takes care of the incident of a message, or "". A message that came after
 // the acknowledgement is not one that somebody has acknowledged.
-func (h *messagePages) takenBy(r *http.Request, e *queue.Entry, typ notifier.Type, results []api.QueuedResult) string {
-	ended := slices.ContainsFunc(results, func(x api.QueuedResult) bool { return x.Rule == notifier.RuleAcknowledged })
+func (h *messagePages) takenBy(r *http.Request, e *queue.Entry, typ notifier.Type, results []message.QueuedResult) string {
+	ended := slices.ContainsFunc(results, func(x message.QueuedResult) bool { return x.Rule == notifier.RuleAcknowledged })
 	if !ended && typ != notifier.Failure && typ != notifier.Warning {
 		return ""
 	}
@@ -240,16 +241,16 @@ func (h *messagePages) takenBy(r *http.Request, e *queue.Entry, typ notifier.Typ
 
 // resultLines returns the failures among results in one line each, then a line for each
 // other outcome, and how many failures there are besides.
-func resultLines(all []api.Result) (lines []string, more int) {
+func resultLines(all []message.Result) (lines []string, more int) {
 	others := map[view.Outcome][]string{}
 	for _, r := range all {
 		outcome := view.Outcome(r.Status)
 		switch {
 		case r.Rule == notifier.RulePlanned && r.Until != nil:
 			continue // the line of the message says when
-		case r.Rule == notifier.RuleEscalating && r.Status == api.StatusQueued:
+		case r.Rule == notifier.RuleEscalating && r.Status == message.StatusQueued:
 			outcome = view.Later
-		case r.Error == nil, r.Status == api.StatusCancelled, r.Status == notifier.Skipped:
+		case r.Error == nil, r.Status == message.StatusCancelled, r.Status == notifier.Skipped:
 		case len(lines) == maxPageResults:
 			more++
 			continue
@@ -449,7 +450,7 @@ func (h *messagePages) serveMessagePage(w http.ResponseWriter, r *http.Request, 
 }
 
 // newPageDelivery returns a delivery as the page of its message shows it.
-func newPageDelivery(r api.QueuedResult, j *queue.Job) view.Delivery {
+func newPageDelivery(r message.QueuedResult, j *queue.Job) view.Delivery {
 	d := view.Delivery{
 		Named: named(r.Service, r.Destination), URL: r.Destination, Outcome: view.Outcome(r.Status), Attempts: r.Attempts, Tags: strings.Join(r.Tags, ", "),
 	}
@@ -487,7 +488,7 @@ func newPageDelivery(r api.QueuedResult, j *queue.Job) view.Delivery {
 }
 
 // saysHeldDelivery says what a delivery that a rule holds waits for.
-func saysHeldDelivery(r *api.QueuedResult) (view.Outcome, view.Says) {
+func saysHeldDelivery(r *message.QueuedResult) (view.Outcome, view.Says) {
 	out := view.Says{Text: "a rule holds it"}
 	switch r.Rule {
 	case notifier.RulePlanned:
@@ -520,7 +521,7 @@ var ruleWords = map[notifier.Rule]string{
 	notifier.RuleSuperseded:   "a newer message tells it",
 	notifier.RuleHeld:         "it did not last",
 	notifier.RuleEscalating:   "its step had not begun",
-	api.RuleDecided:           "the question is not open any more",
+	message.RuleDecided:       "the question is not open any more",
 }
 
 // formatElapsed returns a time as "3 ms" or "1.2 s".

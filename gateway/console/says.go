@@ -3,14 +3,14 @@ package console
 import (
 	"fmt"
 
-	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
 // saysOf returns what became of a message with these results, in the words of its line. by is
 // who takes care of its incident, or "".
-func saysOf(results []api.QueuedResult, by string) (view.Outcome, view.Says) {
+func saysOf(results []message.QueuedResult, by string) (view.Outcome, view.Says) {
 	s := sortResults(results)
 	switch {
 	case len(s.failed) > 0:
@@ -43,17 +43,17 @@ func saysOf(results []api.QueuedResult, by string) (view.Outcome, view.Says) {
 
 // sorted are results by what is said of them.
 type sorted struct {
-	failed, waiting []*api.QueuedResult
-	cancelled       []*api.QueuedResult
-	held            *api.QueuedResult // one that a rule holds
-	step            *api.QueuedResult // of the step that begins next
-	steps           []*api.QueuedResult
+	failed, waiting []*message.QueuedResult
+	cancelled       []*message.QueuedResult
+	held            *message.QueuedResult // one that a rule holds
+	step            *message.QueuedResult // of the step that begins next
+	steps           []*message.QueuedResult
 	delivered       int
 	all             int
 	rules           map[notifier.Rule]bool
 }
 
-func sortResults(results []api.QueuedResult) *sorted {
+func sortResults(results []message.QueuedResult) *sorted {
 	s := &sorted{all: len(results), rules: map[notifier.Rule]bool{}}
 	for i := range results {
 		r := &results[i]
@@ -66,15 +66,15 @@ func sortResults(results []api.QueuedResult) *sorted {
 			if s.step == nil || r.Next.Before(*s.step.Next) {
 				s.step = r
 			}
-		case r.Status == api.StatusQueued && r.Rule != "":
+		case r.Status == message.StatusQueued && r.Rule != "":
 			if s.held == nil || r.Until != nil && (s.held.Until == nil || r.Until.Before(*s.held.Until)) {
 				s.held = r
 			}
-		case r.Status == api.StatusQueued:
+		case r.Status == message.StatusQueued:
 			s.waiting = append(s.waiting, r)
 		case r.Status == notifier.Delivered:
 			s.delivered++
-		case r.Status == api.StatusCancelled:
+		case r.Status == message.StatusCancelled:
 			s.cancelled = append(s.cancelled, r)
 		}
 	}
@@ -84,7 +84,7 @@ func sortResults(results []api.QueuedResult) *sorted {
 func (s *sorted) has(rule notifier.Rule) bool { return s.rules[rule] }
 
 // of names the destinations of some results, with how many there are if it is not all.
-func (s *sorted) of(what string, some []*api.QueuedResult) string {
+func (s *sorted) of(what string, some []*message.QueuedResult) string {
 	if len(some) > 2 {
 		return fmt.Sprintf("%s %d of %d destinations", what, len(some), s.all)
 	}

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -14,17 +14,17 @@ import (
 func TestSays(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 28, 2, 15, 0, 0, time.UTC)
-	result := func(name string, status notifier.Status, rule notifier.Rule) api.QueuedResult {
-		return api.QueuedResult{Result: api.Result{Name: name, Status: status, Rule: rule}}
+	result := func(name string, status notifier.Status, rule notifier.Rule) message.QueuedResult {
+		return message.QueuedResult{Result: message.Result{Name: name, Status: status, Rule: rule}}
 	}
-	until := func(rule notifier.Rule) api.QueuedResult {
-		r := result("Slack #ops", api.StatusQueued, rule)
+	until := func(rule notifier.Rule) message.QueuedResult {
+		r := result("Slack #ops", message.StatusQueued, rule)
 		r.Until = &at
 		return r
 	}
-	step := func(name string, n int, after time.Duration) api.QueuedResult {
+	step := func(name string, n int, after time.Duration) message.QueuedResult {
 		next := at.Add(after)
-		r := result(name, api.StatusQueued, notifier.RuleEscalating)
+		r := result(name, message.StatusQueued, notifier.RuleEscalating)
 		r.Step, r.Next = n, &next
 		return r
 	}
@@ -33,39 +33,39 @@ func TestSays(t *testing.T) {
 	unusable.Error = &text
 	optional := result("Slack #ops", notifier.Failed, "")
 	optional.Optional = true
-	delivered, skipped := result("Slack #ops", notifier.Delivered, ""), func(rule notifier.Rule) api.QueuedResult {
+	delivered, skipped := result("Slack #ops", notifier.Delivered, ""), func(rule notifier.Rule) message.QueuedResult {
 		return result("Slack #ops", notifier.Skipped, rule)
 	}
 	for _, tt := range []struct {
-		results []api.QueuedResult
+		results []message.QueuedResult
 		by      string
 		outcome view.Outcome
 		says    view.Says
 	}{
-		{[]api.QueuedResult{delivered}, "", view.Delivered, view.Says{Text: "Delivered"}},
-		{[]api.QueuedResult{delivered}, "Ann", view.Delivered, view.Says{Text: "Acknowledged by Ann"}},
-		{[]api.QueuedResult{delivered, optional}, "", view.Delivered, view.Says{Text: "Delivered"}},
-		{[]api.QueuedResult{delivered, unusable}, "", view.Failed, view.Says{Text: "Failed: Slack"}},
-		{[]api.QueuedResult{delivered, result("JSON web", notifier.Failed, "")}, "", view.Failed, view.Says{Text: "Failed: JSON web"}},
-		{[]api.QueuedResult{result("a", notifier.Failed, ""), result("b", notifier.Failed, ""), result("c", notifier.Failed, ""), delivered}, "", view.Failed, view.Says{Text: "Failed 3 of 4 destinations"}},
-		{[]api.QueuedResult{delivered, result("JSON web", api.StatusQueued, "")}, "", view.Queued, view.Says{Text: "Waiting for JSON web"}},
-		{[]api.QueuedResult{delivered, step("Bob", 2, 5*time.Minute), step("Eve", 3, 20*time.Minute), step("Bob", 2, time.Hour)}, "", view.Delivered, view.Says{Text: "Delivered; Bob", At: at.Add(5 * time.Minute), Then: "unless acknowledged"}},
-		{[]api.QueuedResult{step("Bob", 2, time.Minute), step("Ann", 2, time.Minute)}, "", view.Queued, view.Says{Text: "Bob, Ann", At: at.Add(time.Minute), Then: "unless acknowledged"}},
-		{[]api.QueuedResult{delivered, skipped(notifier.RuleAcknowledged)}, "Ann", view.Delivered, view.Says{Text: "Acknowledged by Ann"}},
-		{[]api.QueuedResult{delivered, skipped(notifier.RuleAcknowledged)}, "", view.Delivered, view.Says{Text: "Acknowledged"}},
-		{[]api.QueuedResult{until(notifier.RulePlanned)}, "", view.Planned, view.Says{Text: "Planned for", At: at}},
-		{[]api.QueuedResult{until(notifier.RuleHeld)}, "", view.Queued, view.Says{Text: "Held until", At: at}},
-		{[]api.QueuedResult{until(notifier.RuleSilenced)}, "", view.Queued, view.Says{Text: "Silenced until", At: at}},
-		{[]api.QueuedResult{delivered, until(notifier.RuleSilenced)}, "", view.Delivered, view.Says{Text: "Delivered; silent for Slack #ops until", At: at}},
-		{[]api.QueuedResult{delivered, until(notifier.RuleSilenced), step("Bob", 2, time.Minute)}, "", view.Delivered, view.Says{Text: "Delivered; Bob", At: at.Add(time.Minute), Then: "unless acknowledged"}},
-		{[]api.QueuedResult{until(notifier.RuleDigested)}, "", view.Queued, view.Says{Text: "In a digest", At: at}},
-		{[]api.QueuedResult{skipped(notifier.RuleSilenced)}, "", view.Skipped, view.Says{Text: "Silenced"}},
-		{[]api.QueuedResult{skipped(notifier.RuleSuppressed)}, "", view.Skipped, view.Says{Text: "Not needed: known already"}},
-		{[]api.QueuedResult{skipped(notifier.RuleSuperseded)}, "", view.Skipped, view.Says{Text: "Not needed: a newer one tells it"}},
-		{[]api.QueuedResult{skipped(notifier.RuleHeld)}, "", view.Skipped, view.Says{Text: "Not needed: it did not last"}},
-		{[]api.QueuedResult{skipped("")}, "", view.Skipped, view.Says{Text: "Not needed"}},
-		{[]api.QueuedResult{result("Slack", api.StatusCancelled, "")}, "", view.Cancelled, view.Says{Text: "Cancelled"}},
-		{[]api.QueuedResult{delivered, result("JSON web", api.StatusCancelled, "")}, "", view.Cancelled, view.Says{Text: "Cancelled for JSON web"}},
+		{[]message.QueuedResult{delivered}, "", view.Delivered, view.Says{Text: "Delivered"}},
+		{[]message.QueuedResult{delivered}, "Ann", view.Delivered, view.Says{Text: "Acknowledged by Ann"}},
+		{[]message.QueuedResult{delivered, optional}, "", view.Delivered, view.Says{Text: "Delivered"}},
+		{[]message.QueuedResult{delivered, unusable}, "", view.Failed, view.Says{Text: "Failed: Slack"}},
+		{[]message.QueuedResult{delivered, result("JSON web", notifier.Failed, "")}, "", view.Failed, view.Says{Text: "Failed: JSON web"}},
+		{[]message.QueuedResult{result("a", notifier.Failed, ""), result("b", notifier.Failed, ""), result("c", notifier.Failed, ""), delivered}, "", view.Failed, view.Says{Text: "Failed 3 of 4 destinations"}},
+		{[]message.QueuedResult{delivered, result("JSON web", message.StatusQueued, "")}, "", view.Queued, view.Says{Text: "Waiting for JSON web"}},
+		{[]message.QueuedResult{delivered, step("Bob", 2, 5*time.Minute), step("Eve", 3, 20*time.Minute), step("Bob", 2, time.Hour)}, "", view.Delivered, view.Says{Text: "Delivered; Bob", At: at.Add(5 * time.Minute), Then: "unless acknowledged"}},
+		{[]message.QueuedResult{step("Bob", 2, time.Minute), step("Ann", 2, time.Minute)}, "", view.Queued, view.Says{Text: "Bob, Ann", At: at.Add(time.Minute), Then: "unless acknowledged"}},
+		{[]message.QueuedResult{delivered, skipped(notifier.RuleAcknowledged)}, "Ann", view.Delivered, view.Says{Text: "Acknowledged by Ann"}},
+		{[]message.QueuedResult{delivered, skipped(notifier.RuleAcknowledged)}, "", view.Delivered, view.Says{Text: "Acknowledged"}},
+		{[]message.QueuedResult{until(notifier.RulePlanned)}, "", view.Planned, view.Says{Text: "Planned for", At: at}},
+		{[]message.QueuedResult{until(notifier.RuleHeld)}, "", view.Queued, view.Says{Text: "Held until", At: at}},
+		{[]message.QueuedResult{until(notifier.RuleSilenced)}, "", view.Queued, view.Says{Text: "Silenced until", At: at}},
+		{[]message.QueuedResult{delivered, until(notifier.RuleSilenced)}, "", view.Delivered, view.Says{Text: "Delivered; silent for Slack #ops until", At: at}},
+		{[]message.QueuedResult{delivered, until(notifier.RuleSilenced), step("Bob", 2, time.Minute)}, "", view.Delivered, view.Says{Text: "Delivered; Bob", At: at.Add(time.Minute), Then: "unless acknowledged"}},
+		{[]message.QueuedResult{until(notifier.RuleDigested)}, "", view.Queued, view.Says{Text: "In a digest", At: at}},
+		{[]message.QueuedResult{skipped(notifier.RuleSilenced)}, "", view.Skipped, view.Says{Text: "Silenced"}},
+		{[]message.QueuedResult{skipped(notifier.RuleSuppressed)}, "", view.Skipped, view.Says{Text: "Not needed: known already"}},
+		{[]message.QueuedResult{skipped(notifier.RuleSuperseded)}, "", view.Skipped, view.Says{Text: "Not needed: a newer one tells it"}},
+		{[]message.QueuedResult{skipped(notifier.RuleHeld)}, "", view.Skipped, view.Says{Text: "Not needed: it did not last"}},
+		{[]message.QueuedResult{skipped("")}, "", view.Skipped, view.Says{Text: "Not needed"}},
+		{[]message.QueuedResult{result("Slack", message.StatusCancelled, "")}, "", view.Cancelled, view.Says{Text: "Cancelled"}},
+		{[]message.QueuedResult{delivered, result("JSON web", message.StatusCancelled, "")}, "", view.Cancelled, view.Says{Text: "Cancelled for JSON web"}},
 	} {
 		if outcome, says := saysOf(tt.results, tt.by); outcome != tt.outcome || says != tt.says {
 			t.Errorf("%+v: %s %+v, want %s %+v", tt.results, outcome, says, tt.outcome, tt.says)

@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/device"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
@@ -447,7 +447,7 @@ func TestDevicePolicy(t *testing.T) {
 	}
 	url, phone := k.Targets[0], k.Targets[1]
 	for _, targets := range [][]notifier.Target{{url, phone}, {phone, url}} {
-		d := dispatch.NewDelivery(g.Resolved, site.SourceHTTP, g.Site(), &notifier.Message{Body: "b"}, &api.Selection{Targets: targets}).ToKey(k)
+		d := dispatch.NewDelivery(g.Resolved, site.SourceHTTP, g.Site(), &notifier.Message{Body: "b"}, &message.Selection{Targets: targets}).ToKey(k)
 		var text queued.Text
 		if err := text.Decode(outbox.MessageOf(&d).Body); err != nil {
 			t.Fatal(err)

@@ -39,9 +39,9 @@ func TestReceipt(t *testing.T) {
 			case "b":
 				began = at
 			case "p":
-				x = d.pushed(ops, message, x, began, at)
+				x = d.pushed(ops, told, x, began, at)
 			case "c":
-				x = d.confirmed(ops, message, x, at)
+				x = d.confirmed(ops, told, x, at)
 			}
 		}
 		at := func(n int) time.Time {
@@ -53,7 +53,7 @@ func TestReceipt(t *testing.T) {
 		if received, known := x.confirms(second(tt.now)); received != tt.received || known != tt.known || !x.Received.Equal(at(tt.first)) || !x.Last.Equal(at(tt.last)) {
 			t.Errorf("%s: received %t, known %t, first %s, last %s", name, received, known, x.Received, x.Last)
 		}
-		if x.Device != d.ID || x.Name != d.Name || x.Place != ops || x.Message != message || x.Target != Hash(d.ID) {
+		if x.Device != d.ID || x.Name != d.Name || x.Place != ops || x.Message != told || x.Target != Hash(d.ID) {
 			t.Errorf("%s: %+v", name, x)
 		}
 	}

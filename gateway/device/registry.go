@@ -8,7 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/gateway/alerting"
-	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
@@ -205,7 +205,7 @@ func (q *Registry) Change(ctx context.Context, k *site.Key, siteID, id string, c
 // Confirm notes that a device of a key has the message that the token of a push is for, and
 // returns the device. The error is [ErrNone] if the gateway has not made the token for it.
 func (q *Registry) Confirm(ctx context.Context, key site.Place, id, token string) (*Device, error) {
-	message, ok := q.Receipts.checkToken(id, token)
+	of, ok := q.Receipts.checkToken(id, token)
 	if !ok {
 		return nil, ErrNone
 	}
@@ -216,12 +216,12 @@ func (q *Registry) Confirm(ctx context.Context, key site.Place, id, token string
 	if d == nil {
 		return nil, ErrNone
 	}
-	return d, q.Receipts.received(context.WithoutCancel(ctx), key, d, message)
+	return d, q.Receipts.received(context.WithoutCancel(ctx), key, d, of)
 }
 
 // SetReceived sets when devices have confirmed the message of e, which m shows. It is not known
 // of a device that is gone.
-func (q *Registry) SetReceived(ctx context.Context, e *queue.Entry, m *api.QueuedMessage) {
+func (q *Registry) SetReceived(ctx context.Context, e *queue.Entry, m *message.QueuedMessage) {
 	var s queued.Summary
 	if s.Decode(e.Message.Summary) != nil || s.At == (site.Place{}) {
 		return

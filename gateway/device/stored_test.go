@@ -35,8 +35,8 @@ func subscriptionAt(t *testing.T, endpoint string) webpush.Subscription {
 func second(n int) time.Time { return time.Date(2026, 3, 1, 12, 0, n, 0, time.UTC).Local() }
 
 var (
-	ops     = site.Place{Home: "site", Key: "ops"}
-	message = uuid.MustParse("01890000-0000-7000-8000-000000000001")
+	ops  = site.Place{Home: "site", Key: "ops"}
+	told = uuid.MustParse("01890000-0000-7000-8000-000000000001")
 )
 
 // stored is a record that can be stored.
@@ -66,7 +66,7 @@ func examples(t *testing.T) map[string]example {
 		},
 		"receipt": {
 			&Receipt{
-				Device: "id-1", Name: "Jo's phone", Place: ops, Message: message, Target: "target", Began: second(1), Sent: second(2), Received: second(3),
+				Device: "id-1", Name: "Jo's phone", Place: ops, Message: told, Target: "target", Began: second(1), Sent: second(2), Received: second(3),
 				Last: second(4), Checked: true,
 			},
 			func(b []byte) (stored, error) { return parseReceipt(b) },

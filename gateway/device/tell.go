@@ -5,9 +5,9 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/event"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
@@ -66,7 +66,7 @@ func (q *Registry) tell(ctx context.Context, at SiteSettings, of site.Place, id 
 		return false
 	}
 	m.Format, m.Foreign = markup.Text, true // the name is that of a client
-	d := dispatch.NewDelivery(settings, site.SourceDevice, siteID, m, &api.Selection{Targets: targets}).ToKey(k)
+	d := dispatch.NewDelivery(settings, site.SourceDevice, siteID, m, &message.Selection{Targets: targets}).ToKey(k)
 	d.Rules, d.With = nil, with // it is sent at once
 	e, _ := q.outbox.Entry(&d)
 	e.Unlimited = true

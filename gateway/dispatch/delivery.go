@@ -11,8 +11,8 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
-	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/history"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/source"
@@ -25,7 +25,7 @@ import (
 // Delivery is a message with all that sending it needs.
 type Delivery struct {
 	Message  *notifier.Message
-	To       *api.Selection
+	To       *message.Selection
 	Settings *site.Site
 	Logger   *zap.Logger // gets a line for each destination; nil for none
 	Origin
@@ -43,7 +43,7 @@ type Delivery struct {
 	OpenAlerts *OpenAlerts
 
 	// Question is what the message asks; nil for a message that asks nothing.
-	Question *api.Ask
+	Question *message.Ask
 
 	// Later says when the message is sent; nil for now.
 	Later *queued.Later
@@ -111,7 +111,7 @@ type Attempt struct {
 // ID is siteID. All ways in use it and, for a key, [Delivery.ToKey]: what is set for every
 // message is set here. source is one of the sources of package site. The message gets the
 // identity of the site and, if it has none, the time and an ID.
-func NewDelivery(settings *site.Site, source, siteID string, m *notifier.Message, to *api.Selection) Delivery {
+func NewDelivery(settings *site.Site, source, siteID string, m *notifier.Message, to *message.Selection) Delivery {
 	m.Identity = settings.Identity
 	if m.Time.IsZero() {
 		m.Time = time.Now()
@@ -155,7 +155,7 @@ func (s *Dispatcher) Send(ctx context.Context, d Delivery) *notifier.Report {
 
 // ReportOf returns the report on all of a message's deliveries (see [api.Selection.Report]),
 // with the failures of devices that do not count.
-func ReportOf(to *api.Selection, sent *notifier.Report) *notifier.Report {
+func ReportOf(to *message.Selection, sent *notifier.Report) *notifier.Report {
 	out := *to.Report(sent)
 	queued.IgnoreDevices(&out)
 	return &out
@@ -252,9 +252,9 @@ func outcomeOfMessage(results []notifier.Result) string {
 	outcome := site.OutcomeDelivered
 	for _, r := range results {
 		switch {
-		case api.Failed(r):
+		case message.Failed(r):
 			return site.OutcomeFailed
-		case r.Status == api.StatusQueued:
+		case r.Status == message.StatusQueued:
 			outcome = site.OutcomeQueued
 		}
 	}

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/event"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
@@ -54,7 +54,7 @@ func OwnEventData(o Origin, incident string, ok bool, results []notifier.Result)
 		case r.Status == notifier.Delivered:
 			delivered++
 			listed = ok
-		case r.Err != nil && r.Status != api.StatusQueued:
+		case r.Err != nil && r.Status != message.StatusQueued:
 			failed++
 			listed = !ok
 		}

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
@@ -46,7 +46,7 @@ func TestStoredAlerts(t *testing.T) {
 	delivery := func(m notifier.Message) *dispatch.Delivery {
 		k := g.Resolved.Keys["ops"]
 		m.Incident, m.Time = m.Incident.For("ops", "opsgenie"), at
-		d := dispatch.NewDelivery(g.Resolved, site.SourceHTTP, gatewaytest.SiteID, &m, &api.Selection{Targets: k.DefaultTargets}).ToKey(k)
+		d := dispatch.NewDelivery(g.Resolved, site.SourceHTTP, gatewaytest.SiteID, &m, &message.Selection{Targets: k.DefaultTargets}).ToKey(k)
 		return &d
 	}
 	actions := map[string]func(x *dispatch.OpenAlerts) string{

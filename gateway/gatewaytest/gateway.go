@@ -159,6 +159,7 @@ func (g *Gateway) setEngine(o *Options, log *zap.Logger) (err error) {
 	}
 	if o.Queue != nil {
 		s := *o.Queue
+		s.NoSync = true
 		if s.Path == "" && s.DSN == "" {
 			s.Path = g.t.TempDir()
 		}

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi/environment"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 )
 
 // Types of content.
@@ -82,7 +82,7 @@ func (g *Gateway) Message(method, id, accept string) Reply {
 }
 
 // State returns the state of a message and its first result.
-func (g *Gateway) State(id string) (string, api.QueuedResult) {
+func (g *Gateway) State(id string) (string, message.QueuedResult) {
 	g.t.Helper()
 	got := g.Message(http.MethodGet, id, TypeJSON)
 	if got.Status != http.StatusOK {
@@ -94,12 +94,12 @@ func (g *Gateway) State(id string) (string, api.QueuedResult) {
 
 // Answer is the JSON body of a reply to a message.
 type Answer struct {
-	ID         string             `json:"id"`
-	IncidentID string             `json:"incident_id"`
-	State      string             `json:"state"`
-	Error      *string            `json:"error"`
-	Details    [][3]string        `json:"details"`
-	Results    []api.QueuedResult `json:"results"`
+	ID         string                 `json:"id"`
+	IncidentID string                 `json:"incident_id"`
+	State      string                 `json:"state"`
+	Error      *string                `json:"error"`
+	Details    [][3]string            `json:"details"`
+	Results    []message.QueuedResult `json:"results"`
 }
 
 // JSON decodes the answer to a message that was sent with Accept: application/json.

@@ -8,9 +8,9 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/event"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -112,7 +112,7 @@ func failedText(name string, m *notifier.Message, s Signal, ran time.Duration) {
 // transaction that stores it.
 func (x *ExpectedBeat) Delivery(m *notifier.Message, c *BeatChange) dispatch.Delivery {
 	m.Incident = notifier.Incident{Name: incidentOfBeat + x.Name}.For(x.Key.Name, site.SourceExpect)
-	d := dispatch.NewDelivery(x.Settings, site.SourceExpect, x.Site, m, &api.Selection{Targets: x.Settings.Devices.With(x.Key).Select(x.Tag)}).ToKey(x.Settings.Devices.With(x.Key))
+	d := dispatch.NewDelivery(x.Settings, site.SourceExpect, x.Site, m, &message.Selection{Targets: x.Settings.Devices.With(x.Key).Select(x.Tag)}).ToKey(x.Settings.Devices.With(x.Key))
 	d.With = c.ruled()
 	return d
 }

@@ -10,9 +10,9 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/event"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -33,7 +33,7 @@ func (m *Monitor) failUnstored(ctx context.Context, x *ExpectedBeat, d dispatch.
 	if m.unstored.begin(c.name, d.Message, c.Beat.Exit, m.outbox.Queue.Now()) {
 		m.outbox.Log.Error("a beat that has failed cannot be stored; the message about it is sent once", zap.String("key", d.Key), zap.String("beat", x.Name), zap.Error(err))
 		sent = m.outbox.Engine.Load().Shared.Send(ctx, d)
-		if told = !slices.ContainsFunc(sent.Results, api.Failed); !told {
+		if told = !slices.ContainsFunc(sent.Results, message.Failed); !told {
 			m.unstored.forget(c.name)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/metrics"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -51,8 +51,8 @@ type Entry struct {
 	// IncidentID is the ID of the incident, if the gateway keeps it: for keys with rules.
 	IncidentID string `json:"incident_id,omitempty"`
 
-	Results []api.Result `json:"results"`
-	Omitted int          `json:"omitted,omitempty"` // results that are not kept
+	Results []message.Result `json:"results"`
+	Omitted int              `json:"omitted,omitempty"` // results that are not kept
 
 	// Of refusals only. Time, status and error are those of the last one.
 	Reason string `json:"reason,omitempty"`
@@ -77,9 +77,9 @@ func (h *History) Add(e Entry, results []notifier.Result) {
 	if e.Omitted = max(len(results)-MaxHistoryResults, 0); e.Omitted > 0 {
 		results = results[:MaxHistoryResults]
 	}
-	e.Results = make([]api.Result, len(results))
+	e.Results = make([]message.Result, len(results))
 	for i, result := range results {
-		r := api.NewResult(result)
+		r := message.NewResult(result)
 		r.Destination = markup.TruncateBytes(r.Destination, MaxHistoryText)
 		if r.Error != nil {
 			*r.Error = markup.TruncateBytes(*r.Error, MaxHistoryText)
@@ -148,7 +148,7 @@ func (h *History) AddRefusal(f Refusal) {
 
 func (r recentRefusal) entry() Entry {
 	e := Entry{
-		Time: r.last.Time, Source: r.last.Source, Site: r.last.Site, Outcome: site.OutcomeRefused, Results: []api.Result{},
+		Time: r.last.Time, Source: r.last.Source, Site: r.last.Site, Outcome: site.OutcomeRefused, Results: []message.Result{},
 		Reason: r.last.Reason, Status: r.last.Status, Error: r.last.Text, Server: r.last.Server, Client: r.last.Client, Count: r.count,
 	}
 	if r.last.Key != "" {

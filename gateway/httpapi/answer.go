@@ -104,7 +104,7 @@ func (h *Sender) repeated(r *http.Request, e *queue.DuplicateError, p api.Prefer
 		return nil, outbox.QueueError(err)
 	}
 	m := queued.Message(stored)
-	report := &notifier.Report{Results: queued.Results(m), Records: m.Response().Records}
+	report := &notifier.Report{Results: queued.Results(m), Records: m.Records()}
 	resp := responseOf(d, report)
 	setQueued(resp, r, m.ID, p)
 	return resp, nil

@@ -15,6 +15,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/ask"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi/askpage"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/errs"
@@ -55,7 +56,7 @@ func (h *Sender) question(q *api.Request, at *Route, d *dispatch.Delivery) (err 
 }
 
 // canAsk returns an error if a question cannot be asked at the site.
-func (h *Sender) canAsk(a *api.Ask) error {
+func (h *Sender) canAsk(a *message.Ask) error {
 	switch {
 	case h.App.Engine.QueueSettings == nil:
 		return ErrAskNoQueue
@@ -69,7 +70,7 @@ func (h *Sender) canAsk(a *api.Ask) error {
 
 // canCallBack returns an error if the site allows nobody to name the address that gets the
 // outcome of a question. The addresses of a host name are checked when it is called.
-func (h *Sender) canCallBack(a *api.Ask) error {
+func (h *Sender) canCallBack(a *message.Ask) error {
 	host := a.CallbackHost()
 	switch {
 	case host == "":
@@ -86,7 +87,7 @@ func (h *Sender) canCallBack(a *api.Ask) error {
 // Ask asks the question of d, a message to a key of the site. It returns the report and the
 // ID of the message. If the report is nil, nothing was asked, and the error is an
 // [*api.Error], or a [*queue.DuplicateError] for an idempotency key that is known.
-func (h *Sender) Ask(ctx context.Context, d dispatch.Delivery, a *api.Ask) (*notifier.Report, string, error) {
+func (h *Sender) Ask(ctx context.Context, d dispatch.Delivery, a *message.Ask) (*notifier.Report, string, error) {
 	if err := h.canAsk(a); err != nil {
 		return nil, "", err
 	}
@@ -175,7 +176,7 @@ func (h *Base) enterWaiting(r *http.Request, at site.Place) (leave func(), err e
 }
 
 // askState returns what the client of r sees of a question.
-func (h *Messages) askState(r *http.Request, x *ask.Question) *api.AskState {
+func (h *Messages) askState(r *http.Request, x *ask.Question) *message.AskState {
 	return x.JSON(h.maySeeAnswer(r, h.App.Engine.NameOf(r.Context(), x.Place)))
 }
 
@@ -249,7 +250,7 @@ func (h *Asks) doAsk(w http.ResponseWriter, r *http.Request, at *Route) error {
 
 // askAnswer is the JSON of a question, with warnings about the request.
 type askAnswer struct {
-	*api.AskState
+	*message.AskState
 
 	Warnings []string `json:"warnings,omitempty"`
 }
@@ -303,5 +304,5 @@ func (h *Messages) question(r *http.Request, q *ask.Questions, id uuid.UUID) (*a
 	}
 	m := x.Message()
 	m.Ask = h.askState(r, x)
-	return m.Response(), nil
+	return api.MessageResponse(m), nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/device"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi/environment"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -376,7 +377,7 @@ func (h *Devices) doDeviceTest(w http.ResponseWriter, r *http.Request, at *Route
 	if i < 0 {
 		return nil, device.ErrNone
 	}
-	return h.sender.SendTest(w, r, k, &api.Selection{Targets: []notifier.Target{{Destination: k.Targets[i].Destination}}})
+	return h.sender.SendTest(w, r, k, &message.Selection{Targets: []notifier.Target{{Destination: k.Targets[i].Destination}}})
 }
 
 // The parameters in the query of a key that lead to the page of a device.

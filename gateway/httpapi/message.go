@@ -114,7 +114,7 @@ func (h *Messages) message(w http.ResponseWriter, r *http.Request, text string) 
 	if x != nil {
 		m.Ask = h.askState(r, x)
 	}
-	return m.Response(), nil
+	return api.MessageResponse(m), nil
 }
 
 // mayCancel returns an error if the client of r may not cancel a message. The ID alone is

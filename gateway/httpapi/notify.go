@@ -11,6 +11,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi/environment"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/internal/version"
@@ -289,7 +290,7 @@ var errStatelessOff = errors.New("messages without a key are turned off here")
 
 // destinations returns where the message of q goes, and the key, or nil for a
 // message with URLs.
-func (h *Sender) destinations(r *http.Request, q *api.Request, at *Route) (*api.Selection, *site.Key, error) {
+func (h *Sender) destinations(r *http.Request, q *api.Request, at *Route) (*message.Selection, *site.Key, error) {
 	if at.Key != "" {
 		k, err := at.Lookup().Key(r.Context())
 		if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -57,10 +58,10 @@ func TestStreamIsLive(t *testing.T) {
 			t.Fatalf("%v\n%s", err, lines.Text())
 		}
 	}
-	var begin struct{ Sending []api.Result }
+	var begin struct{ Sending []message.Result }
 	var failed, delivered struct {
 		Index  int
-		Result api.Result
+		Result message.Result
 	}
 	var end streamEnd
 	next(&begin)

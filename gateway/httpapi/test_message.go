@@ -6,6 +6,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -13,7 +14,7 @@ import (
 
 // SendTest sends a test message to the one target of to under the rules of its key (see
 // [outbox.Engine.SendTest]). The result is that of one attempt.
-func (h *Sender) SendTest(w http.ResponseWriter, r *http.Request, k *site.Key, to *api.Selection) (*api.Response, error) {
+func (h *Sender) SendTest(w http.ResponseWriter, r *http.Request, k *site.Key, to *message.Selection) (*api.Response, error) {
 	d, err := h.TestDelivery(k, to)
 	if err != nil {
 		return nil, err
@@ -25,7 +26,7 @@ func (h *Sender) SendTest(w http.ResponseWriter, r *http.Request, k *site.Key, t
 }
 
 // TestDelivery returns a test message to the one target of to.
-func (h *Sender) TestDelivery(k *site.Key, to *api.Selection) (dispatch.Delivery, error) {
+func (h *Sender) TestDelivery(k *site.Key, to *message.Selection) (dispatch.Delivery, error) {
 	m := &notifier.Message{
 		Title: "Test from " + h.Resolved.Identity.Name, Body: "If you can read this, a destination of the key " + k.Name + " works.",
 		Type: notifier.Info,
@@ -46,7 +47,7 @@ func SendTest(a *outbox.Engine, r *http.Request, m *notifier.Message, definition
 		}
 		c := *m
 		wg.Go(func() {
-			to := &api.Selection{Targets: targets}
+			to := &message.Selection{Targets: targets}
 			reports[i] = a.SendTest(r.Context(), d.Key, dispatch.NewDelivery(d.Site, site.SourceTest, a.SiteID(d.Site), &c, to).ToKey(d.Key))
 		})
 	}

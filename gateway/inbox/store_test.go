@@ -17,7 +17,7 @@ import (
 // newStore returns the inboxes in a new queue, which may take maxSize bytes.
 func newStore(t *testing.T, maxSize int64) *Store {
 	t.Helper()
-	store, err := bolt.Open(bolt.Options{Path: t.TempDir()})
+	store, err := bolt.Open(bolt.Options{Path: t.TempDir(), NoSync: true})
 	if err != nil {
 		t.Fatal(err)
 	}

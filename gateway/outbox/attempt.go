@@ -9,7 +9,6 @@ import (
 
 	"go.uber.org/zap/zapcore"
 
-	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
@@ -210,7 +209,7 @@ func (a *attempt) send(ctx context.Context) queue.Outcome {
 		o.Status = queue.Failed
 	}
 	if retryable(&r) {
-		sent.Results[0].Status = api.StatusQueued
+		sent.Results[0].Status = message.StatusQueued
 	}
 	trace.End(r.OK())
 	a.app.Shared.Conclude(d, sent.Results, sent)
@@ -248,7 +247,7 @@ func (a *attempt) delivery() dispatch.Delivery {
 }
 
 // selection returns the target of the job, with what it has not got yet and its limits.
-func (a *attempt) selection() *api.Selection {
+func (a *attempt) selection() *message.Selection {
 	t := a.target.Target
 	t.Tags, t.Missed = a.state.Tags, queued.Missed(a.job)
 	// Without progress, the sender uses its own, which it returns if it fails, and
@@ -260,7 +259,7 @@ func (a *attempt) selection() *api.Selection {
 			t.Progress = restored
 		} // otherwise it is of another version; everything is sent again
 	}
-	to := &api.Selection{Targets: []notifier.Target{t}, Transient: a.text.Client}
+	to := &message.Selection{Targets: []notifier.Target{t}, Transient: a.text.Client}
 	if a.target.Limits != nil {
 		// The queue makes the attempts, and each delivery has its share of the limits
 		// of one request.
@@ -285,7 +284,7 @@ func outcomeOf(m *notifier.Message, state queued.State, r notifier.Result, befor
 	switch {
 	case r.Err == nil:
 	case r.Temporary:
-		r.Status = api.StatusQueued
+		r.Status = message.StatusQueued
 		o.Status, o.State, o.RetryAfter = queue.Queued, state.With(r.Progress), r.RetryAfter
 	case r.Optional:
 		o.Status = queue.Failed

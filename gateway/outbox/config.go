@@ -19,6 +19,7 @@ type Settings struct {
 
 	Watchdog *Watchdog // nil for none
 	Punctual bool      // there are devices, whose receipts are waited for
+	NoSync   bool      // as in [bolt.Options], for tests
 }
 
 // LogName returns the name of the queue for logs, without a password.

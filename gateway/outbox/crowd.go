@@ -20,6 +20,7 @@ const (
 	nearlyFull = 4                      // the queue is, with less than this part of max_size left
 	crowdShare = 2                      // the part of max_size that one key has then
 	crowdPage  = 100                    // messages that are read at once
+	crowdEvery = 5 * time.Second        // between two looks whether it is nearly full
 	crowdTime  = 100 * time.Millisecond // of each second that reading them may take
 )
 
@@ -28,6 +29,7 @@ const (
 type crowd struct {
 	key atomic.Pointer[crowdKey] // nil for none
 
+	next   time.Time          // when to look again
 	before uuid.UUID          // where reading goes on; zero for the beginning
 	sizes  map[crowdKey]int64 // of those that were read
 }
@@ -37,6 +39,10 @@ type crowdKey struct{ site, key string }
 
 // look reads messages for a moment. The caller calls it each second.
 func (c *crowd) look(ctx context.Context, q *Outbox) {
+	now := time.Now()
+	if wait := c.next.Sub(now); wait > 0 && wait <= crowdEvery {
+		return
+	}
 	size := q.Engine.Load().QueueSettings.MaxSize
 	stats, err := q.Queue.Stats(ctx)
 	if err != nil {
@@ -44,7 +50,7 @@ func (c *crowd) look(ctx context.Context, q *Outbox) {
 	}
 	if stats.Bytes < size-size/nearlyFull || !q.hasSeveralKeys(ctx) {
 		c.key.Store(nil)
-		c.before, c.sizes = uuid.UUID{}, nil
+		c.next, c.before, c.sizes = now.Add(crowdEvery), uuid.UUID{}, nil
 		return
 	}
 	if c.sizes == nil {

@@ -10,9 +10,9 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
-	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/event"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/tally"
@@ -44,11 +44,11 @@ func (q *Outbox) Settled(j *queue.Job) {
 		return
 	}
 	about := &notifier.Message{Time: time.Now(), Incident: notifier.Incident{Name: d.State.Incident}}
-	message := dispatch.Delivery{Message: about, Origin: dispatch.Origin{Source: d.State.Source, Key: d.State.Key, Site: d.State.Site}}
+	told := dispatch.Delivery{Message: about, Origin: dispatch.Origin{Source: d.State.Source, Key: d.State.Key, Site: d.State.Site}}
 	if !d.State.Reported {
-		results := queued.Results(&api.QueuedMessage{Results: []api.QueuedResult{d.Result}})
-		app.Shared.History.Add(message.HistoryEntry(site.OutcomeFailed), results)
-		app.Shared.Emit(message, site.OutcomeFailed, results)
+		results := queued.Results(&message.QueuedMessage{Results: []message.QueuedResult{d.Result}})
+		app.Shared.History.Add(told.HistoryEntry(site.OutcomeFailed), results)
+		app.Shared.Emit(told, site.OutcomeFailed, results)
 	}
 	emitDead(app.Shared, d)
 }
@@ -76,7 +76,7 @@ func (q *Outbox) logSuperseded(j *queue.Job) {
 type DeadDelivery struct {
 	ID     string // of the message
 	State  queued.State
-	Result api.QueuedResult
+	Result message.QueuedResult
 	Reason string // without secrets
 }
 

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/wire"
@@ -394,7 +394,7 @@ func (g *givenUp) message() *notifier.Message {
 // fallbackEntry returns a message to the fallback of a key of a site.
 func (q *Outbox) fallbackEntry(settings *site.Site, fallback, siteID string, m *notifier.Message) *queue.Entry {
 	to := settings.Configured(fallback)
-	d := dispatch.NewDelivery(settings, site.SourceFallback, siteID, m, &api.Selection{Targets: to.DefaultTargets}).ToKey(to)
+	d := dispatch.NewDelivery(settings, site.SourceFallback, siteID, m, &message.Selection{Targets: to.DefaultTargets}).ToKey(to)
 	d.Rules = nil // it is sent at once
 	e, _ := q.Entry(&d)
 	return e

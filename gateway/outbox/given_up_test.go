@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -132,7 +132,7 @@ func TestGivenUpIsNotKept(t *testing.T) {
 		}
 	}
 	k := g.Gateway.Engine.Global.Configured("k")
-	d := dispatch.NewDelivery(g.Gateway.Engine.Global, site.SourceTest, g.Site(), &notifier.Message{Body: "x"}, &api.Selection{Targets: k.Targets}).ToKey(k)
+	d := dispatch.NewDelivery(g.Gateway.Engine.Global, site.SourceTest, g.Site(), &notifier.Message{Body: "x"}, &message.Selection{Targets: k.Targets}).ToKey(k)
 	if report, _, err := g.Gateway.Engine.Submit(t.Context(), k, d, outbox.Options{}); err != nil || report.OK() {
 		t.Errorf("a test: %+v, %v", report, err)
 	}

@@ -5,8 +5,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -17,10 +17,10 @@ import (
 func (q *Outbox) Later(d *dispatch.Delivery) (*queue.Entry, notifier.Result) {
 	q.prepare(d)
 	one := *d
-	one.To, one.Rules = &api.Selection{}, nil // those of the time when it is due count
+	one.To, one.Rules = &message.Selection{}, nil // those of the time when it is due count
 	m := MessageOf(&one)
 	m.Key, m.EarlierKey, m.Request = d.Idempotency.Key, d.Idempotency.EarlierKey, d.Idempotency.Request
-	r := notifier.Result{Service: "Key", Destination: d.Key, Status: api.StatusQueued}
+	r := notifier.Result{Service: "Key", Destination: d.Key, Status: message.StatusQueued}
 	if d.Later.Tags != "" {
 		r.Tags = []string{d.Later.Tags}
 	}

@@ -91,7 +91,9 @@ const forgetBatch = 50
 func (m *Memory) forgetOldest(ctx context.Context) (made bool) {
 	m.mu.Lock()
 	full, limit := m.full, m.keyLimit()
-	m.full = map[string]bool{}
+	if len(full) > 0 {
+		m.full = map[string]bool{}
+	}
 	m.mu.Unlock()
 	for place := range full {
 		n, err := m.forgetOf(ctx, place, limit)

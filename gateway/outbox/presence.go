@@ -47,7 +47,7 @@ func (p *Presence) Note() {
 
 // Look looks for records of the group: whether there are still some or, in a store that others
 // share, whether there are some. The error is not kept: a later look finds out.
-func (p *Presence) Look(ctx context.Context, q *Outbox, group queue.Hash) {
+func (p *Presence) Look(ctx context.Context, q *Outbox, group func() queue.Hash) {
 	every := lookEvery
 	if !p.May() {
 		if !q.Shared {
@@ -63,7 +63,7 @@ func (p *Presence) Look(ctx context.Context, q *Outbox, group queue.Hash) {
 	p.mu.Lock()
 	noted := p.noted
 	p.mu.Unlock()
-	any, err := HasGroup(ctx, q.Queue, group)
+	any, err := HasGroup(ctx, q.Queue, group())
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err == nil && noted == p.noted {

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/saved"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
@@ -104,7 +104,7 @@ func TestQueueChainStored(t *testing.T) {
 				g := newGateway(t, "", gatewaytest.Key("k", first.NotifyURL()+" 1:ops", second.NotifyURL()+" 2:ops", third.NotifyURL()+" 3:ops"))
 				k, tag := g.Gateway.Engine.Global.Configured("k"), parseTags(t, "ops")
 				d := dispatch.Delivery{
-					Message: &notifier.Message{Body: "x"}, To: &api.Selection{Targets: k.Select(tag)}, Settings: g.Gateway.Engine.Global, Logger: k.Log,
+					Message: &notifier.Message{Body: "x"}, To: &message.Selection{Targets: k.Select(tag)}, Settings: g.Gateway.Engine.Global, Logger: k.Log,
 					Origin: dispatch.Origin{Source: site.SourceEvent, Key: "k", Site: g.Site()},
 				}
 				e, _ := g.Rooms().Outbox.Entry(&d)

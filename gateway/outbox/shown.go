@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -52,7 +52,7 @@ func (s *submission) shown(i int) notifier.Result {
 		return out
 	case stored && s.repeats(r):
 		out := *r
-		out.Status = api.StatusQueued
+		out.Status = message.StatusQueued
 		return out
 	default:
 		return *r
@@ -75,10 +75,10 @@ func (s *submission) reportOn(results []notifier.Result, records []notifier.Reco
 	report := &notifier.Report{Results: results, Records: records}
 	for _, r := range report.Results {
 		switch {
-		case r.Status == api.StatusQueued:
-			report.Records = append(report.Records, api.QueuedRecord(r))
+		case r.Status == message.StatusQueued:
+			report.Records = append(report.Records, message.QueuedRecord(r))
 		case records == nil:
-			report.Records = append(report.Records, api.ResultRecord(r))
+			report.Records = append(report.Records, message.ResultRecord(r))
 		}
 	}
 	return dispatch.ReportOf(s.d.To, report)
@@ -87,7 +87,7 @@ func (s *submission) reportOn(results []notifier.Result, records []notifier.Reco
 // queuedNotYet returns the result of a delivery to t whose outcome is not known
 // yet.
 func queuedNotYet(t notifier.Target) notifier.Result {
-	return notifier.Result{Service: t.Service(), Destination: t.String(), Name: t.Destination.Name(), Tags: t.Tags, Status: api.StatusQueued, Optional: t.Optional()}
+	return notifier.Result{Service: t.Service(), Destination: t.String(), Name: t.Destination.Name(), Tags: t.Tags, Status: message.StatusQueued, Optional: t.Optional()}
 }
 
 // ruled sets the result of a job that a rule has decided not to send now.
@@ -97,7 +97,7 @@ func ruled(r *notifier.Result, j *queue.Job) {
 	}
 	switch j.Status {
 	case queue.Held:
-		r.Status, r.Rule, r.Until = api.StatusQueued, notifier.Rule(j.Rule), j.Due
+		r.Status, r.Rule, r.Until = message.StatusQueued, notifier.Rule(j.Rule), j.Due
 		if r.Rule == notifier.RuleEscalating {
 			r.Step = queued.Step(j)
 		}

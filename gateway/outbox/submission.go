@@ -11,8 +11,8 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
-	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -386,7 +386,7 @@ func (s *submission) finish(ctx context.Context, sent *notifier.Report, trace *d
 		summary := finalSummaryOf(&s.d)
 		s.q.Queue.Record(s.d.ID, s.d.Message.Time, summary.Encode(), jobs)
 	}
-	trace.End(!slices.ContainsFunc(report.Results, api.Failed))
+	trace.End(!slices.ContainsFunc(report.Results, message.Failed))
 	s.shared.Conclude(s.d, made, report)
 	return report
 }
@@ -423,7 +423,7 @@ func (s *submission) end(k int, r notifier.Result) {
 	}
 	if !s.answered && s.d.Done != nil {
 		if s.repeats(&r) {
-			r.Status = api.StatusQueued
+			r.Status = message.StatusQueued
 		}
 		s.d.Done(i, r)
 	}
@@ -477,7 +477,7 @@ func (q *Outbox) observe(d *dispatch.Delivery, t notifier.Target, r *notifier.Re
 func (s *submission) logQueued(report *notifier.Report) {
 	n := 0
 	for _, r := range report.Results {
-		if r.Status == api.StatusQueued {
+		if r.Status == message.StatusQueued {
 			n++
 		}
 	}

@@ -8,7 +8,6 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
@@ -131,7 +130,7 @@ func (a *Engine) Post(k *site.Key, targets []notifier.Target, m *notifier.Messag
 		_, err := k.Choose(notifier.TagExpr{})
 		return cmp.Or(err, errNoTarget)
 	}
-	d := dispatch.NewDelivery(a.Global, source, "", m, &api.Selection{Targets: targets}).ToKey(k)
+	d := dispatch.NewDelivery(a.Global, source, "", m, &message.Selection{Targets: targets}).ToKey(k)
 	if !log {
 		d.Logger = nil
 	}

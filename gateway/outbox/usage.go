@@ -24,7 +24,8 @@ type Usage struct {
 	kind    *Kind
 	weigh   func(record []byte) Used
 	records func(ctx context.Context, place string, f func(record []byte)) error
-	memory  *Memory // nil if what is too much is refused
+	memory  *Memory           // nil if what is too much is refused
+	group   func() queue.Hash // that of the usage of all keys
 
 	counting sync.Mutex // one caller counts at a time
 
@@ -58,6 +59,7 @@ func (q *Outbox) NewUsage(kind *Kind, weigh func(record []byte) Used, records fu
 
 func (q *Outbox) addUsage(u *Usage) *Usage {
 	u.outbox, u.recounted = q, map[string]time.Time{}
+	u.group = sync.OnceValue(func() queue.Hash { return q.Queue.Hash("usage\x00" + string(u.kind.letter)) })
 	if q.usages == nil {
 		q.usages = map[*Kind]*Usage{}
 	}
@@ -112,11 +114,6 @@ func (u *Usage) record(x usage) queue.Record {
 
 func (u *Usage) name(place string) queue.Hash {
 	return u.outbox.Queue.Hash("usage\x00" + string(u.kind.letter) + "\x00" + place)
-}
-
-// group is that of the usage of all keys.
-func (u *Usage) group() queue.Hash {
-	return u.outbox.Queue.Hash("usage\x00" + string(u.kind.letter))
 }
 
 // Ruled returns r with the change of what the key with a place has: of those of its records

@@ -10,8 +10,8 @@ import (
 	"github.com/google/uuid"
 	"go.uber.org/zap"
 
-	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
@@ -139,7 +139,7 @@ func newMessage(m *queue.Message, t *queued.Text) *Message {
 
 // Later returns when, and to whom, a message is sent that is due at a time. format is the name
 // of the source whose format it has, or "".
-func Later(at time.Time, w *api.Wish, format string) *queued.Later {
+func Later(at time.Time, w *message.Wish, format string) *queued.Later {
 	l := &queued.Later{At: at, Tags: w.Tags.String(), Preferred: w.Preferred, Format: format}
 	for _, name := range slices.Sorted(maps.Keys(w.Values)) {
 		l.Values = append(l.Values, name, w.Values[name])
@@ -164,7 +164,7 @@ func (p *Messages) Accept(ctx context.Context, d *dispatch.Delivery) (*notifier.
 	if err != nil {
 		return nil, "", err
 	}
-	report := &notifier.Report{Results: []notifier.Result{r}, Records: []notifier.Record{api.QueuedRecord(r)}}
+	report := &notifier.Report{Results: []notifier.Result{r}, Records: []notifier.Record{message.QueuedRecord(r)}}
 	return d.To.Report(report), x.ID.String(), nil
 }
 
@@ -274,7 +274,7 @@ func (p *Messages) moveBack(ctx context.Context, x *Message) error {
 
 // Refresh looks for planned messages of other gateways. The queue calls it each second.
 func (p *Messages) Refresh(ctx context.Context) {
-	p.some.Look(ctx, p.outbox, p.group())
+	p.some.Look(ctx, p.outbox, p.group)
 }
 
 // Arm looks for planned messages when the queue is opened.

@@ -11,7 +11,6 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
@@ -167,7 +166,7 @@ func (p *Messages) delivery(ctx context.Context, stored *queue.Message) (*dispat
 		}
 		targets = own
 	}
-	d := dispatch.NewDelivery(s, text.Source, text.Site, m, &api.Selection{Targets: targets}).ToKey(k)
+	d := dispatch.NewDelivery(s, text.Source, text.Site, m, &message.Selection{Targets: targets}).ToKey(k)
 	d.Format = l.Format
 	if l.FromPublisher {
 		d.Published = &l.Published
@@ -199,7 +198,7 @@ func choose(k *site.Key, l *queued.Later) ([]notifier.Target, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the tags of the message cannot be read: %w", err)
 	}
-	w := api.Wish{Tags: tags, Preferred: l.Preferred}
+	w := message.Wish{Tags: tags, Preferred: l.Preferred}
 	targets, err := w.Choose(k.Choose)
 	if err != nil {
 		return nil, &goneError{err.Error() + "; correct that, and retry the message"}

@@ -82,7 +82,7 @@ func TestPlannedInTime(t *testing.T) {
 		if err := rooms.Outbox.Queue.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		store, err := bolt.Open(bolt.Options{Path: dir, Secret: o.Queue.Secret})
+		store, err := bolt.Open(bolt.Options{Path: dir, Secret: o.Queue.Secret, NoSync: true})
 		if err != nil {
 			t.Fatal(err)
 		}

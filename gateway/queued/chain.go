@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
@@ -92,7 +92,7 @@ func (c *Chains) anyComplete(jobs []queue.Job, chain [][]int) bool {
 
 // setOptional marks the failed results of a chain as optional if a number of
 // the chain has the message.
-func (c *Chains) setOptional(jobs []queue.Job, results []api.QueuedResult) {
+func (c *Chains) setOptional(jobs []queue.Job, results []message.QueuedResult) {
 	for _, chain := range c.All {
 		if !c.anyComplete(jobs, chain) {
 			continue

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	_ "github.com/caddy-notify/caddy-notify/notifier/services"
@@ -85,7 +85,7 @@ func TestNotNeeded(t *testing.T) {
 		}
 	}
 	m := Message(e)
-	if got := m.Results[0]; got.Status != api.StatusQueued || m.State != "queued" {
+	if got := m.Results[0]; got.Status != message.StatusQueued || m.State != "queued" {
 		t.Errorf("%+v", m)
 	}
 	e.Jobs[0].Status, e.Jobs[1].Status, e.Jobs[3].Status, e.Jobs[4].Status = queue.Failed, queue.Dead, queue.Delivered, queue.Delivered

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
@@ -17,7 +17,7 @@ import (
 
 // hasMessage reports whether a destination has the message or will get it.
 func hasMessage(status notifier.Status) bool {
-	return status == notifier.Delivered || status == api.StatusQueued
+	return status == notifier.Delivered || status == message.StatusQueued
 }
 
 func isFailedDevice(destination string, status notifier.Status) bool {
@@ -44,8 +44,8 @@ func IgnoreDevices(r *notifier.Report) {
 }
 
 // ignoreDevices is like [IgnoreDevices] for the results of a stored message.
-func ignoreDevices(results []api.QueuedResult) {
-	if !slices.ContainsFunc(results, func(r api.QueuedResult) bool { return hasMessage(r.Status) }) {
+func ignoreDevices(results []message.QueuedResult) {
+	if !slices.ContainsFunc(results, func(r message.QueuedResult) bool { return hasMessage(r.Status) }) {
 		return
 	}
 	for i := range results {

@@ -4,14 +4,14 @@ import (
 	"errors"
 	"time"
 
-	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
 // Message returns a stored message as clients see it.
-func Message(e *queue.Entry) *api.QueuedMessage {
-	m := &api.QueuedMessage{ID: e.Message.ID.String(), Created: e.Message.Created, Results: make([]api.QueuedResult, len(e.Jobs))}
+func Message(e *queue.Entry) *message.QueuedMessage {
+	m := &message.QueuedMessage{ID: e.Message.ID.String(), Created: e.Message.Created, Results: make([]message.QueuedResult, len(e.Jobs))}
 	for i := range e.Jobs {
 		m.Results[i] = JobResult(&e.Jobs[i])
 	}
@@ -28,7 +28,7 @@ func Message(e *queue.Entry) *api.QueuedMessage {
 
 // Results returns the results of a stored message in the form of the response to its
 // request.
-func Results(m *api.QueuedMessage) []notifier.Result {
+func Results(m *message.QueuedMessage) []notifier.Result {
 	out := make([]notifier.Result, len(m.Results))
 	for i, r := range m.Results {
 		out[i] = notifier.Result{

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
@@ -51,13 +51,13 @@ func TestJobResults(t *testing.T) {
 		job  queue.Job
 		want notifier.Result
 	}{
-		"queued":       {queue.Job{Status: queue.Queued, Due: due}, notifier.Result{Status: api.StatusQueued}},
-		"held":         {queue.Job{Status: queue.Held, Due: due, Rule: string(notifier.RuleHeld)}, notifier.Result{Status: api.StatusQueued, Rule: notifier.RuleHeld, Until: due}},
-		"in order":     {queue.Job{Status: queue.Held, Due: due}, notifier.Result{Status: api.StatusQueued}},
-		"escalating":   {queue.Job{Status: queue.Held, Due: due, Rule: string(notifier.RuleEscalating), Ruled: ruled.Encode()}, notifier.Result{Status: api.StatusQueued, Rule: notifier.RuleEscalating, Until: due, Step: 3}},
+		"queued":       {queue.Job{Status: queue.Queued, Due: due}, notifier.Result{Status: message.StatusQueued}},
+		"held":         {queue.Job{Status: queue.Held, Due: due, Rule: string(notifier.RuleHeld)}, notifier.Result{Status: message.StatusQueued, Rule: notifier.RuleHeld, Until: due}},
+		"in order":     {queue.Job{Status: queue.Held, Due: due}, notifier.Result{Status: message.StatusQueued}},
+		"escalating":   {queue.Job{Status: queue.Held, Due: due, Rule: string(notifier.RuleEscalating), Ruled: ruled.Encode()}, notifier.Result{Status: message.StatusQueued, Rule: notifier.RuleEscalating, Until: due, Step: 3}},
 		"replaced":     {queue.Job{Status: queue.Superseded, By: by, Result: failed}, notifier.Result{Service: "JSON", Status: notifier.Skipped, Rule: notifier.RuleSuperseded, By: by.Message.String(), Attempts: 2, Elapsed: time.Second}},
 		"suppressed":   {queue.Job{Status: queue.Superseded, Rule: string(notifier.RuleSuppressed)}, notifier.Result{Status: notifier.Skipped, Rule: notifier.RuleSuppressed}},
-		"cancelled":    {queue.Job{Status: queue.Cancelled}, notifier.Result{Status: api.StatusCancelled}},
+		"cancelled":    {queue.Job{Status: queue.Cancelled}, notifier.Result{Status: message.StatusCancelled}},
 		"failed":       {queue.Job{Status: queue.Failed, Result: failed}, notifier.Result{Service: "JSON", Status: notifier.Failed, Err: errors.New("the service answered 503"), Attempts: 2, Elapsed: time.Second}},
 		"dead":         {queue.Job{Status: queue.Dead, Result: failed, Reason: "too old"}, notifier.Result{Service: "JSON", Status: notifier.Failed, Err: errors.New("the service answered 503"), Attempts: 2, Elapsed: time.Second}},
 		"never tried":  {queue.Job{Status: queue.Dead, Reason: "too old"}, notifier.Result{Status: notifier.Failed, Err: errors.New("too old")}},
@@ -69,7 +69,7 @@ func TestJobResults(t *testing.T) {
 			t.Errorf("%s: the next attempt is at %v", name, r.NextAttempt)
 		}
 		test.want.Tags = []string{}
-		got := Results(&api.QueuedMessage{Results: []api.QueuedResult{r}})
+		got := Results(&message.QueuedMessage{Results: []message.QueuedResult{r}})
 		if len(got) != 1 || !reflect.DeepEqual(got[0], test.want) {
 			t.Errorf("%s: %+v, want %+v", name, got, test.want)
 		}

@@ -3,7 +3,7 @@ package queued
 import (
 	"cmp"
 
-	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/internal/wire"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -13,7 +13,7 @@ import (
 const RoomForResult = 192
 
 // resultFields names the fields of a result. The last ones are those of its tries.
-func resultFields(r *api.Result, c *wire.Codec) {
+func resultFields(r *message.Result, c *wire.Codec) {
 	wire.Text(c, 1, &r.Service)
 	wire.Text(c, 2, &r.Destination)
 	wire.Texts(c, 3, &r.Tags)
@@ -28,32 +28,32 @@ func resultFields(r *api.Result, c *wire.Codec) {
 
 // AppendResult appends the stored form of a result.
 func AppendResult(b []byte, r notifier.Result) []byte {
-	result := api.NewResult(r)
+	result := message.NewResult(r)
 	return appendResult(b, &result)
 }
 
-func appendResult(b []byte, r *api.Result) []byte {
+func appendResult(b []byte, r *message.Result) []byte {
 	r.ElapsedMS = max(r.ElapsedMS, 0)
 	return wire.Append(b, r, resultFields)
 }
 
 // DecodeResult is the inverse of [AppendResult]. If b is damaged, it returns what comes
 // before the damage.
-func DecodeResult(b []byte) api.Result {
-	r := api.Result{Tags: []string{}}
+func DecodeResult(b []byte) message.Result {
+	r := message.Result{Tags: []string{}}
 	_ = wire.Decode(b, &r, resultFields)
 	return r
 }
 
 // JobResult returns the result of a job as clients see it.
-func JobResult(j *queue.Job) (r api.QueuedResult) {
+func JobResult(j *queue.Job) (r message.QueuedResult) {
 	r.Result = DecodeResult(j.Result)
 	r.SetName()
 	switch j.Status {
 	case queue.Queued, queue.Sending:
-		r.Status, r.NextAttempt = api.StatusQueued, &j.Due
+		r.Status, r.NextAttempt = message.StatusQueued, &j.Due
 	case queue.Held:
-		r.Status, r.Rule = api.StatusQueued, notifier.Rule(j.Rule)
+		r.Status, r.Rule = message.StatusQueued, notifier.Rule(j.Rule)
 		switch {
 		case j.Rule == "" || j.Due.IsZero():
 		case r.Rule == notifier.RuleEscalating:
@@ -71,7 +71,7 @@ func JobResult(j *queue.Job) (r api.QueuedResult) {
 			r.By = j.By.Message.String()
 		}
 	case queue.Cancelled:
-		r.Status = api.StatusCancelled
+		r.Status = message.StatusCancelled
 	default:
 		r.Status = notifier.Failed
 		if r.Error == nil || j.Status == queue.Lost {

@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/internal/wire"
@@ -47,8 +47,8 @@ func exampleState() *State {
 	}
 }
 
-func exampleResult() *api.Result {
-	return &api.Result{
+func exampleResult() *message.Result {
+	return &message.Result{
 		Service: "JSON", Destination: "json://host/", Tags: []string{"a", ""}, Status: notifier.Failed, Attempts: 3, ElapsedMS: 77, Error: &reason, Optional: true,
 		Rule: notifier.RuleSuperseded, By: "id",
 	}
@@ -172,12 +172,12 @@ func TestExamples(t *testing.T) {
 // not success.
 func TestZeroValues(t *testing.T) {
 	empty := ""
-	for _, want := range []api.Result{{Tags: []string{}}, {Tags: []string{}, Error: &empty}} {
+	for _, want := range []message.Result{{Tags: []string{}}, {Tags: []string{}, Error: &empty}} {
 		if got := DecodeResult(appendResult(nil, &want)); !reflect.DeepEqual(got, want) {
 			t.Errorf("%+v, want %+v", got, want)
 		}
 	}
-	if b := appendResult(nil, &api.Result{ElapsedMS: -1}); len(b) != 0 {
+	if b := appendResult(nil, &message.Result{ElapsedMS: -1}); len(b) != 0 {
 		t.Errorf("a time that is negative is stored: %q", b)
 	}
 	if b := new(Ruled).Encode(); len(b) != 0 {
@@ -198,7 +198,7 @@ func TestDamaged(t *testing.T) {
 		}
 		got, err := f.decode([]byte(f.stored[:len(f.stored)-1]))
 		switch got := got.(type) {
-		case *api.Result:
+		case *message.Result:
 			want := *exampleResult()
 			if want.By = ""; !reflect.DeepEqual(*got, want) {
 				t.Errorf("a damaged result is read as %+v", got)

@@ -144,7 +144,7 @@ func TestRulerPieces(t *testing.T) {
 func TestRulerPiecesShare(t *testing.T) {
 	inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g := gatewaytest.New(t, gatewaytest.Options{
-			Global: site.Options{Keys: []site.KeyOptions{key(p)}}, Queue: &outbox.Settings{Path: dir, MaxSize: 16 << 20},
+			Global: site.Options{Keys: []site.KeyOptions{key(p)}}, Queue: &outbox.Settings{Path: dir, MaxSize: 8 << 20},
 		})
 		fill := func() (n int) {
 			for ; n < 1000; n++ {
@@ -157,11 +157,11 @@ func TestRulerPiecesShare(t *testing.T) {
 			synctest.Wait()
 			return n
 		}
-		if n := fill(); n < 180 || n > 210 { // of 1 MiB
+		if n := fill(); n < 90 || n > 105 { // of 512 KiB
 			t.Errorf("%d alerts have room", n)
 		}
 		wait(time.Hour)
-		if n := fill(); n < 180 || n > 210 {
+		if n := fill(); n < 90 || n > 105 {
 			t.Errorf("%d alerts have room later", n)
 		}
 	})

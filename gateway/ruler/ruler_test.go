@@ -300,28 +300,22 @@ func TestRulerShortAlerts(t *testing.T) {
 func TestRulerFarEnd(t *testing.T) {
 	inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		const years = 70 * 365 * 24 * time.Hour
-		o := gatewaytest.Options{Global: site.Options{Keys: []site.KeyOptions{key(p)}}, Queue: &outbox.Settings{Path: dir}}
-		g := gatewaytest.New(t, o)
-		run := func(each func()) {
-			for range 26 {
-				each()
-				wait(time.Hour)
-			}
+		const load = "failure: Load | Firing: full at b\nhttp://prometheus/graph"
+		g := newGateway(t, dir, key(p))
+		once := func() {
+			post(t, g, alertOf(map[string]string{"alertname": "Load", "instance": "b"}, years))
+			wait(time.Minute)
 		}
-		post(t, g, alert("a", years))
-		run(func() { post(t, g, alert("a", years)) })
-		p.WantTold(t, disk)
-		if any, err := g.Rooms().Rulers.Any(t.Context()); !any || err != nil {
-			t.Errorf("the group is gone: %v", err)
+		once()
+		for range 26 {
+			post(t, g, alert("a", years))
+			wait(time.Hour)
 		}
-		run(func() {})
-		p.WantTold(t, disk)
-		if any, err := g.Rooms().Rulers.Any(t.Context()); any || err != nil {
-			t.Errorf("the group is left: %v", err)
-		}
-		post(t, g, alert("a", years))
-		wait(time.Minute)
-		p.WantTold(t, disk, disk)
+		p.WantTold(t, load, disk)
+		wantOpen(t, g, 1)
+		once()
+		p.WantTold(t, load, disk, load)
+		wantOpen(t, g, 2)
 	})
 }
 

@@ -202,15 +202,11 @@ func (r *Rulers) forget(name queue.Hash, posts []rules.RulerAlert) {
 
 // Refresh stores what is kept in memory when half of the stored time has passed.
 func (r *Rulers) Refresh(ctx context.Context) {
-	now := r.outbox.Queue.Now()
-	late := map[queue.Hash]repeated{}
-	r.mu.Lock()
-	for name, x := range r.repeats {
-		if !x.until.After(now) || queue.WrittenAhead(x.last, now) {
-			late[name] = repeated{place: x.place, times: x.times}
-		}
+	r.groups.Look(ctx, r.outbox, r.groupsName)
+	late := r.late(r.outbox.Queue.Now())
+	if len(late) == 0 {
+		return
 	}
-	r.mu.Unlock()
 	var all errgroup.Group
 	all.SetLimit(maxParallel)
 	for name, x := range late {
@@ -219,7 +215,23 @@ func (r *Rulers) Refresh(ctx context.Context) {
 	if err := all.Wait(); err != nil {
 		r.outbox.Log.Debug("repeated alerts cannot be stored now, and are stored later") // the queue has logged why
 	}
-	r.groups.Look(ctx, r.outbox, r.groupsName())
+}
+
+// late returns what is kept in memory and has to be stored now.
+func (r *Rulers) late(now time.Time) map[queue.Hash]repeated {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var late map[queue.Hash]repeated
+	for name, x := range r.repeats {
+		if x.until.After(now) && !queue.WrittenAhead(x.last, now) {
+			continue
+		}
+		if late == nil {
+			late = map[queue.Hash]repeated{}
+		}
+		late[name] = repeated{place: x.place, times: x.times}
+	}
+	return late
 }
 
 // flush stores what is kept in memory about a group. It is lost with a group that is over;

@@ -8,8 +8,8 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/source"
@@ -139,11 +139,11 @@ func (r *Rulers) tell(ctx context.Context, c *change, state rules.GroupState, k 
 	}
 	m.Incident = m.Incident.For(k.FirstName(), site.SourceRuler)
 	k = s.Devices.With(k)
-	targets := api.PreferredTargets(tags, k.Choose)
+	targets := message.PreferredTargets(tags, k.Choose)
 	if targets == nil {
 		targets = k.DefaultTargets
 	}
-	d := dispatch.NewDelivery(s, site.SourceHTTP, c.group.Site, m, &api.Selection{Targets: targets}).ToKey(k)
+	d := dispatch.NewDelivery(s, site.SourceHTTP, c.group.Site, m, &message.Selection{Targets: targets}).ToKey(k)
 	d.Format, d.With = site.SourceRuler, c.ruled()
 	r.outbox.Engine.Load().Shared.Incidents.Note(&d)
 	_, _, err = r.outbox.Submit(ctx, d, outbox.Options{})

@@ -181,7 +181,7 @@ func (w *world) run() {
 // a word, and that what was told last is how it is.
 func TestRulerWorlds(t *testing.T) {
 	t.Parallel()
-	for seed := range racetest.Amount(60, 12) {
+	for seed := range racetest.Amount(60, 4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			p, dir := gatewaytest.NewPager(t, http.StatusOK), t.TempDir()

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/internal/smtp"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -91,10 +92,10 @@ type Outcome struct {
 func (o *Outcome) Add(results []notifier.Result, id string) {
 	for _, result := range results {
 		o.total++
-		if result.Status == api.StatusQueued {
+		if result.Status == message.StatusQueued {
 			o.queued = id
 		}
-		if !api.Failed(result) {
+		if !message.Failed(result) {
 			continue
 		}
 		o.failed++
@@ -109,7 +110,7 @@ func (o *Outcome) Add(results []notifier.Result, id string) {
 // name of the destination is not for the sender of a mail: it may have an address.
 func failureOf(r notifier.Result) string {
 	text := notifier.NameWithTags(r.Service, r.Tags)
-	if shown := api.NewResult(r); shown.Error != nil {
+	if shown := message.NewResult(r); shown.Error != nil {
 		text += ": " + *shown.Error
 	}
 	return text

@@ -13,7 +13,9 @@ import (
 
 // SVG is the icon: the bell on a square that systems may cut to a circle, because the
 // bell is within its middle.
-const SVG = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="-5 -5 26 26"><path fill="#1f77c9" d="M-5-5h26v26H-5z"/><path fill="#fff" d="M8 1a4.5 4.5 0 0 0-4.5 4.5c0 4-1.5 5-1.5 6h12c0-1-1.5-2-1.5-6A4.5 4.5 0 0 0 8 1zM6 13a2 2 0 0 0 4 0z"/></svg>`
+const SVG = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="-5 -5 26 26"><path fill="#1f77c9" ` +
+	`d="M-5-5h26v26H-5z"/><path fill="#fff" d="M8 1a4.5 4.5 0 0 0-4.5 4.5c0 4-1.5 5-1.5 ` +
+	`6h12c0-1-1.5-2-1.5-6A4.5 4.5 0 0 0 8 1zM6 13a2 2 0 0 0 4 0z"/></svg>`
 
 // PNG returns the picture of SVG that is size pixels wide.
 func PNG(size int) []byte { return drawIcon(size, 26, color.RGBA{0x1f, 0x77, 0xc9, 0xff}) }

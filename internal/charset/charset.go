@@ -264,7 +264,7 @@ var (
 	utf16LE = unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM)
 )
 
-// marks are the byte order marks. That of UTF-32 begins like that of UTF-16.
+// marks are the byte order marks. The mark of UTF-32 begins like the mark of UTF-16.
 var marks = []struct {
 	mark    string
 	charset charset

@@ -38,9 +38,9 @@ func findCharset(name string) charset {
 // their charset. Programs that call a text ASCII often send another one.
 var undeclared charset = encoding.Nop
 
-// charsets returns the charsets by [charsetKey]: those of golang.org/x/text, and
-// UTF-7. Where a name means different things to different programs, it means what
-// it does in the WHATWG Encoding Standard.
+// charsets returns the charsets of golang.org/x/text, and UTF-7, by [charsetKey]. Where a name
+// means different things to different programs, it means what it does in the WHATWG Encoding
+// Standard.
 var charsets = sync.OnceValue(func() map[string]charset {
 	all := map[string]charset{"utf7": utf7{}, "unicode11utf7": utf7{}}
 	for _, e := range charmap.All {

@@ -22,17 +22,20 @@ func TestCharsets(t *testing.T) {
 	const whatwg = `866 cp866 csibm866 ibm866 csisolatin2 iso-8859-2 iso-ir-101 iso8859-2 iso88592 iso_8859-2 iso_8859-2:1987 l2 latin2
 		csisolatin3 iso-8859-3 iso-ir-109 l3 latin3 csisolatin4 iso-8859-4 iso-ir-110 l4 latin4
 		csisolatincyrillic cyrillic iso-8859-5 iso-ir-144 arabic asmo-708 csisolatinarabic ecma-114 iso-8859-6 iso-ir-127
-		csisolatingreek ecma-118 elot_928 greek greek8 iso-8859-7 iso-ir-126 csisolatinhebrew hebrew iso-8859-8 iso-ir-138 visual iso-8859-8-i logical
+		csisolatingreek ecma-118 elot_928 greek greek8 iso-8859-7 iso-ir-126
+		csisolatinhebrew hebrew iso-8859-8 iso-ir-138 visual iso-8859-8-i logical
 		csisolatin6 iso-8859-10 iso-ir-157 l6 latin6 iso-8859-13 iso-8859-14 csisolatin9 iso-8859-15 l9 iso-8859-16
 		cskoi8r koi koi8 koi8-r koi8_r koi8-ru koi8-u csmacintosh mac macintosh x-mac-roman x-mac-cyrillic x-mac-ukrainian
 		dos-874 iso-8859-11 tis-620 TIS-620 windows-874 cp1250 windows-1250 x-cp1250 cp1251 windows-1251 x-cp1251 cp1252 windows-1252 x-cp1252
 		cp819 csisolatin1 ibm819 iso-8859-1 iso-ir-100 iso8859-1 iso88591 iso_8859-1 iso_8859-1:1987 l1 latin1
-		cp1253 windows-1253 cp1254 csisolatin5 iso-8859-9 iso-ir-148 l5 latin5 windows-1254 cp1255 windows-1255 cp1256 windows-1256 cp1257 windows-1257
+		cp1253 windows-1253 cp1254 csisolatin5 iso-8859-9 iso-ir-148 l5 latin5 windows-1254 cp1255 windows-1255
+		cp1256 windows-1256 cp1257 windows-1257
 		cp1258 windows-1258 chinese csgb2312 csiso58gb231280 gb2312 gb_2312 gb_2312-80 gbk iso-ir-58 x-gbk gb18030 GB18030
 		big5 Big5 big5-hkscs cn-big5 csbig5 cseucpkdfmtjapanese euc-jp x-euc-jp csiso2022jp iso-2022-jp
 		csshiftjis ms932 ms_kanji shift-jis shift_jis sjis windows-31j x-sjis cseuckr csksc56011987 euc-kr iso-ir-149 korean ks_c_5601-1987
 		ks_c_5601-1989 ksc5601 ksc_5601 windows-949 utf-16be utf-16le x-user-defined`
-	const iana = `IBM037 IBM437 cp437 IBM850 cp850 IBM852 IBM855 IBM00858 IBM860 IBM862 IBM863 IBM865 HZ-GB-2312 GBK CP936 MS936 windows-936 UTF-16 KOI7-switched`
+	const iana = `IBM037 IBM437 cp437 IBM850 cp850 IBM852 IBM855 IBM00858 IBM860 ` +
+		`IBM862 IBM863 IBM865 HZ-GB-2312 GBK CP936 MS936 windows-936 UTF-16 KOI7-switched`
 	for names, find := range map[string]func(string) (encoding.Encoding, error){whatwg: htmlindex.Get, iana: ianaindex.MIME.Encoding} {
 		for name := range strings.FieldsSeq(names) {
 			want, err := find(name)

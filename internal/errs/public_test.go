@@ -33,24 +33,74 @@ func TestPublicText(t *testing.T) {
 		err             error
 		public, private string
 	}{
-		{opError("dial", "tcp", os.NewSyscallError("connect", syscall.ECONNREFUSED)), "connecting failed: connection refused", "dial tcp 10.0.0.5:44734->[fd00::9%eth0]:443: connect: connection refused"},
+		{
+			opError("dial", "tcp", os.NewSyscallError("connect", syscall.ECONNREFUSED)),
+			"connecting failed: connection refused",
+			"dial tcp 10.0.0.5:44734->[fd00::9%eth0]:443: connect: connection refused",
+		},
 		{reset, "reading failed: connection reset by peer", "read tcp 10.0.0.5:44734->[fd00::9%eth0]:443: read: connection reset by peer"},
-		{opError("write", "udp", os.NewSyscallError("write", syscall.EPIPE)), "writing failed: broken pipe", "write udp 10.0.0.5:44734->[fd00::9%eth0]:443: write: broken pipe"},
-		{opError("read", "tcp", os.ErrDeadlineExceeded), "reading failed: i/o timeout", "read tcp 10.0.0.5:44734->[fd00::9%eth0]:443: i/o timeout"},
-		{&net.OpError{Op: "dial", Net: "unix", Addr: &net.UnixAddr{Name: "/run/x.sock", Net: "unix"}, Err: os.NewSyscallError("connect", syscall.ENOENT)}, "connecting failed: no such file or directory", "dial unix /run/x.sock: connect: no such file or directory"},
-		{&net.OpError{Op: "dial", Net: "tcp", Err: noHost}, "connecting failed: the host name has no address", "dial tcp: lookup db.internal on 10.255.255.53:53: no such host"},
-		{&net.DNSError{Err: "i/o timeout", Name: "x", Server: "10.0.0.53:53", IsTimeout: true}, "looking up the host name took too long", "lookup x on 10.0.0.53:53: i/o timeout"},
-		{&net.DNSError{Err: "read udp 10.0.0.5:3->10.0.0.53:53: connection refused", Name: "x", Server: "10.0.0.53:53"}, "looking up the host name failed", "lookup x on 10.0.0.53:53: read udp 10.0.0.5:3->10.0.0.53:53: connection refused"},
-		{&net.OpError{Op: "proxyconnect", Net: "tcp", Err: opError("dial", "tcp", syscall.ECONNREFUSED)}, "the proxy: connecting failed: connection refused", "proxyconnect tcp: dial tcp 10.0.0.5:44734->[fd00::9%eth0]:443: connection refused"},
+		{
+			opError("write", "udp", os.NewSyscallError("write", syscall.EPIPE)),
+			"writing failed: broken pipe", "write udp 10.0.0.5:44734->[fd00::9%eth0]:443: write: broken pipe",
+		},
+		{
+			opError("read", "tcp", os.ErrDeadlineExceeded), "reading failed: i/o timeout",
+			"read tcp 10.0.0.5:44734->[fd00::9%eth0]:443: i/o timeout",
+		},
+		{
+			&net.OpError{
+				Op: "dial", Net: "unix", Addr: &net.UnixAddr{Name: "/run/x.sock", Net: "unix"},
+				Err: os.NewSyscallError("connect", syscall.ENOENT),
+			},
+			"connecting failed: no such file or directory",
+			"dial unix /run/x.sock: connect: no such file or directory",
+		},
+		{
+			&net.OpError{Op: "dial", Net: "tcp", Err: noHost}, "connecting failed: the host name has no address",
+			"dial tcp: lookup db.internal on 10.255.255.53:53: no such host",
+		},
+		{
+			&net.DNSError{Err: "i/o timeout", Name: "x", Server: "10.0.0.53:53", IsTimeout: true},
+			"looking up the host name took too long", "lookup x on 10.0.0.53:53: i/o timeout",
+		},
+		{
+			&net.DNSError{Err: "read udp 10.0.0.5:3->10.0.0.53:53: connection refused", Name: "x", Server: "10.0.0.53:53"},
+			"looking up the host name failed",
+			"lookup x on 10.0.0.53:53: read udp 10.0.0.5:3->10.0.0.53:53: connection refused",
+		},
+		{
+			&net.OpError{Op: "proxyconnect", Net: "tcp", Err: opError("dial", "tcp", syscall.ECONNREFUSED)},
+			"the proxy: connecting failed: connection refused",
+			"proxyconnect tcp: dial tcp 10.0.0.5:44734->[fd00::9%eth0]:443: connection refused",
+		},
 		{&net.OpError{Op: "remote error", Err: errors.New("tls: handshake failure")}, "remote error: tls: handshake failure", ""},
-		{&net.AddrError{Err: "missing port in address", Addr: "10.0.0.5"}, "missing port in address", "address 10.0.0.5: missing port in address"},
+		{
+			&net.AddrError{Err: "missing port in address", Addr: "10.0.0.5"},
+			"missing port in address", "address 10.0.0.5: missing port in address",
+		},
 		{path, "permission denied", "open /tmp/notify-1: permission denied"},
-		{&os.LinkError{Op: "rename", Old: "/a", New: "/b", Err: syscall.EXDEV}, "invalid cross-device link", "rename /a /b: invalid cross-device link"},
+		{
+			&os.LinkError{Op: "rename", Old: "/a", New: "/b", Err: syscall.EXDEV},
+			"invalid cross-device link", "rename /a /b: invalid cross-device link",
+		},
 		{&url.Error{Op: "Get", URL: "http://user:pw@proxy.internal:3128", Err: io.EOF}, "EOF", `Get "http://user:pw@proxy.internal:3128": EOF`},
-		{x509.SystemRootsError{Err: path}, "the gateway has no root certificates", "x509: failed to load system roots and no roots provided; open /tmp/notify-1: permission denied"},
-		{fmt.Errorf("getting a token: %w", fmt.Errorf("reading the answer: %w", reset)), "getting a token: reading the answer: reading failed: connection reset by peer", reset.Error()},
-		{errors.Join(errors.New("first"), fmt.Errorf("second: %w (and again %w)", path, reset)), "first\nsecond: permission denied (and again reading failed: connection reset by peer)", path.Error()},
-		{errors.New("the service answered 400: your address 10.0.0.5 is not allowed"), "the service answered 400: your address 10.0.0.5 is not allowed", ""},
+		{
+			x509.SystemRootsError{Err: path},
+			"the gateway has no root certificates",
+			"x509: failed to load system roots and no roots provided; open /tmp/notify-1: permission denied",
+		},
+		{
+			fmt.Errorf("getting a token: %w", fmt.Errorf("reading the answer: %w", reset)),
+			"getting a token: reading the answer: reading failed: connection reset by peer", reset.Error(),
+		},
+		{
+			errors.Join(errors.New("first"), fmt.Errorf("second: %w (and again %w)", path, reset)),
+			"first\nsecond: permission denied (and again reading failed: connection reset by peer)", path.Error(),
+		},
+		{
+			errors.New("the service answered 400: your address 10.0.0.5 is not allowed"),
+			"the service answered 400: your address 10.0.0.5 is not allowed", "",
+		},
 		{errs.Public(reset), "reading failed: connection reset by peer", reset.Error()},
 		{fmt.Errorf("%w", context.DeadlineExceeded), "context deadline exceeded", ""},
 	}

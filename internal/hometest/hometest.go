@@ -44,7 +44,10 @@ func Main(m *testing.M) int {
 
 // move makes dir the home folder of this process.
 func move(dir string) error {
-	for _, name := range []string{"HOME", "USERPROFILE", "AppData", "LocalAppData", "home", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"} {
+	for _, name := range []string{
+		"HOME", "USERPROFILE", "AppData", "LocalAppData", "home",
+		"XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME",
+	} {
 		if err := os.Setenv(name, dir); err != nil {
 			return err
 		}
@@ -57,7 +60,10 @@ func move(dir string) error {
 
 // check returns an error if Caddy would use a folder outside dir.
 func check(dir string) error {
-	for _, path := range []string{caddy.HomeDir(), caddy.AppDataDir(), caddy.AppConfigDir(), caddy.DefaultStorage.Path, caddy.ConfigAutosavePath} {
+	for _, path := range []string{
+		caddy.HomeDir(), caddy.AppDataDir(), caddy.AppConfigDir(),
+		caddy.DefaultStorage.Path, caddy.ConfigAutosavePath,
+	} {
 		if path != dir && !strings.HasPrefix(path, dir+string(filepath.Separator)) {
 			return fmt.Errorf("the tests would use %s, which is outside their folder %s", path, dir)
 		}

@@ -40,7 +40,8 @@ func TestNames(t *testing.T) {
 	if addresses, err := net.DefaultResolver.LookupHost(t.Context(), "localhost"); err != nil || len(addresses) == 0 {
 		t.Errorf("localhost: %v, %v", addresses, err)
 	}
-	if addresses, err := net.DefaultResolver.LookupHost(t.Context(), "host.invalid"); err == nil || !strings.Contains(err.Error(), "no name servers") {
+	if addresses, err := net.DefaultResolver.LookupHost(t.Context(), "host.invalid"); err == nil ||
+		!strings.Contains(err.Error(), "no name servers") {
 		t.Errorf("host.invalid: %v, %v", addresses, err)
 	}
 }

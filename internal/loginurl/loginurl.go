@@ -7,12 +7,11 @@ import (
 	"strings"
 )
 
-// encode encodes the characters at which a URL is divided.
+// encode encodes the characters that divide a URL.
 var encode = strings.NewReplacer("/", "%2F", "?", "%3F", "#", "%23", "@", "%40", ":", "%3A", " ", "%20").Replace
 
-// Encode returns a URL with those characters of the user and the password encoded at
-// which a URL is divided, as in mailtos://me:pa/ss@example.com. It returns false for a URL
-// that has no such password.
+// Encode encodes the characters of the user and the password that divide a URL, as in
+// mailtos://me:pa/ss@example.com. It returns false for other URLs.
 func Encode(text string) (string, bool) {
 	scheme, rest, ok := strings.Cut(strings.TrimSpace(text), "://")
 	if !ok || strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https") {
@@ -55,5 +54,7 @@ func beginsWithHost(text string) bool {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return true
 	}
-	return host == "localhost" || strings.Contains(host, ".") && !strings.HasPrefix(host, ".") && !strings.ContainsAny(host, " %&=+,;") || strings.HasPrefix(text, "[")
+	return host == "localhost" ||
+		strings.Contains(host, ".") && !strings.HasPrefix(host, ".") && !strings.ContainsAny(host, " %&=+,;") ||
+		strings.HasPrefix(text, "[")
 }

@@ -13,7 +13,9 @@ import (
 // signatures, which are slow to verify.
 func KeyWithSignatures(t *testing.T, size int) []byte {
 	t.Helper()
-	e, err := openpgp.NewEntity("a", "", "a@b.example", &pgppacket.Config{Algorithm: pgppacket.PubKeyAlgoECDSA, Curve: pgppacket.CurveBrainpoolP512})
+	e, err := openpgp.NewEntity("a", "", "a@b.example", &pgppacket.Config{
+		Algorithm: pgppacket.PubKeyAlgoECDSA, Curve: pgppacket.CurveBrainpoolP512,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 
 const linux = runtime.GOOS == "linux"
 
-// Address returns an address of 127.0.0.0/8 with a port, of which nothing else is in use.
+// Address returns an address of 127.0.0.0/8 with a port that nothing else uses.
 func Address() string { return net.JoinHostPort(Host(), Free()) }
 
 // Host returns an address of 127.0.0.0/8 that no other test uses. Linux answers at each

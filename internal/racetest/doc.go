@@ -32,8 +32,8 @@ func Part[T any](cases []T, n int) []T {
 	return part
 }
 
-// SkipIfSlow skips a test if the race detector is on. It is for tests that compute for long
-// or start many gateways, and in which nothing happens at once that other tests do not do.
+// SkipIfSlow skips a test if the race detector is on. It is for tests that compute for long or
+// start many gateways, if other tests cover all that happens at once in them.
 func SkipIfSlow(t testing.TB) {
 	if Enabled {
 		t.Helper()

@@ -335,8 +335,8 @@ func (c *check) end(i int, t *target, incident string) {
 	}
 }
 
-// silent checks that no resolution is told of what silences have kept from a destination
-// from its beginning.
+// silent checks that no resolution is told of an incident that silences have kept from a
+// destination since it began.
 func (c *check) silent(i int, t *target, incident string) {
 	if t.step != 0 && c.abandoned {
 		return // what a silence has kept from a step is forgotten with the rule
@@ -392,7 +392,8 @@ func (c *check) steps(i int, t *target) {
 			for _, y := range c.cared {
 				after := a.at.After(y.from.Add(c.Slack)) && (y.until.IsZero() || a.at.Before(y.until.Add(-c.Slack)))
 				if y.incident == p.name() && after && (y.last == 0 || x.number <= y.last) {
-					c.problem("step %d was told m%d at %s, after somebody took care of %s at %s", t.step, p.number, a.at.UTC().Format(time.TimeOnly), p.name(), y.from.UTC().Format(time.TimeOnly))
+					c.problem("step %d was told m%d at %s, after somebody took care of %s at %s", t.step,
+						p.number, a.at.UTC().Format(time.TimeOnly), p.name(), y.from.UTC().Format(time.TimeOnly))
 				}
 			}
 		}

@@ -118,7 +118,7 @@ type silence struct {
 	until time.Time
 }
 
-// cared is a time in which nobody is told of an incident by a step, in order.
+// cared is a time in which no step tells anybody of an incident.
 type cared struct {
 	incident    string // its name, or number for one without a name
 	from, until time.Time
@@ -127,7 +127,12 @@ type cared struct {
 
 // New returns a model with random rules.
 func New(g Gateway, key string, seed uint64, unit time.Duration) *Model {
-	m := &Model{Gateway: g, Key: key, Rand: rand.New(rand.NewPCG(seed, 7)), Unit: unit, Escalates: seed%2 == 1, Beats: seed%4 == 2 && g.Restart != nil, Calendar: seed%8 == 6 && unit == time.Minute, Ruler: seed%4 >= 2 && unit == time.Minute} //nolint:gosec // it is repeatable
+	//nolint:gosec // it is repeatable
+	m := &Model{
+		Gateway: g, Key: key, Rand: rand.New(rand.NewPCG(seed, 7)), Unit: unit, Escalates: seed%2 == 1,
+		Beats: seed%4 == 2 && g.Restart != nil, Calendar: seed%8 == 6 && unit == time.Minute,
+		Ruler: seed%4 >= 2 && unit == time.Minute,
+	}
 	m.targets = []*target{{}}
 	if m.Escalates {
 		m.targets = append(m.targets, &target{step: 1}, &target{step: 2})
@@ -190,7 +195,8 @@ func (m *Model) NewRules() {
 		}
 		if m.Rand.IntN(3) == 0 {
 			hour := m.Rand.IntN(24)
-			lines = append(lines, fmt.Sprintf("silence %02d:00-%02d:00 UTC", hour, (hour+1+m.Rand.IntN(4))%24)+[]string{"", " {\ntitle disk\n}"}[m.Rand.IntN(2)])
+			lines = append(lines, fmt.Sprintf("silence %02d:00-%02d:00 UTC", hour, (hour+1+m.Rand.IntN(4))%24)+
+				[]string{"", " {\ntitle disk\n}"}[m.Rand.IntN(2)])
 		}
 	}
 	switch m.Rand.IntN(5) {
@@ -220,7 +226,7 @@ func (m *Model) NewRules() {
 	}
 }
 
-// setRules sets the rules. The promises are those of a key that has one.
+// setRules sets the rules. The promises hold for a key that has one.
 func (m *Model) setRules(lines []string) {
 	if len(lines) == 0 {
 		lines = []string{"rate 1000/" + m.Unit.String()}
@@ -640,7 +646,10 @@ func (m *Model) postAlerts() error {
 		if slices.Contains(m.fires, name) {
 			ends = ends.Add(ruledLasts)
 		}
-		alerts = append(alerts, map[string]any{"labels": map[string]string{"alertname": RuledAlert, "instance": name, "severity": "critical"}, "endsAt": ends.UTC()})
+		alerts = append(alerts, map[string]any{
+			"labels": map[string]string{"alertname": RuledAlert, "instance": name, "severity": "critical"},
+			"endsAt": ends.UTC(),
+		})
 	}
 	body, err := json.Marshal(alerts)
 	if err != nil {

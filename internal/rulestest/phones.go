@@ -55,7 +55,10 @@ func (p *Phones) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	if err := json.NewDecoder(r.Body).Decode(&m); err != nil {
 		return // the gateway was killed while it sent
 	}
-	x := Page{Type: m.Type, Title: m.Title, Incident: strings.TrimPrefix(m.Title, "Still open: "), At: at, Missed: strings.Contains(m.Message, "not delivered")}
+	x := Page{
+		Type: m.Type, Title: m.Title, Incident: strings.TrimPrefix(m.Title, "Still open: "),
+		At: at, Missed: strings.Contains(m.Message, "not delivered"),
+	}
 	if u, err := url.Parse(m.Link); err == nil {
 		x.Link = u.Path
 	}

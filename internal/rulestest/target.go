@@ -82,7 +82,7 @@ func ruledOf(typ, title, text string) string {
 	return "open"
 }
 
-// path returns the path of a target's URL, below that of the server.
+// path returns the path of a target's URL, below the server's path.
 func (m *Model) path(i int) string { return "/" + m.Key + "/" + strconv.Itoa(i) }
 
 // ServeHTTP is the destinations: it answers the requests whose path begins with the
@@ -105,7 +105,10 @@ func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	t := m.targets[i]
-	a := arrival{at: at, title: x.Title, tells: tellsOf(x.Title + "\n" + x.Message), beat: beatOf(x.Title + "\n" + x.Message), ruled: ruledOf(x.Type, x.Title, x.Message)}
+	a := arrival{
+		at: at, title: x.Title, tells: tellsOf(x.Title + "\n" + x.Message),
+		beat: beatOf(x.Title + "\n" + x.Message), ruled: ruledOf(x.Type, x.Title, x.Message),
+	}
 	a.taken = !t.down
 	t.down = t.down && !m.Brief
 	for k := range a.tells {

@@ -65,7 +65,7 @@ func (k Key) Sign(id string, at time.Time, body io.WriterTo) (map[string]string,
 // send several while a secret is being replaced.
 const maxSignatures = 10
 
-// Verify reports whether one of the signatures in a field of the header is that of body,
+// Verify reports whether one of the signatures in a field of the header is the signature of body,
 // sent with id at timestamp, a number of seconds since 1970.
 func (k Key) Verify(id, timestamp, signatures string, body io.WriterTo) bool {
 	want, err := k.sum(id, timestamp, body)

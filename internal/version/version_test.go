@@ -26,7 +26,10 @@ func TestModuleVersion(t *testing.T) {
 			Deps: []*debug.Module{{Path: version.ModulePath, Version: "v0.0.0", Replace: &debug.Module{Path: "/src/caddy-notify"}}},
 		}, "(devel)"},
 		"a fork": {&debug.BuildInfo{
-			Deps: []*debug.Module{{Path: version.ModulePath, Version: "v1.2.3", Replace: &debug.Module{Path: "example.com/fork", Version: "v1.2.4"}}},
+			Deps: []*debug.Module{{
+				Path: version.ModulePath, Version: "v1.2.3",
+				Replace: &debug.Module{Path: "example.com/fork", Version: "v1.2.4"},
+			}},
 		}, "v1.2.4"},
 		"another program": {&debug.BuildInfo{Deps: []*debug.Module{{Path: other, Version: "v2.11.9"}}}, "(devel)"},
 	} {

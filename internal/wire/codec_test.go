@@ -120,7 +120,7 @@ func TestAppendShares(t *testing.T) {
 	}
 }
 
-// Fields may stand in any order, and some may be those of a later version.
+// Fields may stand in any order, and some may be of a later version.
 func TestOtherOrder(t *testing.T) {
 	b := AppendItem(nil, 99, "later")
 	b = AppendNumber(b, 5, 7)

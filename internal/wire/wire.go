@@ -44,7 +44,7 @@ func AppendNumber[T ~int | ~int64 | ~uint64 | ~uint8](b []byte, f Field, n T) []
 //	}
 //	return r.Err()
 //
-// A value of another type than that of the method which reads it is zero.
+// A method returns zero if the value has another type than the method reads.
 type Reader struct {
 	Field Field // of the last call of Next
 

@@ -114,7 +114,9 @@ func place(file string, line int) string {
 // with at most [MaxErrors] mistakes. Load goes on after a mistake, so that it also returns the
 // entries that have none. What Apprise loads is an entry: a mistake is what Apprise skips, and
 // the part of an entry that has no effect there is a warning.
-func Load(ctx context.Context, location string, read func(ctx context.Context, location string) ([]byte, error)) (entries []Entry, warnings []Warning, err error) {
+func Load(
+	ctx context.Context, location string, read func(ctx context.Context, location string) ([]byte, error),
+) (entries []Entry, warnings []Warning, err error) {
 	s, err := resolve(location, source{})
 	if err != nil {
 		return nil, nil, Errors{{File: "the location", Problem: err.Error()}}

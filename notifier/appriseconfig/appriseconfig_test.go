@@ -49,7 +49,9 @@ testdata/more.yaml:26 [plain] json://localhost/beside?overflow=split
 testdata/more.yaml:28 [merged plain] json://localhost/merged?retry=1&format=markdown
 `},
 	} {
-		entries, warnings, err := Load(context.Background(), tt.name, func(_ context.Context, name string) ([]byte, error) { return os.ReadFile(name) })
+		entries, warnings, err := Load(context.Background(), tt.name, func(_ context.Context, name string) ([]byte, error) {
+			return os.ReadFile(name)
+		})
 		if err != nil || len(warnings) > 0 {
 			t.Errorf("%s: error %v, warnings %q", tt.name, err, warnings)
 		}
@@ -111,7 +113,8 @@ func TestIncludes(t *testing.T) {
 	delete(files, "/etc/g")
 	files["/etc/g"] = "include h i"
 	entries, _, err := load("/etc/a", files)
-	const want = "/etc/a:3 [] json://a\n/etc/sub/b:2 [x] json://b\n/etc/f:1 [] json://f\n/etc/h i:1 [] json://h\nother.example.com:1 [] json://e\n"
+	const want = "/etc/a:3 [] json://a\n/etc/sub/b:2 [x] json://b\n" +
+		"/etc/f:1 [] json://f\n/etc/h i:1 [] json://h\nother.example.com:1 [] json://e\n"
 	if got := lines(entries); err != nil || got != want {
 		t.Errorf("error %v, got\n%s", err, got)
 	}
@@ -192,7 +195,11 @@ func TestMistakes(t *testing.T) {
 func TestAllMistakes(t *testing.T) {
 	for _, tt := range []struct{ name, content, entries, want string }{
 		{"/f", "s3cret\njson://a\n!=json://b\nops=json://c\n=ops\n", "/f:2 [] json://a\n/f:4 [ops] json://c\n", "1 3 5"},
-		{"/f.yml", "version: 3\nurls:\n- s3cret\n- json://a:\n  - tag: ops\n  - 5\n- json://b:\n    tag: 'c:2'\ngroups:\n- [s3cret]\n- ops: {a: b}\n", "/f.yml:5 [ops] json://a\n", "1 3 6 7 10 11"},
+		{
+			"/f.yml",
+			"version: 3\nurls:\n- s3cret\n- json://a:\n  - tag: ops\n  - 5\n- json://b:\n    tag: 'c:2'\ngroups:\n- [s3cret]\n- ops: {a: b}\n",
+			"/f.yml:5 [ops] json://a\n", "1 3 6 7 10 11",
+		},
 	} {
 		entries, _, err := load(tt.name, map[string]string{tt.name: tt.content})
 		all, _ := errors.AsType[Errors](err)
@@ -228,7 +235,8 @@ func TestWarnings(t *testing.T) {
 		{"/f.yml", "urls: [json://a]\ngroups:\n-", "/f.yml:3: the group has no tags"},
 	} {
 		entries, warnings, err := load(tt.location, map[string]string{tt.location: tt.content})
-		if err != nil || len(warnings) == 0 || !strings.HasPrefix(warnings[0].String(), tt.want) || strings.Contains(fmt.Sprint(warnings), "s3cret") {
+		if err != nil || len(warnings) == 0 || !strings.HasPrefix(warnings[0].String(), tt.want) ||
+			strings.Contains(fmt.Sprint(warnings), "s3cret") {
 			t.Errorf("%q: error %v, warnings %q, want %s", tt.content, err, warnings, tt.want)
 		}
 		if strings.Contains(tt.content, "json://a") && len(entries) == 0 {
@@ -281,7 +289,7 @@ func TestItemByItem(t *testing.T) {
 	golden.Check(t, file, out.String())
 }
 
-// TestTags checks the tags of entries, with those of the file and its groups.
+// TestTags checks the tags of entries, with the tags of the file and its groups.
 func TestTags(t *testing.T) {
 	for _, tt := range []struct{ content, want string }{
 		{"2:ops, b c=json://x", "2:ops b c"},
@@ -310,7 +318,8 @@ func TestTags(t *testing.T) {
 // file whose aliases make very many.
 func TestManyEntries(t *testing.T) {
 	text := "urls:\n- &i\n  json://a:\n" + strings.Repeat("  - {}\n", 1000) + strings.Repeat("- *i\n", 1000)
-	if _, _, err := load("/f.yml", map[string]string{"/f.yml": text}); err == nil || !strings.Contains(err.Error(), "more than 10000 destinations") {
+	if _, _, err := load("/f.yml", map[string]string{"/f.yml": text}); err == nil ||
+		!strings.Contains(err.Error(), "more than 10000 destinations") {
 		t.Errorf("error %v", err)
 	}
 }

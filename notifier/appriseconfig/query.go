@@ -28,7 +28,7 @@ const (
 )
 
 // sameName reports whether two options, or parameters of a URL, have the same name.
-// Names are case-insensitive, except those of headers and fields, which begin with
+// Names are case-insensitive, except the names of headers and fields, which begin with
 // +, - or :.
 func sameName(a, b string) bool {
 	if strings.ContainsAny(a[:min(1, len(a))], "+-:") {
@@ -57,8 +57,7 @@ func onePassword(options []option) []option {
 	return slices.Delete(options, alias, alias+1)
 }
 
-// override returns base with the options of over, which replace those of the same
-// name.
+// override returns base with the options of over, which replace options of the same name.
 func override(base, over []option) []option {
 	base = slices.DeleteFunc(slices.Clone(base), func(o option) bool {
 		return slices.ContainsFunc(over, func(by option) bool {

@@ -15,7 +15,10 @@ func TestTemplate(t *testing.T) {
 		{"a map", "version: 2\ntemplate:\n  A: one\n  b:\n  c: ''\nurls: ['json://h/${a}/${B}/${C}']", "json://h/${a}/${B}/${C} A=one b c="},
 		{"a list", "template: [A, {b: 2}, {c: }]\nurls: ['json://h/${a}/${b}/${c}']", "json://h/${a}/${b}/${c} A b=2 c"},
 		{"nothing", "template:\nurls: ['json://h/${a}']", "json://h/${a}"},
-		{"options", "template: [A, 2]\nurls:\n- json://h:\n    to: 'x ${A}&${2}'\n    +X: '${other}'", "json://h?to=x%20${A}%26${2}&%2BX=${other} A 2"},
+		{
+			"options", "template: [A, 2]\nurls:\n- json://h:\n    to: 'x ${A}&${2}'\n    +X: '${other}'",
+			"json://h?to=x%20${A}%26${2}&%2BX=${other} A 2",
+		},
 		{"not in tags", "template: [A]\nurls:\n- json://h?tag=x${A}:\n    tag: ${A}", "json://h"},
 		{"not in the scheme", "template: [A]\nurls: ['${A}://h', '${A}']", "${A}://h\n${A}"},
 		{"not in names", "template: [A]\nurls: ['json://h?${A}=1', 'json://h?x${A}']", "json://h?${A}=1\njson://h?x${A}"},

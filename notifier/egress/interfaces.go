@@ -29,7 +29,8 @@ type interfaces struct {
 func (i *interfaces) rule(a netip.Addr) string {
 	prefixes, err := i.current()
 	if err != nil {
-		return "possibly in a network of the gateway's machine, because the system does not list its network interfaces (a service manager must allow AF_NETLINK)"
+		return "possibly in a network of the gateway's machine, because the system does " +
+			"not list its network interfaces (a service manager must allow AF_NETLINK)"
 	}
 	for _, p := range prefixes {
 		if p.Addr() == a {

@@ -110,7 +110,7 @@ func ParsePolicy(key string) (*Policy, error) {
 	allow, deny, ok := strings.Cut(key, "; deny")
 	allow, found := strings.CutPrefix(allow, "allow")
 	if !ok || !found {
-		return nil, errors.New("the text is not that of an egress policy")
+		return nil, errors.New("the text is not an egress policy")
 	}
 	return NewPolicy(strings.Fields(allow), strings.Fields(deny))
 }
@@ -226,15 +226,15 @@ func (p *Policy) blockRule(a netip.Addr) string {
 
 // BlockedError is returned when a policy blocks an address or a host.
 type BlockedError struct {
-	// Addr is the blocked address, without its zone. It is invalid if the
-	// address is that of a host name, or if the host is not an address.
+	// Addr is the blocked address, without its zone. It is invalid if the address belongs to a
+	// host name, or if the host is not an address.
 	Addr netip.Addr
 
 	// Rule is "deny" with the range that the operator denied, or the kind
 	// and the range of the address, for example "loopback (127.0.0.0/8)".
 	Rule string
 
-	named bool // the address is that of a host name and is not shown
+	named bool // the address belongs to a host name and is not shown
 }
 
 // Rules of a [BlockedError] without an address.

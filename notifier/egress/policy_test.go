@@ -289,7 +289,8 @@ func TestNewPolicyNamesTheWrongEntry(t *testing.T) {
 	}
 	// An address with the length of a network could mean either.
 	for entry, want := range map[string]string{
-		"10.0.0.5/8": "write 10.0.0.0/8 for the range, or 10.0.0.5 for the address", "fd00::5/8": "write fd00::/8", "127.0.0.2/8": "write 127.0.0.0/8",
+		"10.0.0.5/8": "write 10.0.0.0/8 for the range, or 10.0.0.5 for the address",
+		"fd00::5/8":  "write fd00::/8", "127.0.0.2/8": "write 127.0.0.0/8",
 		"::ffff:10.0.0.5/104": "write 10.0.0.0/8",
 	} {
 		if _, err := NewPolicy([]string{entry}, nil); err == nil || !strings.Contains(err.Error(), want) {
@@ -415,7 +416,8 @@ func TestStrictest(t *testing.T) {
 		}
 		return p
 	}
-	s := Strictest(policy("10.0.0.0/8 127.0.0.1", "1.1.1.1"), nil, policy("10.1.0.0/16 10.2.3.4 192.168.0.0/16", "8.8.8.0/24 10.1.2.0/24"), policy("all", ""))
+	s := Strictest(policy("10.0.0.0/8 127.0.0.1", "1.1.1.1"), nil,
+		policy("10.1.0.0/16 10.2.3.4 192.168.0.0/16", "8.8.8.0/24 10.1.2.0/24"), policy("all", ""))
 	for address, pass := range map[string]bool{
 		"10.1.1.1": true, "10.2.3.4": true, "10.2.3.5": false, "10.1.2.3": false, "127.0.0.1": false, "192.168.1.1": false,
 		"1.1.1.1": false, "8.8.8.8": false, "9.9.9.9": true,

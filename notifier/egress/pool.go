@@ -102,7 +102,7 @@ func (p *Pool) transport(insecure bool, policy *Policy, proxied bool) *http.Tran
 	}
 	dialPolicy := policy
 	if proxied {
-		dialPolicy = nil // the dialled address is that of the operator's proxy
+		dialPolicy = nil // the operator's proxy is dialled
 	}
 	t := &http.Transport{
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {

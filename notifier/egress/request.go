@@ -97,7 +97,7 @@ func (p *Pool) roundTrip(r *http.Request, o Options) (*http.Response, error) {
 	return p.transport(o.Insecure, o.Policy, proxy != nil).RoundTrip(r)
 }
 
-// body is the body of an answer. Its errors are those of [transportError].
+// body is the body of an answer. Its errors come from [transportError].
 type body struct {
 	io.ReadCloser
 	ctx context.Context // of the request

@@ -29,7 +29,10 @@ func serve(t *testing.T, handler http.HandlerFunc) string {
 func TestDoRedirects(t *testing.T) {
 	describe := func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		io.WriteString(w, strings.Join([]string{r.Method, string(body), r.Header.Get("Content-Type"), r.Header.Get("Authorization"), r.Header.Get("X-Token")}, ","))
+		io.WriteString(w, strings.Join([]string{
+			r.Method, string(body), r.Header.Get("Content-Type"),
+			r.Header.Get("Authorization"), r.Header.Get("X-Token"),
+		}, ","))
 	}
 	other := serve(t, describe)
 	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -58,7 +61,10 @@ func TestDoRedirects(t *testing.T) {
 		{"/301", "ftp://h/", "redirected to an invalid address; Location must be an http or https URL"},
 		{"/301", "http:", "redirected to an invalid address; Location must be an http or https URL"},
 		{"/loop", "", "more than 5 redirects"},
-		{"/307", "http://127.0.0.2:1/", "the address 127.0.0.2 is loopback (127.0.0.0/8), and URLs of clients may not reach it; the operator can allow it with egress"},
+		{
+			"/307", "http://127.0.0.2:1/",
+			"the address 127.0.0.2 is loopback (127.0.0.0/8), and URLs of clients may not reach it; the operator can allow it with egress",
+		},
 	} {
 		r, err := http.NewRequest(http.MethodPost, server+tc.path+"?to="+url.QueryEscape(tc.to), strings.NewReader("message"))
 		if err != nil {
@@ -120,8 +126,7 @@ func answerOnce(t *testing.T, answer func(net.Conn)) (address string) {
 	return l.Addr().String()
 }
 
-// get returns the first error of a request to address: that of Do, or that of
-// reading the answer.
+// get returns the first error of a request to address, from Do or from reading the answer.
 func get(t *testing.T, address string) error {
 	t.Helper()
 	p := NewPool("test")
@@ -143,18 +148,20 @@ func get(t *testing.T, address string) error {
 // quotes a part of a line, which can hold a part of a secret.
 func TestMalformedAnswer(t *testing.T) {
 	for answer, want := range map[string]string{
-		"HTTP/1.1 the secret\r\n\r\n":                                             "the answer is not valid HTTP (malformed HTTP status code)",
-		"the secret\r\n\r\n":                                                      "the answer is not valid HTTP (malformed HTTP status code)",
-		"secret\r\n\r\n":                                                          "the answer is not valid HTTP (malformed HTTP response)",
-		"HTTP/secret 200 OK\r\n\r\n":                                              "the answer is not valid HTTP (malformed HTTP version)",
-		"HTTP/1.1 200 OK\r\nthe secret\r\n\r\n":                                   "the answer is not valid HTTP (malformed MIME header)",
-		"HTTP/1.1 200 OK\r\nContent-Length: secret\r\n\r\n":                       "the answer is not valid HTTP (bad Content-Length)",
-		"HTTP/1.1 200 OK\r\nTransfer-Encoding: secret\r\n\r\n":                    "the answer is not valid HTTP (unsupported transfer encoding)",
-		"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: secret\r\n\r\nx": "the answer is not valid HTTP (message cannot contain multiple Content-Length headers)",
+		"HTTP/1.1 the secret\r\n\r\n":                          "the answer is not valid HTTP (malformed HTTP status code)",
+		"the secret\r\n\r\n":                                   "the answer is not valid HTTP (malformed HTTP status code)",
+		"secret\r\n\r\n":                                       "the answer is not valid HTTP (malformed HTTP response)",
+		"HTTP/secret 200 OK\r\n\r\n":                           "the answer is not valid HTTP (malformed HTTP version)",
+		"HTTP/1.1 200 OK\r\nthe secret\r\n\r\n":                "the answer is not valid HTTP (malformed MIME header)",
+		"HTTP/1.1 200 OK\r\nContent-Length: secret\r\n\r\n":    "the answer is not valid HTTP (bad Content-Length)",
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: secret\r\n\r\n": "the answer is not valid HTTP (unsupported transfer encoding)",
+		"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: secret\r\n\r\nx": "the " +
+			"answer is not valid HTTP (message cannot contain multiple Content-Length headers)",
 
 		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nthe secret\r\n\r\n": "the answer is not valid HTTP (malformed MIME header)",
 
-		"HTTP/1.1 200 OK\r\nA: " + strings.Repeat("x", 70_000) + "\r\n\r\n": "net/http: HTTP/1.x transport connection broken: net/http: server response headers exceeded 65536 bytes; aborted",
+		"HTTP/1.1 200 OK\r\nA: " + strings.Repeat("x", 70_000) + "\r\n\r\n": "net/http: " +
+			"HTTP/1.x transport connection broken: net/http: server response headers exceeded 65536 bytes; aborted",
 	} {
 		address := answerOnce(t, func(c net.Conn) { _, _ = io.WriteString(c, answer) })
 		if err := get(t, "http://"+address); err == nil || err.Error() != want {

@@ -13,7 +13,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// Scheme is that of the service whose URLs the accounts have.
+// Scheme is the scheme of the URLs of accounts.
 const Scheme = "mailto"
 
 // A Provider is where people have mailboxes.
@@ -39,7 +39,10 @@ type Provider struct {
 
 // Other is any other provider. Its server is called like the domain of the address, unless the
 // parameter smtp names another.
-var Other = &Provider{Name: "E-Mail", AnyDomain: true, Password: "Password", Setup: "It is that of the mail program.", servers: []server{{"*", "", true}}}
+var Other = &Provider{
+	Name: "E-Mail", AnyDomain: true, Password: "Password",
+	Setup: "It is the password of the mail program.", servers: []server{{"*", "", true}},
+}
 
 // Find returns the provider with a name, or nil if there is none that accepts passwords.
 func Find(name string) *Provider {
@@ -80,7 +83,7 @@ func (p *Provider) Example() string {
 	return "you@" + p.Domains[0]
 }
 
-// CheckAddress returns an error if an address cannot be that of an account.
+// CheckAddress returns an error if an address cannot belong to an account.
 func (p *Provider) CheckAddress(address string) error {
 	parsed, err := mail.ParseAddress(address)
 	_, domain, _ := strings.Cut(address, "@")

@@ -11,8 +11,8 @@ import (
 	_ "github.com/caddy-notify/caddy-notify/notifier/services"
 )
 
-// TestProviders checks the URL that the address and the password of an account at each
-// provider make, which is that of docs/mail-providers.md.
+// TestProviders checks that the address and the password of an account at each provider make the
+// URL in docs/mail-providers.md.
 func TestProviders(t *testing.T) {
 	for address, want := range map[string]struct{ provider, url string }{
 		"you@gmail.com":      {"gmail", "mailtos://you:pa%2Fss@gmail.com"},

@@ -42,11 +42,15 @@ func TestConvertCost(t *testing.T) {
 		texts    map[string]string
 	}{
 		{Text, HTML, map[string]string{
-			"quotes": repeatAfter("", `"`), "lines": repeatAfter("", "\n"), "tabs": repeatAfter("", "\t"), "spaces": repeatAfter("", " "), "references": repeatAfter("", "&"),
+			"quotes": repeatAfter("", `"`), "lines": repeatAfter("", "\n"), "tabs": repeatAfter("", "\t"),
+			"spaces": repeatAfter("", " "), "references": repeatAfter("", "&"),
 		}},
 		{HTML, Text, map[string]string{
-			"quoted lines": repeatAfter(strings.Repeat("<blockquote>", 100)+"<pre>", "a\n"), "rules": repeatAfter("", "<hr>"), "items": repeatAfter("", "<li>"),
-			"attributes": repeatAfter("<a", " a"), "tags": repeatAfter("", "<a>"), "half tags": repeatAfter("", "<a "), "references": repeatAfter("", "&a;"), "comments": repeatAfter("", "<!-->"),
+			"quoted lines": repeatAfter(strings.Repeat("<blockquote>", 100)+"<pre>", "a\n"),
+			"rules":        repeatAfter("", "<hr>"), "items": repeatAfter("", "<li>"),
+			"attributes": repeatAfter("<a", " a"), "tags": repeatAfter("", "<a>"),
+			"half tags": repeatAfter("", "<a "), "references": repeatAfter("", "&a;"),
+			"comments": repeatAfter("", "<!-->"),
 		}},
 		{Markdown, HTML, map[string]string{
 			"references":        repeatAfter(address, "[a]\n\n"),

@@ -131,7 +131,8 @@ func attribute(t html.Token, key string) string {
 // isPlainElement reports whether an element belongs to simple texts.
 func isPlainElement(tag atom.Atom) bool {
 	switch tag {
-	case atom.B, atom.Strong, atom.I, atom.Em, atom.U, atom.Ins, atom.S, atom.Strike, atom.Del, atom.Sub, atom.Sup, atom.Small, atom.Code, atom.Kbd, atom.Samp,
+	case atom.B, atom.Strong, atom.I, atom.Em, atom.U, atom.Ins, atom.S, atom.Strike,
+		atom.Del, atom.Sub, atom.Sup, atom.Small, atom.Code, atom.Kbd, atom.Samp,
 		atom.Br, atom.Hr, atom.P, atom.Div, atom.Pre, atom.Blockquote, atom.Ul, atom.Ol, atom.Li, atom.Dl, atom.Dt, atom.Dd,
 		atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6,
 		atom.Table, atom.Caption, atom.Thead, atom.Tbody, atom.Tfoot, atom.Tr, atom.Td, atom.Th:

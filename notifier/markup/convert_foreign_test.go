@@ -30,7 +30,8 @@ func TestEscapeMarkdown(t *testing.T) {
 			t.Errorf("%q becomes %q, want %q", in, got, want)
 		}
 		shown := htmlToText(markdownToHTML(EscapeMarkdown(in)))
-		if want := strings.TrimSpace(lineEnds.Replace(strings.ReplaceAll(in, "\t", "    "))); strings.Join(strings.Fields(shown), " ") != strings.Join(strings.Fields(want), " ") {
+		if want := strings.TrimSpace(lineEnds.Replace(strings.ReplaceAll(in, "\t",
+			"    "))); strings.Join(strings.Fields(shown), " ") != strings.Join(strings.Fields(want), " ") {
 			t.Errorf("%q is shown as %q", in, shown)
 		}
 	}
@@ -45,19 +46,42 @@ func TestConvertForeign(t *testing.T) {
 		want       string
 	}{
 		{"link in HTML", link, HTML, HTML, false, "https://bank.example (https://evil.example/a_b_c?x=1&amp;y=2)"},
-		{"link in a mail", `<p style="color:red">` + link, HTML, HTML, true, `<p style="color:red">` + link + " (https://evil.example/a_b_c?x=1&amp;y=2)"},
+		{
+			"link in a mail", `<p style="color:red">` + link, HTML, HTML, true,
+			`<p style="color:red">` + link + " (https://evil.example/a_b_c?x=1&amp;y=2)",
+		},
 		{"link to Markdown", link, HTML, Markdown, false, "https://bank.example (https://evil.example/a_b_c?x=1&y=2)"},
 		{"link in Markdown", "[click](https://evil.example/a_b)", Markdown, Markdown, false, "click (https://evil.example/a_b)"},
-		{"reference in Markdown", "[a] ![p](https://c.d/x.png)\n\n[a]: https://evil.example", Markdown, Markdown, false, "a (https://evil.example) p"},
+		{
+			"reference in Markdown", "[a] ![p](https://c.d/x.png)\n\n[a]: https://evil.example",
+			Markdown, Markdown, false, "a (https://evil.example) p",
+		},
 		{"same text", `<a href="https://a.b/">a.b</a> <a href="mailto:x@y.z">x@y.z</a>`, HTML, Markdown, false, "a.b x@y.z"},
 		{"no text", `<a href="https://a.b/"><img src=x></a><a href=https://c.d>`, HTML, Markdown, false, "https://a.b/https://c.d"},
-		{"other schemes", `<a href="tg://user?id=1">x</a> <a href="!channel">y</a> <a href="javascript:alert(1)">z</a>`, HTML, HTML, false, "x y z"},
+		{
+			"other schemes",
+			`<a href="tg://user?id=1">x</a> <a href="!channel">y</a> <a href="javascript:alert(1)">z</a>`,
+			HTML, HTML, false, "x y z",
+		},
 		{"link in a link", `<a href=https://a.b>x<a href=https://c.d>y</a>z</a>`, HTML, HTML, false, "x (https://a.b)y (https://c.d)z"},
-		{"unknown elements", `<at id=all></at><user userid=1>u</user><script>s</script><style>s</style><!channel><b onclick=x>b</b>`, HTML, HTML, false, "u<b>b</b>"},
+		{
+			"unknown elements",
+			`<at id=all></at><user userid=1>u</user><script>s</script><style>s</style><!channel><b onclick=x>b</b>`,
+			HTML, HTML, false, "u<b>b</b>",
+		},
 		{"brackets", "&#91;cli<b>ck</b>](https://evil.example) a[0]", HTML, Markdown, false, `\[cli**ck**](https://evil.example) a\[0]`},
-		{"formatting", "# Title\n\n- **b** `c[0]`\n\n|a|b|\n|-|-|\n|1|2|", Markdown, Markdown, false, "# Title\n\n- **b** `c[0]`\n\n| a | b |\n|---|---|\n| 1 | 2 |"},
-		{"nested too deeply", strings.Repeat("<i>", 100) + "[click](https://evil.example) &lt;!channel&gt;", HTML, Markdown, false, `\[click\](https://evil.example) \<!channel>`},
-		{"Markdown that is too complex", strings.Repeat(">", 200) + "[click](https://evil.example)", Markdown, HTML, false, strings.Repeat("&gt;", 200) + "[click](https://evil.example)"},
+		{
+			"formatting", "# Title\n\n- **b** `c[0]`\n\n|a|b|\n|-|-|\n|1|2|", Markdown,
+			Markdown, false, "# Title\n\n- **b** `c[0]`\n\n| a | b |\n|---|---|\n| 1 | 2 |",
+		},
+		{
+			"nested too deeply", strings.Repeat("<i>", 100) + "[click](https://evil.example) &lt;!channel&gt;",
+			HTML, Markdown, false, `\[click\](https://evil.example) \<!channel>`,
+		},
+		{
+			"Markdown that is too complex", strings.Repeat(">", 200) + "[click](https://evil.example)",
+			Markdown, HTML, false, strings.Repeat("&gt;", 200) + "[click](https://evil.example)",
+		},
 	} {
 		if got := ConvertForeign(test.text, test.from, test.to, test.keep); got != test.want {
 			t.Errorf("%s: got %q, want %q", test.name, got, test.want)
@@ -70,7 +94,10 @@ func TestConvertForeign(t *testing.T) {
 func TestConvertForeignCost(t *testing.T) {
 	racetest.SkipIfSlow(t)
 	const size = 64 << 10
-	for _, unit := range []string{"&", "&a;", "_", "*", "\\", "[", "](", "http://", "http", "https://a\\_", "\n", "# ", "1. ", "<a href=x>", "<a href=https://x>", "<", "@", "\t", "<img>", "<script>"} {
+	for _, unit := range []string{
+		"&", "&a;", "_", "*", "\\", "[", "](", "http://", "http", "https://a\\_", "\n",
+		"# ", "1. ", "<a href=x>", "<a href=https://x>", "<", "@", "\t", "<img>", "<script>",
+	} {
 		in := strings.Repeat(unit, size/len(unit))
 		for name, f := range map[string]func() string{
 			"escaped":  func() string { return EscapeMarkdown(in) },
@@ -91,7 +118,8 @@ func TestConvertForeignCost(t *testing.T) {
 // hides its address.
 func FuzzConvertForeign(f *testing.F) {
 	for _, s := range []string{
-		"[a](https://evil.example)", "[a][b]\n\n[b]: https://evil.example", "<a href=https://evil.example>a</a>", "<https://a.b> `[a](b)`", "\\[a](https://b.c)",
+		"[a](https://evil.example)", "[a][b]\n\n[b]: https://evil.example",
+		"<a href=https://evil.example>a</a>", "<https://a.b> `[a](b)`", "\\[a](https://b.c)",
 		"https://a.b/[c](https://d.e)", "![[a](b)](https://c.d)", "    [a](https://b.c)", "&#91;a](https://b.c)", "<pre>[a](https://b.c)</pre>",
 	} {
 		f.Add(s)

@@ -23,7 +23,7 @@ var markdownRenderer = newMarkdownRenderer(plainAddress{})
 func newMarkdownRenderer(inlines ...parser.InlineParser) goldmark.Markdown {
 	var prioritized []util.PrioritizedValue
 	for _, p := range inlines {
-		prioritized = append(prioritized, util.Prioritized(p, 50)) // before those of Markdown
+		prioritized = append(prioritized, util.Prioritized(p, 50)) // before Markdown's own parsers
 	}
 	return goldmark.New(
 		goldmark.WithExtensions(extension.Table),
@@ -285,8 +285,8 @@ func limitHTML(doc *html.Node, length int) bool {
 	return cells <= min(maxCells, maxGrowth*length)
 }
 
-// tableSize returns how many rows and columns table has, with those of nested
-// tables and the two that a table has in Markdown.
+// tableSize returns how many rows and columns table has. It counts the rows and columns of nested
+// tables, and the two that a table has in Markdown.
 func tableSize(table *html.Node) (rows, columns int) {
 	var claimed [maxSpan + 1]int // columns of this row and later ones that cells above span
 	row := 0

@@ -29,12 +29,24 @@ func TestConvert(t *testing.T) {
 		{"Markdown to HTML", Markdown, HTML, md, "<h1>Release 1.4</h1>\n<ul>\n<li><strong>bold</strong> item</li>\n" +
 			"<li>a <a href=\"https://example.com/x?a=1&amp;b=2\">link</a></li>\n</ul>\n<p><code>code</code> and <em>emphasis</em></p>"},
 		{"Markdown line breaks", Markdown, HTML, "a\nb", "<p>a<br />\nb</p>"},
-		{"Markdown tables", Markdown, HTML, "|a|\n|-|\n|b|", "<table>\n<thead>\n<tr>\n<th>a</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td>b</td>\n</tr>\n</tbody>\n</table>"},
-		{"addresses in Markdown", Markdown, HTML, "https://a.b/?x=_y_&z=*1*<b> **https://a.b** ~~x~~ ~1~", "<p>https://a.b/?x=_y_&amp;z=*1*<b> <strong>https://a.b</strong> <del>x</del> ~1~</p>"},
-		{"other addresses in Markdown", Markdown, HTML, "www.e.com/?x=_y_ **rtsp://u@cam/_s_** (ftp://h/*a*)", "<p>www.e.com/?x=_y_ <strong>rtsp://u@cam/_s_</strong> (ftp://h/*a*)</p>"},
+		{
+			"Markdown tables", Markdown, HTML, "|a|\n|-|\n|b|",
+			"<table>\n<thead>\n<tr>\n<th>a</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td>b</td>\n</tr>\n</tbody>\n</table>",
+		},
+		{
+			"addresses in Markdown", Markdown, HTML, "https://a.b/?x=_y_&z=*1*<b> **https://a.b** ~~x~~ ~1~",
+			"<p>https://a.b/?x=_y_&amp;z=*1*<b> <strong>https://a.b</strong> <del>x</del> ~1~</p>",
+		},
+		{
+			"other addresses in Markdown", Markdown, HTML, "www.e.com/?x=_y_ **rtsp://u@cam/_s_** (ftp://h/*a*)",
+			"<p>www.e.com/?x=_y_ <strong>rtsp://u@cam/_s_</strong> (ftp://h/*a*)</p>",
+		},
 		{"HTML within Markdown", Markdown, HTML, "a <u>b</u>", "<p>a <u>b</u></p>"},
 
-		{"HTML to text", HTML, Text, "<h1>Nightly</h1><p>All <b>12</b> volumes &amp; 3 sites<br/>saved</p>", "Nightly\nAll 12 volumes & 3 sites\nsaved"},
+		{
+			"HTML to text", HTML, Text, "<h1>Nightly</h1><p>All <b>12</b> volumes &amp; 3 sites<br/>saved</p>",
+			"Nightly\nAll 12 volumes & 3 sites\nsaved",
+		},
 		{"unknown elements", HTML, Text, "Backup <ok>", "Backup"},
 		{"character references", HTML, Text, "&lt;&#9731;&eacute;&nbsp;x &bogus; &", "<☃é x &bogus; &"},
 		{"white space", HTML, Text, " a \n\t b<b> c</b>  d ", "a b c d"},
@@ -44,55 +56,126 @@ func TestConvert(t *testing.T) {
 		{"lists", HTML, Text, "x<ul><li>a<li><p>b</p><ul><li>c</ul></ul>y", "x\n- a\n- b\n- c\ny"},
 		{"numbers", HTML, Text, "<ol start=3><li>a<ul><li>x</ul><li value=7>b</ol>", "3. a\n- x\n7. b"},
 		{"rows", HTML, Text, "<table><tr><th>a</th><th><p>b</p></th></tr><tr><td>1</td><td></td><td>2</td></tr></table>c", "a | b\n1 | 2\nc"},
-		{"other blocks", HTML, Text, "<details><summary>a</summary>b</details><fieldset><legend>c</legend>d</fieldset><select><option>e<option>f</select><center>g</center>h", "a\nb\nc\nd\ne\nf\ng\nh"},
+		{
+			"other blocks", HTML, Text,
+			"<details><summary>a</summary>b</details><fieldset><legend>c</legend>d</fieldset><select><option>e<option>f</select><center>g</center>h",
+			"a\nb\nc\nd\ne\nf\ng\nh",
+		},
 		{"rule", HTML, Text, "a<hr>b", "a\n---\nb"},
 		{"quotation", HTML, Text, "a<blockquote>b<p>c</p></blockquote>d", "a\n> b\n> c\nd"},
 		{"preformatted", HTML, Text, "<pre>a\n  b</pre>c", "a\n  b\nc"},
-		{"elements without text", HTML, Text, "<html><head><title>t</title><style>s</style></head><body>a<script>if (a<b) {}</script><!-- c -->b<textarea>x</textarea></body>", "ab"},
+		{
+			"elements without text", HTML, Text,
+			"<html><head><title>t</title><style>s</style></head><body>a<script>if (a<b) {}</script><!-- c -->b<textarea>x</textarea></body>",
+			"ab",
+		},
 		{"head without end", HTML, Text, "<head><title>t</title><p>a", "a"},
 		{"ends without beginnings", HTML, Text, "</blockquote></pre></ul>a  b</p>", "a b"},
 		{"half a tag", HTML, Text, "a <b", "a"},
-		{"a link", HTML, Text, `The <a class="b" href="https://example.com/?a=1&amp;b=2">dashboard</a>, or not`, "The dashboard (https://example.com/?a=1&b=2), or not"},
+		{
+			"a link", HTML, Text, `The <a class="b" href="https://example.com/?a=1&amp;b=2">dashboard</a>, or not`,
+			"The dashboard (https://example.com/?a=1&b=2), or not",
+		},
 		{"a button", HTML, Text, `<div><a href="https://example.com/x"><div>View</div></a>more</div>`, "View\nhttps://example.com/x\nmore"},
-		{"a picture as a button", HTML, Text, `<a href="https://example.com/x"><img src="b.png" alt="View it"></a> <img src="c.png" alt="no link">`, "View it (https://example.com/x)"},
+		{
+			"a picture as a button", HTML, Text,
+			`<a href="https://example.com/x"><img src="b.png" alt="View it"></a> <img src="c.png" alt="no link">`,
+			"View it (https://example.com/x)",
+		},
 		{"a link without a text", HTML, Text, `a <a href="https://example.com/x"><img src="b.png"></a> b`, "a https://example.com/x b"},
 		{
-			"a link that shows its address", HTML, Text, `<a href="https://example.com/x/">https://example.com/x/</a> <a href="https://Example.com/">example.com</a> <a href="mailto:ops@example.com">ops@example.com</a>`,
+			"a link that shows its address", HTML, Text,
+			`<a href="https://example.com/x/">https://example.com/x/</a> <a ` +
+				`href="https://Example.com/">example.com</a> <a href="mailto:ops@example.com">ops@example.com</a>`,
 			"https://example.com/x/ example.com ops@example.com",
 		},
-		{"links of other schemes", HTML, Text, `<a href="mailto:ops@example.com">Ops</a> <a href="tel:+441234">call</a>`, "Ops (mailto:ops@example.com) call (tel:+441234)"},
 		{
-			"links of no use", HTML, Text, `<a href="#top">up</a> <a href="/x">here</a> <a href="x:y/z?a b">odd</a> <a href="javascript:alert(1)">run</a> <a href="data:text/html,x">data</a> <a name=n>n</a> <a href="a b:c">c</a>`,
+			"links of other schemes", HTML, Text,
+			`<a href="mailto:ops@example.com">Ops</a> <a href="tel:+441234">call</a>`,
+			"Ops (mailto:ops@example.com) call (tel:+441234)",
+		},
+		{
+			"links of no use", HTML, Text,
+			`<a href="#top">up</a> <a href="/x">here</a> <a href="x:y/z?a b">odd</a> <a ` +
+				`href="javascript:alert(1)">run</a> <a href="data:text/html,x">data</a> ` +
+				`<a name=n>n</a> <a href="a b:c">c</a>`,
 			"up here odd (x:y/z?a%20b) run data n c",
 		},
 		{"lines in an address", HTML, Text, "<a href=\" https://example.com/\n\tx\u202e \">x</a>", "x (https://example.com/x)"},
-		{"links that are not closed", HTML, Text, `<a href="https://a.example">a<a href="https://b.example">b`, "a (https://a.example)b (https://b.example)"},
+		{
+			"links that are not closed", HTML, Text, `<a href="https://a.example">a<a href="https://b.example">b`,
+			"a (https://a.example)b (https://b.example)",
+		},
 		{"a link in the head", HTML, Text, `<head><a href="https://a.example">a</a></head>b`, "b"},
-		{"a link in a list", HTML, Text, `<ul><li><a href="https://a.example">a</a></li><li><a href="https://b.example"></a></li></ul>`, "- a (https://a.example)\n- https://b.example"},
+		{
+			"a link in a list", HTML, Text,
+			`<ul><li><a href="https://a.example">a</a></li><li><a href="https://b.example"></a></li></ul>`,
+			"- a (https://a.example)\n- https://b.example",
+		},
 
-		{"HTML to Markdown", HTML, Markdown, "<h1>Nightly</h1><p>All <b>12</b> volumes &amp; 3 sites<br/>saved</p>", "# Nightly\n\nAll **12** volumes & 3 sites  \nsaved"},
-		{"no-break spaces", HTML, Markdown, "Disk&nbsp;almost&nbsp;full<br/>&nbsp;on&nbsp;<b>h&nbsp;7</b>", "Disk almost full  \n\u00a0on **h 7**"},
+		{
+			"HTML to Markdown", HTML, Markdown,
+			"<h1>Nightly</h1><p>All <b>12</b> volumes &amp; 3 sites<br/>saved</p>",
+			"# Nightly\n\nAll **12** volumes & 3 sites  \nsaved",
+		},
+		{
+			"no-break spaces", HTML, Markdown, "Disk&nbsp;almost&nbsp;full<br/>&nbsp;on&nbsp;<b>h&nbsp;7</b>",
+			"Disk almost full  \n\u00a0on **h 7**",
+		},
 		{"columns in Markdown", HTML, Markdown, "a&nbsp;&nbsp;&nbsp;b c<br/>&nbsp;&nbsp;d&nbsp; e", "a\u00a0\u00a0 b c  \n\u00a0 d\u00a0 e"},
 		{"Markdown lists", HTML, Markdown, "<ul><li>a</li><li><i>b</i></li></ul><ol><li>c</li></ol>", "- a\n- *b*\n\n1. c"},
-		{"punctuation before a word", HTML, Markdown, "<b>Disk:</b>full <b><i>Host?</i></b>a <i>(x)</i><b>y</b> <b>!</b>z <u><b>c:</b></u><span>d</span> <b>✅</b>ok <b>a:</b> b <b><code>c</code></b>d <b>e.</b>", "**Disk**:full ***Host***?a *(x*)**y** !z **c**:d ✅ok **a:** b **`c`**d **e.**"},
+		{
+			"punctuation before a word", HTML, Markdown,
+			"<b>Disk:</b>full <b><i>Host?</i></b>a <i>(x)</i><b>y</b> <b>!</b>z " +
+				"<u><b>c:</b></u><span>d</span> <b>✅</b>ok <b>a:</b> b <b><code>c</code></b>d <b>e.</b>",
+			"**Disk**:full ***Host***?a *(x*)**y** !z **c**:d ✅ok **a:** b **`c`**d **e.**",
+		},
 		{"code after code", HTML, Markdown, "<code>a</code><code>b</code> <code>c</code>", "`a`\u200b`b` `c`"},
 		{"numbers of items", HTML, Markdown, "<ol><li value=10>a<li>b</ol>", "10. a\n11. b"},
-		{"Markdown links", HTML, Markdown, `<a href="https://example.com/?a=1&amp;b=2">x</a> <a name="n">y</a>`, "[x](https://example.com/?a=1&b=2) y"},
+		{
+			"Markdown links", HTML, Markdown, `<a href="https://example.com/?a=1&amp;b=2">x</a> <a name="n">y</a>`,
+			"[x](https://example.com/?a=1&b=2) y",
+		},
 		{"addresses", HTML, Markdown, `https://e.com/a_b_c?x=_y_*z*[1] <s>x</s>`, "https://e.com/a_b_c?x=_y_*z*[1] ~~x~~"},
 		{"Markdown pictures", HTML, Markdown, `<img src="https://example.com/a.png" alt="x">`, "![x](https://example.com/a.png)"},
-		{"tables", HTML, Markdown, "<table><tr><th>a</th><th>b</th></tr><tr><td>1</td><td>2</td></tr></table>", "| a | b |\n|---|---|\n| 1 | 2 |"},
-		{"end tags left out", HTML, Markdown, "<p>a<p>b<ul><li>c<li>d</ul><dl><dt>e<dd>f</dl><h2>g<h3>h", "a\n\nb\n\n- c\n- d\n\ne\n\nf\n\n## g\n\n### h"},
-		{"tables with end tags left out", HTML, Markdown, "<table><thead><tr><th>a<th>b<tbody><tr><td>1<td>2</table>c", "| a | b |\n|---|---|\n| 1 | 2 |\n\nc"},
+		{
+			"tables", HTML, Markdown, "<table><tr><th>a</th><th>b</th></tr><tr><td>1</td><td>2</td></tr></table>",
+			"| a | b |\n|---|---|\n| 1 | 2 |",
+		},
+		{
+			"end tags left out", HTML, Markdown, "<p>a<p>b<ul><li>c<li>d</ul><dl><dt>e<dd>f</dl><h2>g<h3>h",
+			"a\n\nb\n\n- c\n- d\n\ne\n\nf\n\n## g\n\n### h",
+		},
+		{
+			"tables with end tags left out", HTML, Markdown,
+			"<table><thead><tr><th>a<th>b<tbody><tr><td>1<td>2</table>c", "| a | b |\n|---|---|\n| 1 | 2 |\n\nc",
+		},
 		{"text between cells", HTML, Markdown, "<table>x<tr>y<td>1</table>", "|  |  |\n|---|---|\n| x |  |\n| y | 1 |"},
 		{"cells without a table", HTML, Markdown, "<tr><td>a</td></tr>", "a"},
 		{"tables within tables", HTML, Markdown, "<table><tr><td><table><tr><td>a</table></table>b", "a\n\nb"},
-		{"tables for layout", HTML, Markdown, `<table><tr><td> </td><td align="center"><table><tr><td>a</td></tr><tr><td><b>b</b></td></tr></table></td><td></td></tr></table>`, "a\n\n**b**"},
-		{"tables in tables for layout", HTML, Markdown, "<table><tr><td><table><tr><th>a</th></tr><tr><td>1</td></tr></table></td></tr></table>", "| a |\n|---|\n| 1 |"},
+		{
+			"tables for layout", HTML, Markdown,
+			`<table><tr><td> </td><td align="center"><table><tr><td>a</td></tr><tr><td><b>b</b></td></tr></table></td><td></td></tr></table>`,
+			"a\n\n**b**",
+		},
+		{
+			"tables in tables for layout", HTML, Markdown,
+			"<table><tr><td><table><tr><th>a</th></tr><tr><td>1</td></tr></table></td></tr></table>",
+			"| a |\n|---|\n| 1 |",
+		},
 		{"wrong nesting", HTML, Markdown, "<b><i>a</b>b</i> <a href=u>c<a href=v>d</a></p></td>e", "***a***b [c](u)[d](v)e"},
 		{"tags that mean nothing here", HTML, Markdown, "a<wbr>b</x><!-- c --><input>c<script>d</script>\x00e", "abce"},
 		{"code", HTML, Markdown, "<pre>\n\na\n  b</pre><code>c</code>", "```\n\na\n  b\n```\n\n`c`"},
-		{"a whole document", HTML, Markdown, "<!DOCTYPE html><html><head><title>t</title><style>s</style></head><body>\n<p>a</p>\n</body></html>", "a"},
-		{"numbers", HTML, Markdown, "<ol start=9><li>a<li>b</ol><ol start=0><li>c</ol><ol start=99999999><li>d</ol>", "09. a\n10. b\n\n0. c\n\n1. d"},
+		{
+			"a whole document", HTML, Markdown,
+			"<!DOCTYPE html><html><head><title>t</title><style>s</style></head><body>\n<p>a</p>\n</body></html>",
+			"a",
+		},
+		{
+			"numbers", HTML, Markdown,
+			"<ol start=9><li>a<li>b</ol><ol start=0><li>c</ol><ol start=99999999><li>d</ol>",
+			"09. a\n10. b\n\n0. c\n\n1. d",
+		},
 		{"what Markdown would read as markup", HTML, Markdown, "a*b*c [x](y) &lt;u&gt;", `a\*b\*c \[x](y) \<u>`},
 		{"a tag behind a backslash", HTML, Markdown, `a\&lt;u&gt;`, `a\\\<u>`},
 		{"what Markdown would read as a quotation", HTML, Markdown, "&gt; a &gt; b", `\> a > b`},
@@ -193,7 +276,8 @@ func TestConvertIsBounded(t *testing.T) {
 // TestConvertKeepsLongReports checks that a long report that a person could
 // write is within the limits.
 func TestConvertKeepsLongReports(t *testing.T) {
-	report := strings.Repeat("## Host\n\n- [log](https://example.com/a_b): **12** of *20* `ok`\n- > quoted\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n", 1000)
+	report := strings.Repeat("## Host\n\n- [log](https://example.com/a_b): **12** of *20* `ok`\n"+
+		"- > quoted\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n", 1000)
 	got := Convert(report, Markdown, HTML)
 	if n := strings.Count(got, "<table>"); n != 1000 {
 		t.Errorf("%d of 1000 tables were rendered", n)
@@ -222,7 +306,8 @@ func TestLongCode(t *testing.T) {
 	code := strings.Repeat("a <b> `c [d\n", 1000)
 	for _, fence := range []string{"```", "~~~~"} {
 		page := Convert("**e**\n\n"+fence+"xml\n"+code+fence+"\n\n*f*", Markdown, HTML)
-		if !strings.HasPrefix(page, "<p><strong>e</strong></p>\n<pre><code class=\"language-xml\">a &lt;b&gt;") || !strings.HasSuffix(page, "</code></pre>\n<p><em>f</em></p>") {
+		if !strings.HasPrefix(page, "<p><strong>e</strong></p>\n<pre><code class=\"language-xml\">a &lt;b&gt;") ||
+			!strings.HasSuffix(page, "</code></pre>\n<p><em>f</em></p>") {
 			t.Errorf("it begins with %.60q and ends with %q", page, page[len(page)-60:])
 		}
 	}

@@ -294,8 +294,7 @@ func loosenSpaces(doc *html.Node) {
 	}
 }
 
-// unwrapLayout replaces tables that only place their content, as those of mails do,
-// by blocks.
+// unwrapLayout replaces tables that only place their content, as tables in mails do, by blocks.
 func unwrapLayout(doc *html.Node) {
 	for n := range doc.Descendants() {
 		if n.DataAtom != atom.Table {
@@ -309,7 +308,7 @@ func unwrapLayout(doc *html.Node) {
 	}
 }
 
-// tableParts returns the parts of a table without those of the tables in it, and
+// tableParts returns the parts of a table without the parts of nested tables, and
 // reports whether the table is for layout: it has no heading, and no row has more
 // than one cell with content.
 func tableParts(table *html.Node) (parts []*html.Node, layout bool) {

@@ -15,7 +15,7 @@ var emojiNames = sync.OnceValue(func() definition.Emojis { return definition.Git
 const maxEmojiName = 64
 
 // ReplaceEmojis replaces names of emojis between colons, such as :smile: and
-// :+1:, by the emojis. The names are those of GitHub and Slack, in any case.
+// :+1:, by the emojis. The names are the names that GitHub and Slack use, in any case.
 // Unknown names are kept.
 func ReplaceEmojis(s string) string {
 	if strings.Count(s, ":") < 2 {
@@ -63,7 +63,8 @@ func leadingEmoji(s string) (chars string, size int) {
 var slackEmojis = map[string]string{
 	"heavy_heart_exclamation_mark_ornament": "heavy_heart_exclamation", "hugging_face": "hugs", "knife_fork_plate": "plate_with_cutlery",
 	"octagonal_sign": "stop_sign", "rain_cloud": "cloud_with_rain", "simple_smile": "slightly_smiling_face", "snow_cloud": "cloud_with_snow",
-	"lightning": "cloud_with_lightning", "lightning_cloud": "cloud_with_lightning", "tornado_cloud": "tornado", "three_button_mouse": "computer_mouse",
+	"lightning": "cloud_with_lightning", "lightning_cloud": "cloud_with_lightning",
+	"tornado_cloud": "tornado", "three_button_mouse": "computer_mouse",
 	"table_tennis_paddle_and_ball": "ping_pong", "the_horns": "metal", "sign_of_the_horns": "metal", "waving_black_flag": "black_flag",
 	"waving_white_flag": "white_flag", "face_with_rolling_eyes": "roll_eyes",
 }

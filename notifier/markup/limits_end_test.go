@@ -53,14 +53,16 @@ func TestFitEnd(t *testing.T) {
 						all += p.Body + " "
 					}
 					if mode == OverflowUpstream && l.Body > 0 {
-						if at := strings.Index(parts[0].Body, strings.TrimSpace(end)); at+len(strings.TrimSpace(end)) > l.Body && utf8.RuneCountInString(title) < 40 {
+						if at := strings.Index(parts[0].Body, strings.TrimSpace(end)); at+
+							len(strings.TrimSpace(end)) > l.Body && utf8.RuneCountInString(title) < 40 {
 							t.Fatalf("%s: the end is at %d, beyond the limit", context, at)
 						}
 					}
 					if mode == OverflowTruncate || title != "" && l.Title == 0 {
 						continue
 					}
-					if got := strings.Fields(strings.Replace(all, strings.TrimSpace(end), "", 1)); strings.Join(got, " ") != strings.Join(strings.Fields(body), " ") {
+					if got := strings.Fields(strings.Replace(all, strings.TrimSpace(end), "", 1)); strings.Join(got,
+						" ") != strings.Join(strings.Fields(body), " ") {
 						t.Fatalf("%s: %q", context, got)
 					}
 				}

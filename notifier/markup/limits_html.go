@@ -12,7 +12,8 @@ import (
 
 // voidElements have no end tag.
 var voidElements = []atom.Atom{
-	atom.Area, atom.Base, atom.Br, atom.Col, atom.Embed, atom.Hr, atom.Img, atom.Input, atom.Link, atom.Meta, atom.Param, atom.Source, atom.Track,
+	atom.Area, atom.Base, atom.Br, atom.Col, atom.Embed, atom.Hr, atom.Img,
+	atom.Input, atom.Link, atom.Meta, atom.Param, atom.Source, atom.Track,
 	atom.Wbr,
 }
 

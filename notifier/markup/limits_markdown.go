@@ -97,8 +97,8 @@ func (o *outline) nextMarkdown() piece {
 	return p
 }
 
-// wholeLength returns the length of what s begins with and is not divided: an escape, a tag or
-// a character reference.
+// wholeLength returns the length of the undivided piece that s begins with: an escape, a tag or a
+// character reference.
 func (o *outline) wholeLength(s string) int {
 	switch s[0] {
 	case '\\':
@@ -130,7 +130,8 @@ func (o *outline) readParagraph(start int) {
 		if m.end > start && (prefix != "" && quote == "" || beginsBlock(rest) || chatItem.MatchString(rest) || fenceOf(rest) != "") {
 			break
 		}
-		if m.table == "" && strings.Contains(first, "|") && strings.Contains(line, "-") && strings.Contains(line, "|") && chatRow.MatchString(rest) {
+		if m.table == "" && strings.Contains(first, "|") && strings.Contains(line, "-") &&
+			strings.Contains(line, "|") && chatRow.MatchString(rest) {
 			m.rows = min(m.end+len(line)+1, len(window))
 			m.table = first + "\n" + line + "\n"
 		}
@@ -219,7 +220,8 @@ func (o *outline) addCode(start, open int, sign string, n node) int {
 // addPair adds the marks that open and close something.
 func (o *outline) addPair(at, end, closeAt, closeEnd int, whole bool) {
 	o.paragraph.marks = append(o.paragraph.marks,
-		token{at: int32(at), end: int32(end), pair: int32(closeAt), to: int32(closeEnd), whole: whole}, token{at: int32(closeAt), end: int32(closeEnd)})
+		token{at: int32(at), end: int32(end), pair: int32(closeAt), to: int32(closeEnd), whole: whole},
+		token{at: int32(closeAt), end: int32(closeEnd)})
 }
 
 // readInline finds the marks between start and the end of the paragraph.
@@ -291,8 +293,8 @@ func codeEnd(s string, n int) int {
 	}
 }
 
-// readLink reads the ] that rest begins with, and returns its length, or that of the end of
-// the link or picture which it is.
+// readLink reads the ] that rest begins with, and returns how many bytes it takes: the ] alone,
+// or also the target of the link or picture that it ends.
 func (o *outline) readLink(i int, rest string) int {
 	m := &o.paragraph
 	last := len(m.brackets) - 1

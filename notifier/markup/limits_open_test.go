@@ -109,7 +109,9 @@ func TestCutsLeaveCharacters(t *testing.T) {
 // TestCutsLeaveText checks that what is no markup is not closed.
 func TestCutsLeaveText(t *testing.T) {
 	for _, text := range []string{
-		"if a||b " + strings.Repeat("words ", 100) + "c||d", "2 * 3 **open " + strings.Repeat("words ", 100), strings.Repeat("a_b * c ", 60), "`open " + strings.Repeat("words ", 100), strings.Repeat("https://a.b/_c_*d ", 30),
+		"if a||b " + strings.Repeat("words ", 100) + "c||d", "2 * 3 **open " + strings.Repeat("words ", 100),
+		strings.Repeat("a_b * c ", 60), "`open " + strings.Repeat("words ", 100),
+		strings.Repeat("https://a.b/_c_*d ", 30),
 	} {
 		parts := Limits{Body: 100}.Fit("", text, Markdown, Markdown, OverflowSplit)
 		var all []string
@@ -132,43 +134,112 @@ func TestCutsAtBlocks(t *testing.T) {
 		want   []string
 	}{
 		{"after a break", HTML, 30, "one two three<br/>four five six seven eight", []string{"one two three<br/>", "four five six seven eight"}},
-		{"after an item", HTML, 48, "<ul><li>one two</li>\n<li>three four five six seven</li></ul>", []string{"<ul><li>one two</li></ul>", "<ul><li>three four five six seven</li></ul>"}},
-		{"before an item without end tags", HTML, 44, "<ul><li>one two\n<li>three four five six seven</ul>", []string{"<ul><li>one two</li></ul>", "<ul><li>three four five six seven</ul>"}},
-		{"after a paragraph", HTML, 40, "<p>one<br>two</p><p>three<br>four five six</p>", []string{"<p>one<br>two</p>", "<p>three<br>four five six</p>"}},
-		{"before a paragraph", HTML, 40, "one two three<p>four five six seven eight</p>", []string{"one two three", "<p>four five six seven eight</p>"}},
-		{"after a row", HTML, 50, "<table><tr><td>one</td></tr>\n<tr><td>two three four</td></tr></table>", []string{"<table><tr><td>one</td></tr></table>", "<table><tr><td>two three four</td></tr></table>"}},
+		{
+			"after an item", HTML, 48, "<ul><li>one two</li>\n<li>three four five six seven</li></ul>",
+			[]string{"<ul><li>one two</li></ul>", "<ul><li>three four five six seven</li></ul>"},
+		},
+		{
+			"before an item without end tags", HTML, 44, "<ul><li>one two\n<li>three four five six seven</ul>",
+			[]string{"<ul><li>one two</li></ul>", "<ul><li>three four five six seven</ul>"},
+		},
+		{
+			"after a paragraph", HTML, 40, "<p>one<br>two</p><p>three<br>four five six</p>",
+			[]string{"<p>one<br>two</p>", "<p>three<br>four five six</p>"},
+		},
+		{
+			"before a paragraph", HTML, 40, "one two three<p>four five six seven eight</p>",
+			[]string{"one two three", "<p>four five six seven eight</p>"},
+		},
+		{
+			"after a row", HTML, 50, "<table><tr><td>one</td></tr>\n<tr><td>two three four</td></tr></table>",
+			[]string{"<table><tr><td>one</td></tr></table>", "<table><tr><td>two three four</td></tr></table>"},
+		},
 		{"after a division", HTML, 30, "<div>one two</div>three four five six", []string{"<div>one two</div>", "three four five six"}},
-		{"not after a heading", HTML, 40, "<p>one two</p><h2>three</h2><p>four five six</p>", []string{"<p>one two</p>", "<h2>three</h2><p>four five six</p>"}},
+		{
+			"not after a heading", HTML, 40, "<p>one two</p><h2>three</h2><p>four five six</p>",
+			[]string{"<p>one two</p>", "<h2>three</h2><p>four five six</p>"},
+		},
 		{"not at a line break of the source", HTML, 20, "one two\nthree four five", []string{"one two\nthree four", "five"}},
-		{"at a line break of code", HTML, 30, "<pre>one two\nthree four five six</pre>", []string{"<pre>one two</pre>", "<pre>three four five six</pre>"}},
-		{"an item that is too long", HTML, 90, "<ul><li>one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen</li></ul>", []string{
-			"<ul><li>one two three four five six seven eight nine ten eleven twelve thirteen</li></ul>", `<ul><li style="list-style:none">fourteen fifteen</li></ul>`,
-		}},
-		{"little room", HTML, 60, "<ul><li>one two three four five six seven eight nine ten eleven</li></ul>", []string{"<ul><li>one two three four five six seven eight</li></ul>", "<ul><li>nine ten eleven</li></ul>"}},
-		{"a numbered item that is too long", HTML, 140, `<ol class="c" start="4"><li>a</li><li>` + strings.Repeat("one two ", 22) + `</li><li>b</li></ol>`, []string{
+		{
+			"at a line break of code", HTML, 30, "<pre>one two\nthree four five six</pre>",
+			[]string{"<pre>one two</pre>", "<pre>three four five six</pre>"},
+		},
+		{
+			"an item that is too long", HTML, 90,
+			"<ul><li>one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen</li></ul>",
+			[]string{
+				"<ul><li>one two three four five six seven eight nine ten eleven twelve thirteen</li></ul>",
+				`<ul><li style="list-style:none">fourteen fifteen</li></ul>`,
+			},
+		},
+		{
+			"little room", HTML, 60, "<ul><li>one two three four five six seven eight nine ten eleven</li></ul>",
+			[]string{"<ul><li>one two three four five six seven eight</li></ul>", "<ul><li>nine ten eleven</li></ul>"},
+		},
+		{"a numbered item that is too long", HTML, 140, `<ol class="c" start="4"><li>a</li><li>` +
+			strings.Repeat("one two ", 22) + `</li><li>b</li></ol>`, []string{
 			`<ol class="c" start="4"><li>a</li></ol>`, `<ol start="5" class="c"><li>` + strings.Repeat("one two ", 12) + "one</li></ol>",
-			`<ol start="5" class="c"><li style="list-style:none">two ` + strings.Repeat("one two ", 9) + "</li></ol>", `<ol start="6" class="c"><li>b</li></ol>`,
+			`<ol start="5" class="c"><li style="list-style:none">two ` + strings.Repeat("one two ", 9) + "</li></ol>",
+			`<ol start="6" class="c"><li>b</li></ol>`,
 		}},
-		{"an item with a value", HTML, 60, "<ol><li value=7>one two three four five six seven eight nine ten<li>b</ol>", []string{"<ol><li value=7>one two three four five six seven</li></ol>", `<ol start="7"><li>eight nine ten<li>b</ol>`}},
-		{"a picture that is too long", HTML, 30, `one <img src="` + strings.Repeat("x", 50) + `"> two <b>three</b> four five six`, []string{"one  two <b>three</b> four", "five six"}},
+		{
+			"an item with a value", HTML, 60,
+			"<ol><li value=7>one two three four five six seven eight nine ten<li>b</ol>",
+			[]string{"<ol><li value=7>one two three four five six seven</li></ol>", `<ol start="7"><li>eight nine ten<li>b</ol>`},
+		},
+		{
+			"a picture that is too long", HTML, 30,
+			`one <img src="` + strings.Repeat("x", 50) + `"> two <b>three</b> four five six`,
+			[]string{"one  two <b>three</b> four", "five six"},
+		},
 		{"a comment that is too long", HTML, 20, "one <!-- " + strings.Repeat("x > ", 50) + "--> two", []string{"one  two"}},
 
-		{"after a paragraph of Markdown", Markdown, 30, "one two\nthree\n\nfour five\nsix seven eight nine", []string{"one two\nthree", "four five\nsix seven eight nine"}},
+		{
+			"after a paragraph of Markdown", Markdown, 30, "one two\nthree\n\nfour five\nsix seven eight nine",
+			[]string{"one two\nthree", "four five\nsix seven eight nine"},
+		},
 		{"after a line of Markdown", Markdown, 20, "one two\nthree four five", []string{"one two", "three four five"}},
-		{"not after a heading of Markdown", Markdown, 32, "one two three\n\n# four\n\nfive six seven eight", []string{"one two three", "# four\n\nfive six seven eight"}},
+		{
+			"not after a heading of Markdown", Markdown, 32, "one two three\n\n# four\n\nfive six seven eight",
+			[]string{"one two three", "# four\n\nfive six seven eight"},
+		},
 		{"not before a sign", Markdown, 19, "one two three four - five", []string{"one two three", "four - five"}},
-		{"a link", Markdown, 40, "see [the log file](https://a.b/c) for what it is", []string{"see [the log file](https://a.b/c) for", "what it is"}},
-		{"a link that is too long", Markdown, 40, "[one two three four *five six* seven eight nine](https://a.b)", []string{"[one two three four](https://a.b)", "[*five six* seven eight](https://a.b)", "[nine](https://a.b)"}},
-		{"a picture's text that is too long", Markdown, 40, "![one two three four five six seven eight nine](https://a.b)", []string{"![one two three four five](https://a.b)", "![six seven eight nine](https://a.b)"}},
+		{
+			"a link", Markdown, 40, "see [the log file](https://a.b/c) for what it is",
+			[]string{"see [the log file](https://a.b/c) for", "what it is"},
+		},
+		{
+			"a link that is too long", Markdown, 40,
+			"[one two three four *five six* seven eight nine](https://a.b)",
+			[]string{"[one two three four](https://a.b)", "[*five six* seven eight](https://a.b)", "[nine](https://a.b)"},
+		},
+		{
+			"a picture's text that is too long", Markdown, 40,
+			"![one two three four five six seven eight nine](https://a.b)",
+			[]string{"![one two three four five](https://a.b)", "![six seven eight nine](https://a.b)"},
+		},
 		{"code", Markdown, 30, "one two three four `five six seven`", []string{"one two three four", "`five six seven`"}},
 		{"code with backticks", Markdown, 30, "``one two ` three four five six``", []string{"``one two ` three four five``", "``six``"}},
 		{"emphasis in a quotation", Markdown, 22, "> **one two three\n> four five six**", []string{"> **one two three**", "> **four five six**"}},
 		{"a heading that is too long", Markdown, 22, "# one two three four five six", []string{"# one two three four", "# five six"}},
-		{"a list within a list", Markdown, 40, "- one two three four five six\n    - seven eight\n        - nine\n- ten", []string{"- one two three four five six", "- seven eight\n    - nine\n- ten"}},
-		{"code by indentation", Markdown, 30, "one two three four\n\n    five six\n    seven", []string{"one two three four", "    five six\n    seven"}},
+		{
+			"a list within a list", Markdown, 40,
+			"- one two three four five six\n    - seven eight\n        - nine\n- ten",
+			[]string{"- one two three four five six", "- seven eight\n    - nine\n- ten"},
+		},
+		{
+			"code by indentation", Markdown, 30, "one two three four\n\n    five six\n    seven",
+			[]string{"one two three four", "    five six\n    seven"},
+		},
 		{"a hard line break", Markdown, 20, "**one two three\\\nfour five**", []string{"**one two three**", "**four five**"}},
-		{"after code between fences", Markdown, 36, "```go\none\n```\ntwo three four\nfive six seven", []string{"```go\none\n```", "two three four\nfive six seven"}},
-		{"code that begins within a line", Markdown, 40, "one ```two three\n\nfour five six seven eight``` nine", []string{"one ```two three\n```", "```\nfour five six seven eight``` nine"}},
+		{
+			"after code between fences", Markdown, 36, "```go\none\n```\ntwo three four\nfive six seven",
+			[]string{"```go\none\n```", "two three four\nfive six seven"},
+		},
+		{
+			"code that begins within a line", Markdown, 40, "one ```two three\n\nfour five six seven eight``` nine",
+			[]string{"one ```two three\n```", "```\nfour five six seven eight``` nine"},
+		},
 	} {
 		var got []string
 		for _, p := range (Limits{Body: tt.room}).Fit("", tt.body, tt.format, tt.format, OverflowSplit) {

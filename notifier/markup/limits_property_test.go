@@ -173,7 +173,9 @@ func pathsOf(t *testing.T, page string, strict bool) (words []string, paths map[
 			return words, paths
 		case html.TextToken:
 			raw := string(z.Raw())
-			for _, w := range strings.FieldsFunc(html.UnescapeString(raw), func(r rune) bool { return !isWordCharacter(r) || string(r) == noBreakSpace }) {
+			for _, w := range strings.FieldsFunc(html.UnescapeString(raw), func(r rune) bool {
+				return !isWordCharacter(r) || string(r) == noBreakSpace
+			}) {
 				if len(w) < 3 || w[0] != 'w' {
 					continue
 				}
@@ -269,8 +271,16 @@ func TestCutsKeepMarkup(t *testing.T) {
 	}{
 		{"HTML", HTML, false, func(m *textMaker) string { return m.blocksHTML(2) }, func(s string) string { return s }},
 		{"Markdown", Markdown, false, func(m *textMaker) string { return m.blocksMarkdown(false) }, markdownToHTML},
-		{"Discord", Markdown, true, func(m *textMaker) string { return m.blocksMarkdown(true) }, func(s string) string { return DialectDiscord.Convert(s, HTML, time.UTC) }},
-		{"Mattermost", Markdown, true, func(m *textMaker) string { return strings.ReplaceAll(m.blocksMarkdown(true), "||", "**") }, func(s string) string { return DialectMattermost.Convert(s, HTML, time.UTC) }},
+		{"Discord", Markdown, true, func(m *textMaker) string { return m.blocksMarkdown(true) }, func(s string) string {
+			return DialectDiscord.Convert(s, HTML, time.UTC)
+		}},
+		{
+			"Mattermost", Markdown, true,
+			func(m *textMaker) string { return strings.ReplaceAll(m.blocksMarkdown(true), "||", "**") },
+			func(s string) string {
+				return DialectMattermost.Convert(s, HTML, time.UTC)
+			},
+		},
 	} {
 		for seed := range uint64(80) {
 			m := &textMaker{Rand: rand.New(rand.NewPCG(seed, 1))}
@@ -289,7 +299,8 @@ func TestCutsKeepMarkup(t *testing.T) {
 						}
 						got = append(got, w)
 						if want := blockless(paths[w], kind.format); blockless(in[w], kind.format) != want {
-							t.Fatalf("%s %d, room %d: in part %d, %s is in %q, and in the whole text in %q: %q", kind.name, seed, room, i, w, in[w], paths[w], p.Body)
+							t.Fatalf("%s %d, room %d: in part %d, %s is in %q, and in the whole text in %q: %q",
+								kind.name, seed, room, i, w, in[w], paths[w], p.Body)
 						}
 					}
 				}
@@ -329,7 +340,10 @@ func FuzzCuts(f *testing.F) {
 		f.Add(m.blocksHTML(2), 90)
 		f.Add(m.blocksMarkdown(true), 60)
 	}
-	for _, s := range []string{"<a <b>c</d></b> &amp; <!-- e", "**a *b `c ``d [e](f [g](<h>) ~~~\ni\n```j", "> > - a\n>>> b\n\\\n\\* <@1> || | |", "a\r\n\r\n\u0301\u200d🇩🇪🇩"} {
+	for _, s := range []string{
+		"<a <b>c</d></b> &amp; <!-- e", "**a *b `c ``d [e](f [g](<h>) ~~~\ni\n```j",
+		"> > - a\n>>> b\n\\\n\\* <@1> || | |", "a\r\n\r\n\u0301\u200d🇩🇪🇩",
+	} {
 		f.Add(s, 30)
 	}
 	f.Fuzz(func(t *testing.T, text string, room int) {

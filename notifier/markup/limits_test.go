@@ -43,9 +43,20 @@ func TestFit(t *testing.T) {
 		{"as long as possible", Limits{Title: 5, Body: 4}, "title", "body", Text, Text, OverflowTruncate, []Part{{"title", "body"}}},
 		{"code points", Limits{Title: 2, Body: 3}, "漢字漢", "äöüß", Text, Text, OverflowTruncate, []Part{{"漢字", "äöü"}}},
 		{"bytes", Limits{Title: 6, Body: 5, Unit: UTF8Bytes}, "漢字漢", "äöüß", Text, Text, OverflowTruncate, []Part{{"漢字", "äö"}}},
-		{"parts in bytes", Limits{Title: 6, Body: 4, Unit: UTF8Bytes}, "", "äöü a漢", Text, Text, OverflowSplit, []Part{{"", "äö"}, {"", "ü"}, {"", "a漢"}}},
+		{
+			"parts in bytes",
+			Limits{Title: 6, Body: 4, Unit: UTF8Bytes},
+			"", "äöü a漢",
+			Text, Text, OverflowSplit,
+			[]Part{{"", "äö"}, {"", "ü"}, {"", "a漢"}},
+		},
 		{"UTF-16", Limits{Title: 6, Body: 3, Unit: UTF16Units}, "", "a🙂🙂", Text, Text, OverflowSplit, []Part{{"", "a🙂"}, {"", "🙂"}}},
-		{"a character longer than the room", Limits{Title: 6, Body: 2, Unit: UTF8Bytes}, "", "漢字", Text, Text, OverflowSplit, []Part{{"", "漢"}, {"", "字"}}},
+		{
+			"a character longer than the room",
+			Limits{Title: 6, Body: 2, Unit: UTF8Bytes},
+			"", "漢字", Text, Text, OverflowSplit,
+			[]Part{{"", "漢"}, {"", "字"}},
+		},
 		{"reference not truncated", Limits{Title: 5, Body: 5}, "", "abc&amp;def", HTML, Text, OverflowTruncate, []Part{{"", "abc"}}},
 
 		{
@@ -67,10 +78,33 @@ func TestFit(t *testing.T) {
 			[]Part{{"", strings.Repeat("b", 30)}},
 		},
 
-		{"reserve in every part", Limits{Title: 100, Body: 6, Reserve: 2}, "t", "abc def ghi", Text, Text, OverflowSplit, []Part{{"t", "abc"}, {"t", "def"}, {"t", "ghi"}}},
-		{"reserve after the title", Limits{Title: 100, Body: 20, Reserve: 2, InBody: true}, "t", "0123 abcdefghijklmnopqrs", Text, Text, OverflowSplit, []Part{{"t", "0123"}, {"", "abcdefghijklmnopqr"}, {"", "s"}}},
-		{"short title repeated", Limits{Title: 100, Body: 4}, "t", "abc def ghi", Text, Text, OverflowSplit, []Part{{"t", "abc"}, {"t", "def"}, {"t", "ghi"}}},
-		{"parts counted", Limits{Title: 250, Body: 4}, "t", "abc def ghi", Text, Text, OverflowSplit, []Part{{"t [1/3]", "abc"}, {"t [2/3]", "def"}, {"t [3/3]", "ghi"}}},
+		{
+			"reserve in every part",
+			Limits{Title: 100, Body: 6, Reserve: 2},
+			"t", "abc def ghi",
+			Text, Text, OverflowSplit,
+			[]Part{{"t", "abc"}, {"t", "def"}, {"t", "ghi"}},
+		},
+		{
+			"reserve after the title",
+			Limits{Title: 100, Body: 20, Reserve: 2, InBody: true},
+			"t", "0123 abcdefghijklmnopqrs", Text, Text, OverflowSplit,
+			[]Part{{"t", "0123"}, {"", "abcdefghijklmnopqr"}, {"", "s"}},
+		},
+		{
+			"short title repeated",
+			Limits{Title: 100, Body: 4},
+			"t", "abc def ghi",
+			Text, Text, OverflowSplit,
+			[]Part{{"t", "abc"}, {"t", "def"}, {"t", "ghi"}},
+		},
+		{
+			"parts counted",
+			Limits{Title: 250, Body: 4},
+			"t", "abc def ghi", Text, Text,
+			OverflowSplit,
+			[]Part{{"t [1/3]", "abc"}, {"t [2/3]", "def"}, {"t [3/3]", "ghi"}},
+		},
 		{"no title, no counter", Limits{Title: 250, Body: 4}, "", "abc def", Text, Text, OverflowSplit, []Part{{"", "abc"}, {"", "def"}}},
 		{"merged title not repeated", Limits{Body: 4}, "t", "abc def", Text, Text, OverflowSplit, []Part{{"", "t"}, {"", "abc"}, {"", "def"}}},
 		{
@@ -205,7 +239,8 @@ func TestWholePieces(t *testing.T) {
 		return s[:o.next().end]
 	}
 	for s, want := range map[string]string{
-		"<a b=c>d>": "<a b=c>", "</a>": "</a>", "<!-- a > b -->c": "<!-- a > b -->", "<": "<", "<a": "<", "<a <b>": "<", "<1>": "<", `<a b="c>d">e`: `<a b="c>d">`,
+		"<a b=c>d>": "<a b=c>", "</a>": "</a>", "<!-- a > b -->c": "<!-- a > b -->",
+		"<": "<", "<a": "<", "<a <b>": "<", "<1>": "<", `<a b="c>d">e`: `<a b="c>d">`,
 		"<style>a<b></style>c": "<style>a<b></style>", "<!-- a": "<", "a\u0301b": "a\u0301", "\r\n": "\r\n",
 		"&amp;;": "&amp;", "&#10;": "&#10;", "&#;": "&", "&a": "&", "& a;": "&", "&" + strings.Repeat("a", 32) + ";": "&",
 	} {
@@ -214,10 +249,14 @@ func TestWholePieces(t *testing.T) {
 		}
 	}
 	for s, want := range map[string]string{
-		"[a](b)c)": "[a](b)", "![a](b)": "![a](b)", "[a b](c \"d)e\")": "[a b](c \"d)e\")", "[a](b(c)d)": "[a](b(c)d)", "[](": "[", "[]()": "[]()",
-		"[![a](b) ![c](d)](e)": "[![a](b) ![c](d)](e)", "[[a](b)](c)": "[", "[a] (b)": "[", "[a](b c)": "[", "[a](b((c)))": "[", "[a](b": "[", "[a](b \"c": "[",
-		"[a](b\"c\")": "[a](b\"c\")", "[!a](b)": "[!a](b)", "!a": "!", "[a](b \"c\nd\")": "[", "[a [b] c](d)e": "[a [b] c](d)", "[a](<b c>)d": "[a](<b c>)",
-		"`a``b`c": "`a``b`", "``a`b``c": "``a`b``", "`a": "`", "`[`](a)": "`[`", "[a`](b)`](c)d": "[a`](b)`](c)", "\\*a*": "\\*", "\\a": "\\", "<@1>a": "<@1>",
+		"[a](b)c)": "[a](b)", "![a](b)": "![a](b)", "[a b](c \"d)e\")": "[a b](c \"d)e\")",
+		"[a](b(c)d)": "[a](b(c)d)", "[](": "[", "[]()": "[]()",
+		"[![a](b) ![c](d)](e)": "[![a](b) ![c](d)](e)", "[[a](b)](c)": "[", "[a] (b)": "[",
+		"[a](b c)": "[", "[a](b((c)))": "[", "[a](b": "[", "[a](b \"c": "[",
+		"[a](b\"c\")": "[a](b\"c\")", "[!a](b)": "[!a](b)", "!a": "!",
+		"[a](b \"c\nd\")": "[", "[a [b] c](d)e": "[a [b] c](d)", "[a](<b c>)d": "[a](<b c>)",
+		"`a``b`c": "`a``b`", "``a`b``c": "``a`b``", "`a": "`", "`[`](a)": "`[`",
+		"[a`](b)`](c)d": "[a`](b)`](c)", "\\*a*": "\\*", "\\a": "\\", "<@1>a": "<@1>",
 	} {
 		if got := first(s, Markdown); got != want {
 			t.Errorf("%q begins with %q, want %q", s, got, want)

@@ -28,10 +28,15 @@ func readers() []reader {
 // arrives, and HTML has only elements that the tree may have, each closed.
 func FuzzPairs(f *testing.F) {
 	for _, s := range []string{
-		"Failed ```Trace\n  a *b*``` *c* ~d~ _e_ `f` <https://g.h/i_j_?x=_y_|run [1]>", "**a** ~~b~~ ***c*** __d__ ||e|| `f``g` [h](https://i.j/k_(l)_)",
-		"> a\n> > b\n\n1. c\n   - d\n3. e\n\n# f\n\n| g | h |\n|---|---|\n| i | j |", "k\n| g | h |\n|:--|--:|\n| i | `j|l` |", "AT&amp;T &lt;\n&copy; \\: \\|", "a~b ~c~ ~~~\nd\n~~~",
-		"<p>*a* _b_ <b>c</b> <a href='https://e.com/(d_'>[e](f)</a></p><ol start=3><li>g<ul><li>h</ul><li>i</ol><table><tr><td>j<td>k|l</table><pre>m ```</pre><code>n``o`p</code>",
-		"<script>a</script> <!-- b --> <img src=x onerror=c> <svg onload=d> &lt;b&gt;", "2*3*4 a_b_c *d *e* f_ `g", "||a|b||\n|-|\n\\*\\_\\~\\`\\|",
+		"Failed ```Trace\n  a *b*``` *c* ~d~ _e_ `f` <https://g.h/i_j_?x=_y_|run [1]>",
+		"**a** ~~b~~ ***c*** __d__ ||e|| `f``g` [h](https://i.j/k_(l)_)",
+		"> a\n> > b\n\n1. c\n   - d\n3. e\n\n# f\n\n| g | h |\n|---|---|\n| i | j |",
+		"k\n| g | h |\n|:--|--:|\n| i | `j|l` |", "AT&amp;T &lt;\n&copy; \\: \\|", "a~b ~c~ ~~~\nd\n~~~",
+		"<p>*a* _b_ <b>c</b> <a href='https://e.com/(d_'>[e](f)</a></p><ol " +
+			"start=3><li>g<ul><li>h</ul><li>i</ol><table><tr><td>j<td>k|l</table><pre>m " +
+			"```</pre><code>n``o`p</code>",
+		"<script>a</script> <!-- b --> <img src=x onerror=c> <svg onload=d> &lt;b&gt;",
+		"2*3*4 a_b_c *d *e* f_ `g", "||a|b||\n|-|\n\\*\\_\\~\\`\\|",
 	} {
 		f.Add(s)
 	}

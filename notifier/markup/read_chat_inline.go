@@ -35,7 +35,7 @@ type inlineReader struct {
 	pos    int
 	open   []mark  // the paragraph, and the marks that are open, the innermost last
 	absent [4]bool // no code ends with so many backticks
-	linked bool    // the text is that of a link
+	linked bool    // the text belongs to a link
 	plain  strings.Builder
 }
 

@@ -24,8 +24,10 @@ func wordsOf(s string) string {
 // to another format or chat, and that its HTML has only elements of the tree, each closed.
 func FuzzChats(f *testing.F) {
 	for _, s := range []string{
-		"*a* _b_ ~c~ `d` ```e\nf``` <https://g.h|i [1]> &lt;j&gt;", "**a *b*** ||c|| __d__ [e](https://f.g/h_i_) \\*j\\*", "> a\n>> b\n>>> c\n\nd",
-		"- a\n  - b\n1. c\n\n# d\n|e|f|\n|-|-|\n|g|h|", "<script>a</script> <!-- b --> <@U1> :smile: <t:1:R>", "2*3*4 a_b_c https://e.com/a_b_c?x=_y_*z*[1]", "```\na", "* * * ***a** b*",
+		"*a* _b_ ~c~ `d` ```e\nf``` <https://g.h|i [1]> &lt;j&gt;",
+		"**a *b*** ||c|| __d__ [e](https://f.g/h_i_) \\*j\\*", "> a\n>> b\n>>> c\n\nd",
+		"- a\n  - b\n1. c\n\n# d\n|e|f|\n|-|-|\n|g|h|", "<script>a</script> <!-- b --> <@U1> :smile: <t:1:R>",
+		"2*3*4 a_b_c https://e.com/a_b_c?x=_y_*z*[1]", "```\na", "* * * ***a** b*",
 	} {
 		f.Add(s)
 	}

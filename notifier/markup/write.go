@@ -428,7 +428,7 @@ func (w *writer) inlineCode(s string) {
 		s = strings.ReplaceAll(s, "|", `\|`)
 	}
 	w.prepare('`')
-	if w.lastRune() == '`' { // the sign of this code and that of the code before it would be another
+	if w.lastRune() == '`' { // the sign of this code would join the sign of the code before it
 		w.out = append(w.out, separator...)
 	}
 	w.raw(quote + w.verbatim(s) + quote)
@@ -544,7 +544,7 @@ func (w *writer) picture(n *html.Node) {
 func (w *writer) indented(prefix string, n *html.Node) {
 	before := w.prefix
 	w.prefix += prefix
-	if w.fresh { // the first line is that of a list item
+	if w.fresh { // the first line begins a list item
 		w.out = append(w.out, prefix...)
 		w.last, w.line = w.prefix, len(w.out)
 	}
@@ -603,8 +603,8 @@ func (w *writer) list(n *html.Node) {
 // maxNumber is the greatest number of an item of a list in Markdown.
 const maxNumber = 999999999
 
-// listStart returns the number of the first item of a list and the digits of that of its
-// last.
+// listStart returns the number of a list's first item, and how many digits the number of its last
+// item has.
 func listStart(n *html.Node) (start, digits int) {
 	start = 1
 	if s, err := strconv.Atoi(attrOf(n, "start")); err == nil && s >= 0 && s <= maxNumber {

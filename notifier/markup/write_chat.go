@@ -145,7 +145,7 @@ func (d Dialect) Write(markdown string, references bool) string {
 	return s.write(doc)
 }
 
-// Escape returns a plain text in the dialect, of which [Dialect.Convert] makes that text again.
+// Escape writes a plain text in the dialect, so that [Dialect.Convert] makes the same text of it.
 func (d Dialect) Escape(text string) string {
 	s := cmp.Or(plainSyntaxes[d], syntaxes[d])
 	if s == nil || strings.TrimSpace(text) == "" {

@@ -38,7 +38,10 @@ func TestWrite(t *testing.T) {
 		{DialectWhatsApp, "a **bold** and *slanted* ~~b~~", "a *bold* and _slanted_ ~b~"},
 		{DialectWhatsApp, `2 \* 3 \_ 4 \\ 5`, `2 * 3 _ 4 \ 5`},
 		{DialectWhatsApp, "run `rm **x**` now", "run ```rm **x**``` now"},
-		{DialectWhatsApp, "[site](https://example.com/) [https://example.com/](https://example.com/ \"top\")", "site (https://example.com/) https://example.com/"},
+		{
+			DialectWhatsApp, "[site](https://example.com/) [https://example.com/](https://example.com/ \"top\")",
+			"site (https://example.com/) https://example.com/",
+		},
 		{DialectWhatsApp, "[all](!channel) un~~do~~able", "all un\u200b~do~\u200bable"},
 		{DialectTelegram2, "un*do*able [x](/rel)", "un_do_able x"},
 		{DialectDiscord, "un*do*able [x](/rel)", "un*do*able x"},

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// markdownSyntax is that of CommonMark, with tables and struck out text.
+// markdownSyntax is the syntax of CommonMark, with tables and struck out text.
 var markdownSyntax = &syntax{
 	bold: "**", italic: "*", strike: "~~", code: "`", headings: true, tables: true, fences: true, lineBreak: "  \n",
 	acrossLines: true, brackets: true, relative: true,
@@ -41,7 +41,7 @@ func moveEndOut(n *html.Node) {
 		return
 	}
 	for p := last.Parent; p != n; p = p.Parent {
-		if markdownSyntax.signOf(p) == "" { // the end is that of a link or of code
+		if markdownSyntax.signOf(p) == "" { // the end of a link or of code
 			return
 		}
 	}
@@ -108,8 +108,8 @@ func escapeMarkdownRune(out []byte, last rune, rest string) []byte {
 	return append(out, rest[:n]...)
 }
 
-// beginsLink reports whether the bracket that s begins with may be that of a link, or of
-// the definition of one.
+// beginsLink reports whether the bracket that s begins with may begin a link, or the definition
+// of one.
 func beginsLink(s string) bool {
 	s = s[:min(len(s), maxLabel)]
 	end := strings.IndexByte(s, ']')

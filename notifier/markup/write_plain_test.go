@@ -11,11 +11,14 @@ import (
 // would be as markup.
 func TestEscape(t *testing.T) {
 	for _, text := range []string{
-		"*a*", "**a**", "_a_", "__a__", "~a~", "~~a~~", "||a||", "`a`", "``a``", "a `b", "```\na\n```", "```a```", "a ``` b", "> a", ">>> a", "a\n> b",
+		"*a*", "**a**", "_a_", "__a__", "~a~", "~~a~~", "||a||", "`a`", "``a``",
+		"a `b", "```\na\n```", "```a```", "a ``` b", "> a", ">>> a", "a\n> b",
 		"# a", "## a", "-# a", "- a", "+ a", "* a", "1. a", "2) a", "a\n- b", "a | b\n--|--\nc | d", "| a |\n|---|\n| b |",
-		"<https://a.example|b>", "<https://a.example>", "<!here>", "<!channel|c>", "<@U1>", "<#C1>", "<@1>", "<t:1618953630>", "<:a:1>", "<b>a</b>",
+		"<https://a.example|b>", "<https://a.example>", "<!here>", "<!channel|c>",
+		"<@U1>", "<#C1>", "<@1>", "<t:1618953630>", "<:a:1>", "<b>a</b>",
 		"&lt;a&gt; &amp; &#42;", "[a](https://b.example)", "![a](https://b.example)", "[a](<https://b.example>)", ":smile:", ":x: :no_such_name:",
-		"2*3*4 a_b_c", "https://e.com/a_b_c?x=_y_", "https://e.com/?x=1&y=2", "<https://e.com/?x&>", "https://e.com/&", `\*a\*`, `C:\a\*.b`, "*a\nb*", "a*", "*", "a: b", "<!date^1618953630^{date}|a>",
+		"2*3*4 a_b_c", "https://e.com/a_b_c?x=_y_", "https://e.com/?x=1&y=2", "<https://e.com/?x&>",
+		"https://e.com/&", `\*a\*`, `C:\a\*.b`, "*a\nb*", "a*", "*", "a: b", "<!date^1618953630^{date}|a>",
 	} {
 		for d := range chats {
 			in := d.Escape(text)

@@ -156,7 +156,8 @@ func New(store Store, o Options) *Queue {
 	d := &Destinations{core: c, health: newHealth()}
 	order := &order{c}
 	q := &Queue{
-		core: c, Destinations: d, Records: &Records{order}, results: &results{core: c, full: make(chan struct{}, 1)}, due: newDueWork(order),
+		core: c, Destinations: d, Records: &Records{order}, due: newDueWork(order),
+		results:   &results{core: c, some: make(chan struct{}, 1), full: make(chan struct{}, 1)},
 		scheduler: &scheduler{core: c, order: order, destinations: d, health: d.health, slots: newSlots(SharedSlots, d.health)},
 	}
 	q.Configure(o)
@@ -214,12 +215,7 @@ func (q *core) At(t time.Time) time.Time {
 }
 
 // signal wakes the scheduler.
-func (q *core) signal() {
-	select {
-	case q.wake <- struct{}{}:
-	default:
-	}
-}
+func (q *core) signal() { signal(q.wake) }
 
 // Accept stores a message with its jobs. When it returns nil, the message
 // survives a crash. It sets the IDs of the jobs, and sets Created of the

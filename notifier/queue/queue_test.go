@@ -24,7 +24,7 @@ import (
 
 func open(t *testing.T, dir string) queue.Store {
 	t.Helper()
-	s, err := bolt.Open(bolt.Options{Path: dir})
+	s, err := bolt.Open(bolt.Options{Path: dir, NoSync: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,8 @@ const (
 // results holds final results, encoded, until they are stored.
 type results struct {
 	*core
-	full chan struct{}
+	some chan struct{} // signals that the first of them came
+	full chan struct{} // signals that they need not wait for recordEvery
 
 	mu      sync.Mutex
 	pending encodedResults
@@ -62,16 +63,24 @@ func (q *Queue) Record(id uuid.UUID, created time.Time, summary []byte, jobs []J
 		r.dropped++
 		return
 	}
+	if len(r.pending.ids) == 0 {
+		signal(r.some)
+	}
 	from := len(r.pending.data)
 	r.next = recordedJobs{summary, jobs}
 	r.pending.data = wire.Append(r.pending.data, &r.next, (*recordedJobs).fields)
 	r.next = recordedJobs{}
 	r.pending.ids = append(r.pending.ids, encodedResult{id, created, from, len(r.pending.data)})
 	if len(r.pending.data) >= flushAt {
-		select {
-		case r.full <- struct{}{}:
-		default:
-		}
+		signal(r.full)
+	}
+}
+
+// signal sends to a channel with room for one signal, if there is none.
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
 	}
 }
 
@@ -101,18 +110,21 @@ func (r *results) all() (entries []*Entry) {
 	return entries
 }
 
-// record stores results.
+// record stores results. Without some, it sleeps.
 func (r *results) record() {
-	ticker := time.NewTicker(recordEvery)
-	defer ticker.Stop()
+	timer := time.NewTimer(recordEvery)
+	defer timer.Stop()
 	for {
 		select {
-		case <-ticker.C:
+		case <-r.some:
+			timer.Reset(recordEvery)
+		case <-timer.C:
+			r.flush()
 		case <-r.full:
+			r.flush()
 		case <-r.stop:
 			return // Close stores the rest
 		}
-		r.flush()
 	}
 }
 
@@ -132,6 +144,7 @@ func (r *results) flush() {
 		err := r.store.Accept(context.WithoutCancel(r.ctx), o.MaxSize, writing.batches(time.Now())...)
 		r.check(err)
 		if _, unavailable := errors.AsType[*UnavailableError](err); unavailable || errors.Is(err, ErrClosed) {
+			signal(r.some)
 			return // they are stored later
 		}
 		r.mu.Lock()

@@ -156,7 +156,10 @@ func TestMaskNestedEscapes(t *testing.T) {
 func TestMaskPrefix(t *testing.T) {
 	const secret = "s3cr/et&word-99"
 	m := NewMasker([]string{secret})
-	for _, form := range []string{secret, jsonEscape(jsonEscape(secret)), url.PathEscape(url.PathEscape(secret)), base64.StdEncoding.EncodeToString([]byte("ab" + secret))} {
+	for _, form := range []string{
+		secret, jsonEscape(jsonEscape(secret)), url.PathEscape(url.PathEscape(secret)),
+		base64.StdEncoding.EncodeToString([]byte("ab" + secret)),
+	} {
 		for before := range 40 {
 			text := strings.Repeat(".", before) + form + strings.Repeat(".", 400)
 			got := m.MaskPrefix(text, 40)
@@ -233,7 +236,8 @@ func FuzzMask(f *testing.F) {
 		} {
 			hidden := form(secret)
 			// before and after may contain the escaped secret themselves.
-			if got := mask(before+" "+hidden+" "+after, secret); strings.Contains(got, hidden) && !strings.Contains(before+Mask+after, hidden) && len(form(secret)) < 4*len(secret) {
+			if got := mask(before+" "+hidden+" "+after, secret); strings.Contains(got, hidden) &&
+				!strings.Contains(before+Mask+after, hidden) && len(form(secret)) < 4*len(secret) {
 				t.Errorf("%q shows %q", got, hidden)
 			}
 		}

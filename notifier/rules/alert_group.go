@@ -63,7 +63,9 @@ type AlertGroup struct {
 
 // IsAhead reports whether the group was stored when the clock was ahead.
 func (g *AlertGroup) IsAhead(now time.Time) bool {
-	return queue.WrittenAhead(g.changed, now) || slices.ContainsFunc(g.Alerts, func(a RulerAlert) bool { return queue.WrittenAhead(a.At, now) })
+	return queue.WrittenAhead(g.changed, now) || slices.ContainsFunc(g.Alerts, func(a RulerAlert) bool {
+		return queue.WrittenAhead(a.At, now)
+	})
 }
 
 // Begin begins a change of the group, as Post does. What was posted when the clock was ahead takes as long from
@@ -133,8 +135,8 @@ func (g *AlertGroup) index() map[string]int {
 	return out
 }
 
-// Repeats reports whether posts say nothing new, so that they need not be stored before half
-// of the time has passed after which the alerts end. until is when that is.
+// Repeats reports whether posts say nothing new. If so, they need not be stored before until,
+// when half of the time to the end of the alerts has passed.
 func (g *AlertGroup) Repeats(now time.Time, u *Uptime, posts []RulerAlert) (until time.Time, ok bool) {
 	at := g.index()
 	for i := range posts {

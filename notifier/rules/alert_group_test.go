@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 )
 
 // modelGroup is a group as it should be: what each alert is, and what is told, without a
@@ -102,7 +104,7 @@ func names(alerts []RulerAlert) (out []string) {
 // compares what is told with the model. Posts that repeat what is known are kept back until
 // half of the time has passed. In some worlds, the alerts are so large that they are in pieces.
 func TestAlertGroup(t *testing.T) {
-	for seed := range uint64(300) {
+	for seed := range uint64(racetest.Amount(300, 60)) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		now, u := time.Unix(1e9, 0), new(Uptime)
 		g, m := new(AlertGroup), newModelGroup()
@@ -187,7 +189,8 @@ func TestFullAlertGroup(t *testing.T) {
 	alert := func(name string, n int) RulerAlert {
 		return RulerAlert{Fingerprint: name, Labels: []string{"alertname", name}, Annotations: text(n), At: now, Ends: now.Add(time.Hour)}
 	}
-	if left := g.Post(now, u, []RulerAlert{alert("a", MaxGroup/2), alert("b", 10), alert("c", MaxGroup/2)}, GroupTimes{}); left != 1 || len(g.Alerts) != 2 {
+	if left := g.Post(now, u, []RulerAlert{alert("a", MaxGroup/2), alert("b", 10), alert("c", MaxGroup/2)},
+		GroupTimes{}); left != 1 || len(g.Alerts) != 2 {
 		t.Fatalf("%d left out, %d alerts; want 1 and 2", left, len(g.Alerts))
 	}
 	if g.Grows([]RulerAlert{alert("a", 1)}) || !g.Grows([]RulerAlert{alert("c", 1)}) {
@@ -195,7 +198,8 @@ func TestFullAlertGroup(t *testing.T) {
 	}
 	now = now.Add(time.Minute)
 	later := alert("b", MaxGroup)
-	if left := g.Post(now, u, []RulerAlert{later}, GroupTimes{}); left != 0 || len(g.Alerts[1].Annotations[1]) != 10 || !g.Alerts[1].Ends.Equal(later.Ends) {
+	if left := g.Post(now, u, []RulerAlert{later}, GroupTimes{}); left != 0 ||
+		len(g.Alerts[1].Annotations[1]) != 10 || !g.Alerts[1].Ends.Equal(later.Ends) {
 		t.Errorf("%d left out; the alert has %d bytes of text and ends at %v", left, len(g.Alerts[1].Annotations[1]), g.Alerts[1].Ends)
 	}
 	later.Annotations, later.Resolved = text(5), true

@@ -53,8 +53,7 @@ func (g *AlertGroup) count() {
 	}
 }
 
-// place chooses the pieces of the alerts that have none, and of those for which theirs has no
-// room.
+// place chooses a piece for each alert that has none, or whose piece has no room for it.
 func (g *AlertGroup) place() {
 	sizes, homeless := make([]int, g.pieces), []*RulerAlert(nil)
 	for i := range g.Alerts {
@@ -109,8 +108,8 @@ func DecodeAlertGroup(record []byte) (*AlertGroup, error) {
 	return g, wire.Decode(record, g, (*AlertGroup).fields)
 }
 
-// Join adds the alerts of the pieces, whose contents are in their order. It leaves out those that
-// are damaged or missing, and those of another number of pieces, and reports whether all are
+// Join adds the alerts of the pieces, whose contents are in their order. It leaves out pieces
+// that are damaged, missing or cut into another number of pieces, and reports whether all are
 // there.
 func (g *AlertGroup) Join(pieces [][]byte) (whole bool) {
 	whole = len(pieces) >= g.pieces

@@ -16,7 +16,7 @@ import (
 // value is none.
 type Calendar struct {
 	fields string // with one space between them; "" for none
-	name   string // of the zone, as written; "" for that of the server
+	name   string // of the zone, as written; "" for the server's zone
 	zone   Zone
 	times  cron.Schedule // of a clock that is never changed
 }
@@ -36,7 +36,7 @@ var quartzDay = lazyregexp.New(`(?i)^(L(-\d+|W)?|\d+[LW]|\w+#\d)$`)
 // errNeverDue is returned for a schedule without a day, such as 30 February.
 var errNeverDue = errors.New("no day ever has this date; correct the day of the month or the month")
 
-// calendarBase is the beginning of a time in which each schedule is due that is ever due.
+// calendarBase begins a time in which every schedule is due at least once, if it ever is.
 var calendarBase = time.Date(2001, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 // ParseCalendar parses the five fields of a schedule, and the name of a zone. An empty name
@@ -45,9 +45,11 @@ func ParseCalendar(text, zone string) (c Calendar, err error) {
 	fields := strings.Fields(text)
 	switch {
 	case strings.HasPrefix(text, "@") || strings.Contains(text, "TZ="):
-		return c, fmt.Errorf(`%q does not have five fields; write minute, hour, day of the month, month and day of the week, as in "15 3 * * 1-5", and the time zone after them`, cut(text))
+		return c, fmt.Errorf(`%q does not have five fields; write minute, hour, day of the month, `+
+			`month and day of the week, as in "15 3 * * 1-5", and the time zone after them`, cut(text))
 	case len(fields) != cronFields:
-		return c, fmt.Errorf(`%q is not five fields, but %d; write minute, hour, day of the month, month and day of the week in quotes, as in "15 3 * * 1-5"`, cut(text), len(fields))
+		return c, fmt.Errorf(`%q is not five fields, but %d; write minute, hour, day of the month, `+
+			`month and day of the week in quotes, as in "15 3 * * 1-5"`, cut(text), len(fields))
 	}
 	c.fields, c.name = strings.Join(fields, " "), zone
 	if zone != "" {
@@ -60,7 +62,8 @@ func ParseCalendar(text, zone string) (c Calendar, err error) {
 	times, err := cronParser.Parse(c.fields)
 	if err != nil {
 		if quartzDay.MatchString(fields[2]) || quartzDay.MatchString(fields[4]) {
-			return Calendar{}, fmt.Errorf(`%q: L, W and # are not possible here; write the fields as in a crontab, such as "15 3 * * 1-5"`, cut(text))
+			return Calendar{}, fmt.Errorf(`%q: L, W and # are not possible here; `+
+				`write the fields as in a crontab, such as "15 3 * * 1-5"`, cut(text))
 		}
 		return Calendar{}, fmt.Errorf(`%q: %w; write the fields as in a crontab, such as "15 3 * * 1-5"`, cut(text), err)
 	}
@@ -86,7 +89,7 @@ func (c Calendar) IsZero() bool { return c.fields == "" }
 // Fields returns the five fields.
 func (c Calendar) Fields() string { return c.fields }
 
-// Zone returns the name of the zone; "" stands for that of the server.
+// Zone returns the name of the zone; "" stands for the server's zone.
 func (c Calendar) Zone() string { return c.name }
 
 // String returns the fields, and the zone if one is set.

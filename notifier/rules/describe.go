@@ -41,7 +41,9 @@ func (r *Rules) Describe() (out []string) {
 		if e.Repeat == 1 {
 			rounds = "round"
 		}
-		add(e.Scope, escalated, "The numbers of tags are told one after the other, after %s, in %d %s, until somebody acknowledges", strings.Join(after, " and "), e.Repeat, rounds)
+		add(e.Scope, escalated,
+			"The numbers of tags are told one after the other, after %s, in %d %s, until somebody acknowledges",
+			strings.Join(after, " and "), e.Repeat, rounds)
 	}
 	for _, q := range r.Quiet {
 		add(q.Scope, notFailures, "%s–%s%s: held, then sent as one message", q.Start, q.End, describeWhen(q.Days, q.Zone))
@@ -58,7 +60,9 @@ func (r *Rules) Describe() (out []string) {
 		if x.Count == 1 {
 			messages = "message"
 		}
-		add(x.Scope, nil, "At most %d %s in %s, and as many failures and openings of incidents; the rest as one message", x.Count, messages, describeTime(x.Per))
+		add(x.Scope, nil,
+			"At most %d %s in %s, and as many failures and openings of incidents; the rest as one message",
+			x.Count, messages, describeTime(x.Per))
 	}
 	return out
 }

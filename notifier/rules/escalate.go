@@ -38,7 +38,8 @@ var escalated = []notifier.Type{notifier.Failure}
 // Check returns an error if the rule is malformed.
 func (e *Escalate) Check() error {
 	if len(e.After) == 0 || len(e.After) > maxSteps {
-		return fmt.Errorf("it needs from 1 to %d durations, such as after 5m 15m: from each step to the next, and from the last one to the first one", maxSteps)
+		return fmt.Errorf("it needs from 1 to %d durations, such as after 5m 15m: "+
+			"from each step to the next, and from the last one to the first one", maxSteps)
 	}
 	for _, d := range e.After {
 		if err := checkTime(d); err != nil {
@@ -65,11 +66,15 @@ func (e *Escalate) CheckSteps(numbers []int) error {
 	want := max(n-1, 1)
 	switch {
 	case n == 0:
-		return errors.New("no URL of the key has a number in a tag, so that there are no steps; give the URLs of whom to wake first the tag 1:oncall, and of whom next 2:oncall")
+		return errors.New("no URL of the key has a number in a tag, so that there are no steps; " +
+			"give the URLs of whom to wake first the tag 1:oncall, and of whom next 2:oncall")
 	case len(e.After) != want && n == 1:
-		return fmt.Errorf("there is one step, so that one duration follows after; there are %d: remove %d, or give further URLs the next numbers", len(e.After), len(e.After)-1)
+		return fmt.Errorf("there is one step, so that one duration follows after; "+
+			"there are %d: remove %d, or give further URLs the next numbers",
+			len(e.After), len(e.After)-1)
 	case len(e.After) != want:
-		return fmt.Errorf("the number of durations of after is %d; for the steps %v it must be %d, the time from each step to the next", len(e.After), numbers, want)
+		return fmt.Errorf("the number of durations of after is %d; for the steps %v it must be %d, the time from each step to the next",
+			len(e.After), numbers, want)
 	}
 	return nil
 }
@@ -132,8 +137,8 @@ type StepPlan struct {
 	Send []StepJob // now
 	Hold []StepJob // until their step
 
-	// Drop are jobs of the message that no step needs, and Replaced are those of older
-	// messages, which those of this one replace.
+	// Drop are jobs of the message that no step needs. Replaced are jobs of older messages that
+	// jobs of this one replace.
 	Drop, Replaced []StepJob
 
 	// Acknowledged means that nobody is told, because somebody takes care of it, and
@@ -226,7 +231,7 @@ func (s *Escalation) planSilenced(now time.Time, x *Incident, jobs []StepJob, p 
 	p.Drop = jobs
 }
 
-// plan plans a message whose steps run: who was told before is told now, once, and those of
+// plan plans a message whose steps run: who was told before is told now, once, and the jobs of
 // later steps wait.
 func (x *Escalation) plan(jobs []StepJob, p *StepPlan) {
 	for _, j := range jobs {
@@ -263,7 +268,7 @@ type StepChange struct {
 }
 
 // Advance does what is due in an escalation. hold is how long the key holds openings, 0 for
-// not at all, and status returns that of a job. A clock that was set back, or a shorter time
+// not at all, and status returns the status of a job. A clock that was set back, or a shorter time
 // in a rule, makes due what would take longer than a step or the hold lasts.
 func (e *Escalate) Advance(now time.Time, x *Incident, hold time.Duration, status func(queue.JobID) queue.Status) (c StepChange) {
 	if a := &x.Acknowledged; x.IsAcknowledged() {
@@ -459,7 +464,7 @@ const silenceCheck = time.Minute
 
 // Silence stops the steps while a silence matches the incident, when one of them is due. It
 // returns the jobs that are not sent any more. again reports whether the silence has ended,
-// so that the steps begin again. Those of an incident of its own wait, and go on.
+// so that the steps begin again. The jobs of an incident of its own wait, and go on.
 func (x *Incident) Silence(now time.Time, silenced bool) (stopped []StepJob, again bool) {
 	s := &x.Escalation
 	if !x.Escalating() || s.Next.After(now) || !silenced && !s.Silenced {

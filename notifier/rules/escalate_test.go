@@ -129,7 +129,8 @@ func (m *escalationModel) confirm(r *rand.Rand) {
 		}
 		s := &m.x.Escalation
 		others := slices.ContainsFunc(slices.Concat(s.Sent, m.x.Unconfirmed), func(o StepJob) bool { return o.Step == s.Step })
-		if round, _ := s.following(); waited && !received && j.Step == s.Step && round == s.Round && m.x.Escalating() && !before.Reached && !others && !s.Next.Equal(m.now) {
+		if round, _ := s.following(); waited && !received && j.Step == s.Step && round == s.Round &&
+			m.x.Escalating() && !before.Reached && !others && !s.Next.Equal(m.now) {
 			m.t.Fatalf("no device of step %d has confirmed, and the next one waits until %s", s.Step, s.Next)
 		}
 		return true
@@ -160,7 +161,8 @@ func (m *escalationModel) check() {
 			m.t.Fatalf("step %d was told, and nobody has the message", b.Step)
 		}
 	}
-	if got, err := DecodeIncident(m.x.Encode()); err != nil || len(got.Unconfirmed) != len(m.x.Unconfirmed) || len(got.Escalation.Waiting) != len(s.Waiting) {
+	if got, err := DecodeIncident(m.x.Encode()); err != nil ||
+		len(got.Unconfirmed) != len(m.x.Unconfirmed) || len(got.Escalation.Waiting) != len(s.Waiting) {
 		m.t.Fatal("the record does not keep the steps", err)
 	}
 }
@@ -175,7 +177,9 @@ func TestEscalationModel(t *testing.T) {
 	for range 400 {
 		m := &escalationModel{
 			t: t, rule: &Escalate{After: []time.Duration{5 * time.Minute, 15 * time.Minute}, Repeat: 1 + r.IntN(3), Ack: 4 * time.Hour},
-			x: &Incident{State: notifier.Open, Type: notifier.Failure}, now: time.Date(2026, 3, 28, 22, 0, 0, 0, time.UTC), jobs: map[queue.JobID]queue.Status{}, step: map[queue.JobID]StepJob{}, told: map[int]bool{},
+			x:   &Incident{State: notifier.Open, Type: notifier.Failure},
+			now: time.Date(2026, 3, 28, 22, 0, 0, 0, time.UTC), jobs: map[queue.JobID]queue.Status{},
+			step: map[queue.JobID]StepJob{}, told: map[int]bool{},
 		}
 		m.message()
 		for range 150 {
@@ -223,7 +227,8 @@ func TestEscalationModel(t *testing.T) {
 func TestEscalationTimes(t *testing.T) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	m := &escalationModel{
-		t: t, rule: &Escalate{After: []time.Duration{5 * time.Minute, 15 * time.Minute}, Repeat: 2, Ack: time.Hour}, x: &Incident{State: notifier.Open},
+		t: t, rule: &Escalate{After: []time.Duration{5 * time.Minute, 15 * time.Minute}, Repeat: 2, Ack: time.Hour},
+		x:   &Incident{State: notifier.Open},
 		now: start, jobs: map[queue.JobID]queue.Status{}, step: map[queue.JobID]StepJob{},
 	}
 	m.message()

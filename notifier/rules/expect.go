@@ -87,7 +87,7 @@ const wallTime = 6 * time.Hour
 //
 // Otherwise a job that runs at 02:30 each day runs 25 hours after the last time where the
 // clock is put back in between, and one that waits 24 hours does not run earlier where it is
-// put forward. So it is the later one of both times. The zone is that of t.
+// put forward. So it is the later one of both times, in the zone of t.
 func (e *Expect) next(t time.Time) time.Time {
 	if !e.Calendar.IsZero() {
 		return e.Calendar.Next(t)
@@ -332,8 +332,8 @@ func (b *Beat) RunDeadline(u *Uptime) time.Time {
 	return moved(b.Started.Add(b.armed.maxRun), max(u.down(b.armed.grace)-b.startDown, 0), b.armed.grace)
 }
 
-// NextLook returns when something may have to be told if no beat comes. again is after which
-// time a beat is looked at that was told to be late, or that is not expected any more.
+// NextLook returns when something may have to be told if no beat comes. again is the time after
+// which to look again at a beat that was told to be late, or that is not expected any more.
 func (b *Beat) NextLook(now time.Time, u *Uptime, again time.Duration) time.Time {
 	if !b.Gone.IsZero() {
 		return now.Add(again)

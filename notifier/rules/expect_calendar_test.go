@@ -28,7 +28,10 @@ func TestBeatsByCalendar(t *testing.T) {
 		{"2026-10-20", "15 3 * * 1-5", "03:20", nil},
 		{"2026-03-24", "30 2 * * *", "03:10", nil}, // the job runs for 40 minutes, but not on the day without 02:30
 		{"2026-10-20", "30 2 * * *", "02:40", nil}, // it comes twice on one day
-		{"2026-05-04", "15 3 * * *", "04:30", []string{"late Tue 04:15", "back Tue 04:30", "late Wed 04:15", "back Wed 04:30", "late Thu 04:15", "back Thu 04:30"}},
+		{
+			"2026-05-04", "15 3 * * *", "04:30",
+			[]string{"late Tue 04:15", "back Tue 04:30", "late Wed 04:15", "back Wed 04:30", "late Thu 04:15", "back Thu 04:30"},
+		},
 		// A beat that comes early counts for the time before.
 		{"2026-05-04", "15 3 * * 3", "03:10", []string{"late Wed 04:15", "back Thu 03:10"}},
 	} {
@@ -126,7 +129,8 @@ func TestRuns(t *testing.T) {
 	deadline := b.Deadline(&u)
 	again := 10 * time.Minute
 	b.Start(now, &u, &e)
-	if now = now.Add(50 * time.Minute); b.Running(now) != 50*time.Minute || b.TooLong(now, &u) || b.Deadline(&u) != deadline || !b.Last.IsZero() {
+	if now = now.Add(50 * time.Minute); b.Running(now) != 50*time.Minute ||
+		b.TooLong(now, &u) || b.Deadline(&u) != deadline || !b.Last.IsZero() {
 		t.Errorf("after 50 minutes: %+v", b)
 	}
 	b.Start(now, &u, &e) // once more
@@ -141,7 +145,8 @@ func TestRuns(t *testing.T) {
 	if b.TooLong(now, &u) || b.State != BeatTooLong || !b.NextLook(now, &u, again).Equal(deadline) {
 		t.Errorf("told: %+v", b)
 	}
-	if told := b.Came(now.Add(5*time.Minute), &u, &e, false, ""); !told || b.State != BeatOK || b.Ran != 65*time.Minute || !b.Started.IsZero() {
+	if told := b.Came(now.Add(5*time.Minute), &u, &e, false, ""); !told ||
+		b.State != BeatOK || b.Ran != 65*time.Minute || !b.Started.IsZero() {
 		t.Errorf("ended: told %v, %+v", told, b)
 	}
 	if told := b.Came(now.Add(6*time.Minute), &u, &e, false, ""); told || b.Ran != 0 {
@@ -173,7 +178,8 @@ func TestRuns(t *testing.T) {
 
 // TestEarlierBeat checks that a beat that an earlier version has stored keeps its deadline.
 func TestEarlierBeat(t *testing.T) {
-	data, err := hex.DecodeString("0a017312036f70731a076e696768746c792080a5dadbdbffad062880c1f694dcffad0632046c6174653880dd92cedcffad064001488080bc8ac9d2135080c0e285e3685880f9ae87ddffad066080b09dc2df01")
+	data, err := hex.DecodeString("0a017312036f70731a076e696768746c792080a5dadbdbffad062880c1f694dcffad06" +
+		"32046c6174653880dd92cedcffad064001488080bc8ac9d2135080c0e285e3685880f9ae87ddffad066080b09dc2df01")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -131,7 +131,7 @@ func TestGatewayDown(t *testing.T) {
 	gone := func(now time.Time) bool { return now.Before(from.AddDate(0, 0, 2)) && hourly(now) }
 	w = watchedBeat{e: Expect{Name: "hourly", Every: time.Hour, Grace: 10 * time.Minute}}
 	w.run(from, from.AddDate(0, 0, 7), step, once(gone), down)
-	// The last beat is that of Tue 23:00, so it was told at 00:10, before.
+	// The last beat came on Tue 23:00, so it was told at 00:10, before.
 	w.expectTold(t, "late Wed 00:10")
 
 	last := func(now time.Time) bool { return now.Before(from.AddDate(0, 0, 2).Add(time.Hour)) && hourly(now) }

@@ -144,9 +144,9 @@ func (l *Lane) Replace(x Item) (older []Item) {
 	return older
 }
 
-// Repeats decides whether silences keep a message from its destination, or whether it
-// repeats what that has or will get; then done is true. It is a part of Arrive, for
-// messages that no other rule holds.
+// Repeats decides whether silences keep a message from its destination, or whether it repeats
+// what the destination has or will get; then done is true. It is a part of Arrive, for messages
+// that no other rule holds.
 func (r *Rules) Repeats(a Arrival) (v Verdict, done bool) {
 	a.forgetEnded()
 	now, s, x := a.Now, a.Subject, &a.Item
@@ -220,8 +220,8 @@ func (a *Arrival) hold(v Verdict) Verdict {
 	return v
 }
 
-// count counts an item for which there is no room, and returns the message that will tell
-// the number.
+// count counts an item that there is no room for, and returns the message that will tell the
+// number.
 func (l *Lane) count(t notifier.Type, id func() uuid.UUID) queue.JobID {
 	more := &l.More[kindOf(t)]
 	if more.Counts.Total() == 0 {
@@ -267,7 +267,7 @@ func (r *Rules) queued(l *Lane, x *Item) time.Time {
 // Group is what is sent as one message.
 type Group struct {
 	Items []Item // in the order in which they came in
-	More  More   // ID is that of the message, if a number is told
+	More  More   // ID names the message, if a number is told
 }
 
 // Single reports whether all items are about one subject, so that the newest of its
@@ -333,7 +333,7 @@ func (r *Rules) takeFree(now time.Time, l *Lane, waits func(queue.JobID) bool) (
 	return free
 }
 
-// byKind returns items by the kind of the digest that tells them: those of subjects with a
+// byKind returns items by the kind of the digest that tells them: items of subjects with a
 // failure are told together.
 func byKind(all []Item) (items [2][]Item) {
 	failing := map[string]bool{}
@@ -404,7 +404,10 @@ func (p *releasing) follows(x Item) bool {
 // wait for a rate. They wait, too.
 func (l *Lane) addsLater(items []Item) (now []Item) {
 	for _, x := range items {
-		if i := slices.IndexFunc(l.Items, func(o Item) bool { return x.About != "" && o.Hold == ByRate && o.tellsState() && x.concerns(o.Subject) }); i >= 0 {
+		waiting := func(o Item) bool {
+			return x.About != "" && o.Hold == ByRate && o.tellsState() && x.concerns(o.Subject)
+		}
+		if i := slices.IndexFunc(l.Items, waiting); i >= 0 {
 			x.Hold, x.Until = ByRate, l.Items[i].Until
 			l.Items = append(l.Items, x)
 		} else {
@@ -481,7 +484,7 @@ func (r *Rules) keeps(now time.Time, l *Lane, x *Item) bool {
 	return false
 }
 
-// Ended notes that a job has ended for which items may wait. It reports whether there
+// Ended notes that a job has ended that items may wait for. It reports whether there
 // are any; they are due now, but for those that hold holds.
 func (l *Lane) Ended(job queue.JobID, now time.Time) (any bool) {
 	for i := range l.Items {

@@ -9,10 +9,10 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// Lasting tells a problem only if it lasts: the opening of an incident is held for a time.
-// If the incident is resolved before that has passed, neither is told; else what is told
-// then is the present state. An incident of which nothing is reported any more, which a
-// warning closes, is told at once. By default it holds failures and warnings.
+// Lasting tells a problem only if it lasts: the opening of an incident is held for a time. If the
+// incident is resolved before the time has passed, neither is told; otherwise its present state
+// is told then. If a warning closes an incident because nothing reports it any more, that is told
+// at once. By default it holds failures and warnings.
 type Lasting struct {
 	For time.Duration
 	Scope
@@ -108,8 +108,9 @@ func (l *Lane) heldOpening(x *Item) (newest *Item) {
 	return newest
 }
 
-// endHeld removes what hold holds of older states of the incident of x and, if x resolves
-// it, of what adds to them. Earlier states that other rules hold have lasted, and are told.
+// endHeld removes older states of the incident of x that the rule hold keeps and, if x resolves
+// the incident, what adds to them. Earlier states that other rules hold have lasted, and are
+// told.
 func (l *Lane) endHeld(s *Subject, x *Item, v *Verdict) {
 	s.Next = Mark{}
 	l.Items = slices.DeleteFunc(l.Items, func(o Item) bool {

@@ -20,7 +20,7 @@ type Incident struct {
 	ID string
 
 	// Home and Key name the key, and Source and Name the incident in it. Home is where the
-	// key is defined. Name is that of the message which opened the incident, if Own.
+	// key is defined. If Own, Name is the ID of the message that opened the incident.
 	Home, Key    string
 	Source, Name string
 
@@ -45,7 +45,7 @@ type Incident struct {
 
 	Acknowledged Acknowledgement
 	Escalation   Escalation
-	Begun        BegunSteps // also those of ended escalations
+	Begun        BegunSteps // also of ended escalations
 
 	// Unconfirmed are jobs of steps that a push service has taken, and that no device has
 	// confirmed yet (see EndedUnconfirmed), also of ended escalations.

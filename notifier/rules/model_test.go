@@ -134,7 +134,9 @@ func (m *model) arrive() {
 		x.Passed = s.Passed
 	}
 	opens := x.State == notifier.Open && s.Passed == "" && !m.waitsAsOpen(x.Subject)
-	v := m.rules.WithSilences(m.holding().For(m.now, nil)).Arrive(Arrival{Now: m.now, Lane: l, Subject: s, Item: x, Waits: m.waits, NewID: m.id, Held: held})
+	v := m.rules.WithSilences(m.holding().For(m.now, nil)).Arrive(Arrival{
+		Now: m.now, Lane: l, Subject: s, Item: x, Waits: m.waits, NewID: m.id, Held: held,
+	})
 	if x.Subject != "" {
 		m.subjects[x.Subject] = s.Encode()
 	}
@@ -142,7 +144,8 @@ func (m *model) arrive() {
 	j := &modelJob{item: x, outcome: v.Outcome, by: v.By}
 	m.jobs[x.Job] = j
 	m.order = append(m.order, x.Job)
-	m.logf("%s %s %s %q: %v until %s silence %s title %q passed %q", x.Job.Message.String()[30:], x.Type, x.State, x.Subject, v.Outcome, v.Until.Format("15:04:05"), v.Silence.String()[30:], x.Title, s.Passed)
+	m.logf("%s %s %s %q: %v until %s silence %s title %q passed %q", x.Job.Message.String()[30:], x.Type,
+		x.State, x.Subject, v.Outcome, v.Until.Format("15:04:05"), v.Silence.String()[30:], x.Title, s.Passed)
 	bySilence := v.Silence != uuid.UUID{}
 	if (v.Outcome == Suppress) != want && (want == false || certain) && !bySilence {
 		m.fail("suppressed %v, want %v", v.Outcome == Suppress, want)
@@ -243,7 +246,7 @@ func (m *model) checkHold(x *Item, v Verdict, held time.Time, opens bool) {
 	}
 }
 
-// modelTitles are those of messages, some of which a silence matches.
+// modelTitles are titles of messages. A silence matches some of them.
 var modelTitles = []string{"disk is full", "OK: disk", "DISK", "", "backup"}
 
 // mustBeSilent reports whether an item resolves a problem that silences have kept from
@@ -263,7 +266,8 @@ func (m *model) mustBeSilent(x *Item) bool {
 		}
 		by := m.final(j)
 		i := slices.IndexFunc(m.loadLane().Items, func(o Item) bool { return o.Job == by.item.Job })
-		if by.status != queue.Held || i < 0 || m.holding().Find(m.now, m.loadLane().Items[i].Silence) == nil || j.outcome != Held || !j.began.IsZero() {
+		if by.status != queue.Held || i < 0 || m.holding().Find(m.now, m.loadLane().Items[i].Silence) == nil ||
+			j.outcome != Held || !j.began.IsZero() {
 			return false
 		}
 		held = true
@@ -278,7 +282,7 @@ func (m *model) checkSilent(x *Item) {
 	}
 }
 
-// holding returns the silences that were made, and those of windows that hold now.
+// holding returns the silences that were made, and the silences of windows that hold now.
 func (m *model) holding() Silences { return m.silences.WithWindows(m.now, m.rules.Windows) }
 
 // changeSilences makes a silence, which may begin later, or ends one.
@@ -304,7 +308,8 @@ func (m *model) changeSilences() {
 		s.Tag = AllTags
 	}
 	m.silences = append(m.silences, s)
-	m.logf("the silence %s is made, from %s until %s: %q %q %q", s.ID.String()[30:], s.From.Format("15:04:05"), s.Until.Format("15:04:05"), s.Incident, s.Title, s.Tag)
+	m.logf("the silence %s is made, from %s until %s: %q %q %q", s.ID.String()[30:],
+		s.From.Format("15:04:05"), s.Until.Format("15:04:05"), s.Incident, s.Title, s.Tag)
 }
 
 // repeats reports whether the destination has what a message tells, or will get it. It
@@ -455,7 +460,9 @@ func (m *model) checkAdds(j *modelJob) {
 
 // waitsForRate reports whether a rate holds a message.
 func (m *model) waitsForRate(j *modelJob) bool {
-	return j.status == queue.Held && slices.ContainsFunc(m.loadLane().Items, func(x Item) bool { return x.Job == j.item.Job && x.Hold == ByRate })
+	return j.status == queue.Held && slices.ContainsFunc(m.loadLane().Items, func(x Item) bool {
+		return x.Job == j.item.Job && x.Hold == ByRate
+	})
 }
 
 // release does what is due.
@@ -686,7 +693,8 @@ func (m *model) anyDead(subject string) bool {
 	for _, id := range m.order {
 		j := m.jobs[id]
 		tells := slices.ContainsFunc(m.tells(j), func(x Item) bool { return x.Subject == subject && x.State == notifier.Resolved })
-		if tells && (j.status == queue.Dead || j.status == queue.Cancelled || m.final(j).status == queue.Dead || m.final(j).status == queue.Cancelled) {
+		if tells && (j.status == queue.Dead || j.status == queue.Cancelled ||
+			m.final(j).status == queue.Dead || m.final(j).status == queue.Cancelled) {
 			return true
 		}
 	}

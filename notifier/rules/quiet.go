@@ -15,10 +15,11 @@ type Quiet struct {
 func (q *Quiet) Check() error { return q.Scope.Check() }
 
 // errAlwaysQuiet is returned for windows that leave no time to send.
-var errAlwaysQuiet = errors.New("the windows cover the whole week, so that the messages would never be sent; leave a time in which they may be, or remove the URLs")
+var errAlwaysQuiet = errors.New("the windows cover the whole week, so that the " +
+	"messages would never be sent; leave a time in which they may be, or remove the URLs")
 
-// checkQuiet returns an error if the windows of one tag cover the whole week for a type,
-// together with those of silences.
+// checkQuiet returns an error if the windows of one tag cover the whole week for a type, together
+// with the windows of silences.
 func checkQuiet(rules []Quiet, silences []SilenceWindow) error {
 	for _, first := range rules {
 		for _, t := range Types {

@@ -96,10 +96,10 @@ func (s *Spent) per() time.Duration {
 	return d
 }
 
-// spend counts a message with items in the rates of the lane. If one of them is used
-// up, it counts nothing and returns when the message may be sent. A message with items
-// of both budgets is counted in one that has room, that of alerts first. What only follows
-// an alert belongs to it.
+// spend counts a message with items in the rates of the lane. If one of them is used up, it
+// counts nothing and returns when the message may be sent. A message with items of both budgets
+// is counted in one that has room, the budget of alerts first. What only follows an alert belongs
+// to it.
 func (r *Rules) spend(now time.Time, l *Lane, items []Item) (until time.Time) {
 	belongs := func(x Item) budget {
 		follows := func(o Item) bool { return o.budget() == alerts && o.tellsState() && x.concerns(o.Subject) }

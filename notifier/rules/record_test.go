@@ -55,19 +55,31 @@ func records() []record {
 	}
 	step := StepJob{job(3), 2, 5, "target", queue.Hash{1, 2}}
 	incident := &Incident{
-		ID: "abcdefghijklmnopqrstuvwxyz", Home: "site s", Key: "ops", Source: "grafana", Name: "disk", Derived: "abc", Own: true, Site: "s", Title: "Disk full",
-		Type: notifier.Failure, State: notifier.Resolved, Tags: []string{"a", "", "b"}, Opened: at(1), Changed: at(2), Resolved: at(3), ResolvedBy: "Eve",
+		ID: "abcdefghijklmnopqrstuvwxyz", Home: "site s", Key: "ops", Source: "grafana",
+		Name: "disk", Derived: "abc", Own: true, Site: "s", Title: "Disk full",
+		Type: notifier.Failure, State: notifier.Resolved, Tags: []string{"a", "", "b"},
+		Opened: at(1), Changed: at(2), Resolved: at(3), ResolvedBy: "Eve",
 		Acknowledged: Acknowledgement{"Adam", at(4), at(5)},
-		Escalation:   Escalation{2, 5, at(6), true, true, at(7), true, true, "disk", []StepTarget{{5, "target"}, {}}, []StepJob{step, {Job: job(4)}}, []StepJob{step}},
-		Begun:        []BegunStep{{1, 5, at(6), StepTold}, {2, 5, at(7), StepSending}},
-		Unconfirmed:  []StepJob{{Job: job(4)}, step},
-		HeldUntil:    at(9), Before: [2]time.Time{at(10), at(11)},
+		Escalation: Escalation{
+			2, 5, at(6), true, true, at(7), true, true, "disk",
+			[]StepTarget{{5, "target"}, {}},
+			[]StepJob{step, {Job: job(4)}},
+			[]StepJob{step},
+		},
+		Begun:       []BegunStep{{1, 5, at(6), StepTold}, {2, 5, at(7), StepSending}},
+		Unconfirmed: []StepJob{{Job: job(4)}, step},
+		HeldUntil:   at(9), Before: [2]time.Time{at(10), at(11)},
 		Forget: at(8),
 	}
 	group := &AlertGroup{
-		Site: "s", Home: "site s", Key: "ops", Name: "Disk", Labels: []string{"alertname", "Disk"}, Gone: at(1), opened: true, since: at(6), next: at(2),
+		Site: "s", Home: "site s", Key: "ops", Name: "Disk", Labels: []string{"alertname", "Disk"},
+		Gone: at(1), opened: true, since: at(6), next: at(2),
 		Alerts: []RulerAlert{
-			{Fingerprint: "ab", Labels: []string{"alertname", "Disk"}, Annotations: []string{"summary", "full"}, Generator: "g", Starts: at(3), Ends: at(4), At: at(5), Resolved: true, told: true, lost: true, down: time.Minute},
+			{
+				Fingerprint: "ab", Labels: []string{"alertname", "Disk"},
+				Annotations: []string{"summary", "full"}, Generator: "g", Starts: at(3), Ends: at(4),
+				At: at(5), Resolved: true, told: true, lost: true, down: time.Minute,
+			},
 			{Fingerprint: "cd"},
 		},
 	}
@@ -78,9 +90,18 @@ func records() []record {
 		armed: armed{24 * time.Hour, time.Hour, "15 3 * * 1-5 UTC", 2 * time.Hour}, due: at(4), down: time.Minute,
 		reached: true, Started: at(5), startDown: time.Second, overran: true, Ran: time.Hour, Exit: "3",
 	}
-	uptime := &Uptime{Seen: at(1), Down: time.Hour, Short: []time.Duration{time.Second, 0, 3 * time.Second}, Back: at(2), ShortBack: []ended{{at(3)}, {}, {at(4)}}}
-	silence := Silence{ID: uuid.UUID{5}, Made: at(1), Until: at(2), Incident: "disk", Tag: "phone", Title: "Disk", Reason: "move", Who: "Eve", Count: 3}
-	silences := &KeySilences{Home: "site s", Key: "ops", Ended: at(3), All: Silences{silence, {ID: uuid.UUID{6}, Made: at(1), Until: at(4), Title: "Disk"}}}
+	uptime := &Uptime{
+		Seen: at(1), Down: time.Hour, Short: []time.Duration{time.Second, 0, 3 * time.Second},
+		Back: at(2), ShortBack: []ended{{at(3)}, {}, {at(4)}},
+	}
+	silence := Silence{
+		ID: uuid.UUID{5}, Made: at(1), Until: at(2), Incident: "disk",
+		Tag: "phone", Title: "Disk", Reason: "move", Who: "Eve", Count: 3,
+	}
+	silences := &KeySilences{
+		Home: "site s", Key: "ops", Ended: at(3),
+		All: Silences{silence, {ID: uuid.UUID{6}, Made: at(1), Until: at(4), Title: "Disk"}},
+	}
 	silence.From, silence.Tell, silence.Begun, silence.Window = at(1), true, true, uuid.UUID{7}
 	silence.For = time.Hour
 	planned := &KeySilences{Home: "site s", Key: "ops", Site: "s", All: Silences{silence}}
@@ -93,10 +114,11 @@ func records() []record {
 		recordOf("incident", incident, incident.Encode, DecodeIncident),
 		recordOf("alert group", group, func() []byte { b, _ := group.Encode(); return b }, DecodeAlertGroup),
 		recordOf("alert group in pieces", head, func() []byte { return wire.Append(nil, head, (*AlertGroup).fields) }, DecodeAlertGroup),
-		recordOf("piece of an alert group", piece, func() []byte { return wire.Append(nil, piece, (*alertPiece).fields) }, func(b []byte) (*alertPiece, error) {
-			p := new(alertPiece)
-			return p, wire.Decode(b, p, (*alertPiece).fields)
-		}),
+		recordOf("piece of an alert group",
+			piece, func() []byte { return wire.Append(nil, piece, (*alertPiece).fields) }, func(b []byte) (*alertPiece, error) {
+				p := new(alertPiece)
+				return p, wire.Decode(b, p, (*alertPiece).fields)
+			}),
 		recordOf("beat", beat, beat.Encode, DecodeBeat),
 		recordOf("uptime", uptime, uptime.Encode, DecodeUptime),
 		recordOf("silences", silences, silences.Encode, DecodeKeySilences),
@@ -172,7 +194,14 @@ func TestRecordsOfDamage(t *testing.T) {
 		name string
 		err  bool
 		text string
-	}{{"subject", true, "\x0a\x01\x0a"}, {"lane", true, "\x0a\x01\x0a"}, {"lane", true, "\x0a\x03\x0a\x01\x0a"}, {"lane", true, "\x12\x01\x0a"}, {"lane", true, "\x1a\x01\x0a"}, {"lane", true, "\x2a\x03\x1a\x01\x0a"}} {
+	}{
+		{"subject", true, "\x0a\x01\x0a"},
+		{"lane", true, "\x0a\x01\x0a"},
+		{"lane", true, "\x0a\x03\x0a\x01\x0a"},
+		{"lane", true, "\x12\x01\x0a"},
+		{"lane", true, "\x1a\x01\x0a"},
+		{"lane", true, "\x2a\x03\x1a\x01\x0a"},
+	} {
 		for _, r := range records() {
 			if _, err := r.decode([]byte(c.text)); r.name == c.name && (err != nil) != c.err {
 				t.Errorf("%s: %q: %v", c.name, c.text, err)
@@ -185,7 +214,10 @@ func BenchmarkRecords(b *testing.B) {
 	all := records()
 	full := &Lane{Spent: []Spent{{id: "10[] 1m0s", Count: 4, Since: time.Now()}}}
 	for i := range MaxItems {
-		full.Items = append(full.Items, Item{Job: queue.JobID{Message: uuid.New(), Index: i}, Type: notifier.Failure, State: notifier.Open, Time: time.Now(), Subject: "sixteen bytes 16", Hold: ByQuiet, Until: time.Now()})
+		full.Items = append(full.Items, Item{
+			Job: queue.JobID{Message: uuid.New(), Index: i}, Type: notifier.Failure, State: notifier.Open,
+			Time: time.Now(), Subject: "sixteen bytes 16", Hold: ByQuiet, Until: time.Now(),
+		})
 	}
 	all = append(all, recordOf("full lane", full, full.Encode, DecodeLane))
 	for _, r := range all {

@@ -24,7 +24,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// Rules are the rules of a key, or those of them that concern a destination.
+// Rules are the rules of a key, or the ones that concern a destination.
 type Rules struct {
 	Dedupe   *Dedupe
 	Hold     *Lasting
@@ -44,7 +44,8 @@ type Rules struct {
 
 // Empty reports whether there is no rule.
 func (r *Rules) Empty() bool {
-	return r == nil || r.Dedupe == nil && r.Hold == nil && r.Escalate == nil && len(r.Quiet) == 0 && r.Digest == nil && len(r.Rate) == 0 && len(r.Windows) == 0 && len(r.Silences) == 0
+	return r == nil || r.Dedupe == nil && r.Hold == nil && r.Escalate == nil && len(r.Quiet) == 0 &&
+		r.Digest == nil && len(r.Rate) == 0 && len(r.Windows) == 0 && len(r.Silences) == 0
 }
 
 // SilenceWindows returns the windows of silences. r may be nil.

@@ -70,7 +70,8 @@ func (s *Silence) Normalize(now time.Time) (err error) {
 	}
 	switch {
 	case s.Incident == "" && s.Tag == "" && s.Title == "":
-		return errors.New("it would match nothing; write an incident, a tag of URLs (all stands for every URL), or a title, which is the beginning of the title of messages")
+		return errors.New("it would match nothing; write an incident, a tag of URLs (all " +
+			"stands for every URL), or a title, which is the beginning of the title of messages")
 	case s.Tag != "" && !strings.EqualFold(s.Tag, AllTags) && !notifier.ValidTag(s.Tag):
 		return errors.New("tag: it must be one tag of URLs, such as phone, or all")
 	case !s.Until.After(now):
@@ -185,8 +186,8 @@ func (s *Silence) MatchesIncident(x *Incident) bool {
 // Silences are the silences of a key.
 type Silences []Silence
 
-// Match returns the silence that keeps a message from a destination with tags, or nil.
-// Of several it is the one that ends last.
+// Match returns the silence that keeps a message from a destination with tags, or nil. If there
+// are several, it returns the one that ends last.
 func (s Silences) Match(now time.Time, incident notifier.Incident, title string, tags []string) *Silence {
 	return s.last(func(x *Silence) bool { return x.active(now) && x.Concerns(tags) && x.matches(incident, title) })
 }
@@ -206,7 +207,7 @@ func (s Silences) match(now time.Time, x *Item) *Silence {
 	return s.last(func(o *Silence) bool { return o.active(now) && o.matches(x.Incident, x.Title) })
 }
 
-// last returns the silence that ends last of those for which f reports true, or nil.
+// last returns the silence that ends last among the ones that f accepts, or nil.
 func (s Silences) last(f func(*Silence) bool) (found *Silence) {
 	for i := range s {
 		if x := &s[i]; f(x) && (found == nil || x.Until.After(found.Until)) {
@@ -340,9 +341,9 @@ func (v *Verdict) silenced(by *Silence) bool {
 	return true
 }
 
-// endSilenced removes what is held of an incident that is over, and of which the
-// destination knows nothing. Nobody tells it: what other rules hold, such as an earlier
-// resolution, would tell the end of something silent.
+// endSilenced removes what is held of an incident that is over and that the destination knows
+// nothing of. Otherwise another rule that holds an earlier resolution, for example, would tell
+// the end of something silent.
 func (l *Lane) endSilenced(s *Subject, subject string, by uuid.UUID, v *Verdict) {
 	l.Items = slices.DeleteFunc(l.Items, func(o Item) bool {
 		ends := o.Subject == subject && o.tellsState()
@@ -358,8 +359,8 @@ func (l *Lane) endSilenced(s *Subject, subject string, by uuid.UUID, v *Verdict)
 	s.Silenced, s.Next = uuid.UUID{}, Mark{}
 }
 
-// endOlder removes what is held of older states of an incident, so that of a silenced
-// one nothing but the present state is held.
+// endOlder removes what is held of older states of an incident, so that only the present state of
+// a silenced one is held.
 func (l *Lane) endOlder(s *Subject, x *Item, v *Verdict) {
 	l.Items = slices.DeleteFunc(l.Items, func(o Item) bool {
 		older := o.Subject == x.Subject && o.tellsState()
@@ -398,8 +399,8 @@ func (l *Lane) silencedBy(subject string) (id uuid.UUID) {
 	return id
 }
 
-// SilencedCounts counts the problems that a silence keeps from a destination, and for
-// which the lane had no room.
+// SilencedCounts counts the problems that a silence keeps from a destination and that the lane
+// had no room for.
 type SilencedCounts struct {
 	Silence uuid.UUID
 	Until   time.Time // when it ends
@@ -435,7 +436,7 @@ func (l *Lane) uncount(s *Subject) {
 	s.Counted = ""
 }
 
-// tellCounts makes the numbers of silences that have ended part of what is told next.
+// tellCounts adds the numbers of ended silences to what is told next.
 func (r *Rules) tellCounts(now time.Time, l *Lane) {
 	l.Over = slices.DeleteFunc(l.Over, func(o SilencedCounts) bool {
 		if r.Silences.Find(now, o.Silence) != nil {

@@ -117,7 +117,7 @@ func (s *KeySilences) Begin(now time.Time) (begun Silences) {
 	return begun
 }
 
-// TellNobody makes the silences those of which nothing is told, because the key is gone.
+// TellNobody changes the silences so that none of them is told, because the key is gone.
 func (s *KeySilences) TellNobody() {
 	for i := range s.All {
 		s.All[i].Tell = false

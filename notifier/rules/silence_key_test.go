@@ -25,7 +25,8 @@ func TestKeySilences(t *testing.T) {
 		t.Errorf("due at %s", due)
 	}
 	s.CountKept([]uuid.UUID{{1, 3}, {9}}, nil)
-	if x, err := s.End(now, uuid.UUID{1, 3}, nil); err != nil || x.ID != (uuid.UUID{1, 3}) || x.Count != 1 || len(s.All) != MaxSilences-1 || !s.Due(now).Equal(now) {
+	if x, err := s.End(now, uuid.UUID{1, 3}, nil); err != nil || x.ID != (uuid.UUID{1, 3}) ||
+		x.Count != 1 || len(s.All) != MaxSilences-1 || !s.Due(now).Equal(now) {
 		t.Errorf("ended %+v, %v; due at %s", x, err, s.Due(now))
 	}
 	for _, id := range []uuid.UUID{{1, 3}, {9}, {}} {

@@ -21,8 +21,10 @@ func TestSilencesMatch(t *testing.T) {
 	}
 	db1 := notifier.Incident{Name: "db1"}.For("ops", "")
 	all := Silences{
-		in(time.Hour, Silence{Title: "Disk"}), in(2*time.Hour, Silence{Title: "disk is", Tag: "phone"}), in(time.Hour, Silence{Incident: "db1", Title: "x"}),
-		in(-time.Second, Silence{Tag: AllTags}), in(40*24*time.Hour, Silence{Tag: AllTags}), in(time.Minute, Silence{Incident: db1.ID, Tag: "2:chat"}),
+		in(time.Hour, Silence{Title: "Disk"}), in(2*time.Hour, Silence{Title: "disk is", Tag: "phone"}),
+		in(time.Hour, Silence{Incident: "db1", Title: "x"}),
+		in(-time.Second, Silence{Tag: AllTags}), in(40*24*time.Hour, Silence{Tag: AllTags}),
+		in(time.Minute, Silence{Incident: db1.ID, Tag: "2:chat"}),
 	}
 	for _, tt := range []struct {
 		incident notifier.Incident
@@ -114,7 +116,10 @@ func (s *silencedLane) arrive(t *testing.T, incident string, typ notifier.Type) 
 	if subject == nil {
 		subject = new(Subject)
 	}
-	v := s.rules.Arrive(Arrival{Now: s.now, Lane: s.lane, Subject: subject, Item: x, Waits: func(id queue.JobID) bool { return s.held[id] }, NewID: s.id})
+	v := s.rules.Arrive(Arrival{
+		Now: s.now, Lane: s.lane, Subject: subject, Item: x,
+		Waits: func(id queue.JobID) bool { return s.held[id] }, NewID: s.id,
+	})
 	s.held[x.Job] = v.Outcome == Held
 	for _, o := range v.Evicted {
 		s.held[o.Job] = false
@@ -151,7 +156,12 @@ func TestSilencedStorm(t *testing.T) {
 			}
 		}
 		s.now = s.now.Add(2 * time.Hour)
-		g := s.rules.Release(s.now, s.lane, Lookup{func(id queue.JobID) bool { return s.held[id] }, func(queue.JobID) bool { return false }, func(string) bool { return false }})
+		g := s.rules.Release(s.now, s.lane, Lookup{
+			func(id queue.JobID) bool { return s.held[id] }, func(queue.JobID) bool { return false },
+			func(string) bool {
+				return false
+			},
+		})
 		switch {
 		case open == 0 && (g != nil || !s.lane.Empty(s.now)):
 			t.Errorf("%+v is told, although nothing is open", g)

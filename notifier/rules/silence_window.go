@@ -65,8 +65,9 @@ func (w *SilenceWindow) At(t time.Time) Silence {
 
 // Errors of windows of silences.
 var (
-	errAlwaysSilent = errors.New("the windows cover the whole week, so that what they match would never be told; make one shorter, or remove the URLs from the key")
-	errSameSilence  = errors.New("two of the silences have the same times, tag and title; remove one")
+	errAlwaysSilent = errors.New("the windows cover the whole week, so that what they " +
+		"match would never be told; make one shorter, or remove the URLs from the key")
+	errSameSilence = errors.New("two of the silences have the same times, tag and title; remove one")
 )
 
 // checkSilenceWindows returns an error if windows are the same, or cover the whole week for
@@ -99,11 +100,12 @@ func checkSilenceWindows(windows []SilenceWindow) error {
 
 // includes reports whether the window matches whatever o does.
 func (w *SilenceWindow) includes(o *SilenceWindow) bool {
-	return (w.Tag == "" || strings.EqualFold(w.Tag, o.Tag)) && len(w.Title) <= len(o.Title) && strings.EqualFold(w.Title, o.Title[:len(w.Title)])
+	return (w.Tag == "" || strings.EqualFold(w.Tag, o.Tag)) &&
+		len(w.Title) <= len(o.Title) && strings.EqualFold(w.Title, o.Title[:len(w.Title)])
 }
 
-// WithWindows returns the silences with those of windows that hold at a time. It leaves out
-// those of other windows, which the configuration does not have any more.
+// WithWindows returns the silences, with a silence for each of the windows that hold at a time.
+// It leaves out silences of other windows, which the configuration does not have any more.
 func (s Silences) WithWindows(now time.Time, windows []SilenceWindow) Silences {
 	out := s.known(windows)
 	for i := range windows {
@@ -114,7 +116,8 @@ func (s Silences) WithWindows(now time.Time, windows []SilenceWindow) Silences {
 	return out
 }
 
-// Near returns the silences that hold at a time, or will in a minute, with those of windows.
+// Near returns the silences that hold at a time, or will in a minute, including silences of
+// windows.
 func (s Silences) Near(now time.Time, windows []SilenceWindow) (near Silences) {
 	all := s.WithWindows(now, windows).WithWindows(now.Add(silenceLead), windows)
 	for i := range all {
@@ -141,9 +144,9 @@ func (s Silences) NextNear(now time.Time) (near bool, next time.Time) {
 	return near, next
 }
 
-// Listed returns the silences that hold at a time, and then those that are planned, in the
-// order in which they begin. Of each window it is the one that holds or, if none does, the
-// next one.
+// Listed returns the silences that hold at a time, and then the planned ones, in the order in
+// which they begin. For each window it returns the silence that holds or, if none does, the next
+// one.
 func (s Silences) Listed(now time.Time, windows []SilenceWindow) Silences {
 	out, _ := s.known(windows).Left(now)
 	for i := range windows {
@@ -161,7 +164,7 @@ func (s Silences) Listed(now time.Time, windows []SilenceWindow) Silences {
 	return out
 }
 
-// known returns the silences without those of windows that are not among windows.
+// known returns the silences without the silences of windows that are not among windows.
 func (s Silences) known(windows []SilenceWindow) Silences {
 	made := func(x Silence) bool { return x.Window == uuid.UUID{} }
 	if !slices.ContainsFunc(s, func(x Silence) bool { return !made(x) }) {
@@ -196,8 +199,8 @@ func (s *KeySilences) Arrange(now time.Time, windows []SilenceWindow) (changed b
 	return s.Renew(now, windows) || changed || len(s.All) != before
 }
 
-// Renew makes the silences of windows part of the record: of each the one that holds at a
-// time, or the next one. It reports whether something has changed.
+// Renew adds a silence of each window to the record: the one that holds at a time, or the next
+// one. It reports whether something has changed.
 func (s *KeySilences) Renew(now time.Time, windows []SilenceWindow) (changed bool) {
 	for i := range windows {
 		changed = s.renew(now, &windows[i]) || changed

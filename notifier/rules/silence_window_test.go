@@ -57,10 +57,13 @@ func TestCheckSilenceWindows(t *testing.T) {
 		return w
 	}
 	for want, windows := range map[string][]SilenceWindow{
-		"":                 {at("sun 02:00-04:00 UTC", "", ""), at("00:00-12:00 UTC", "", ""), at("12:00-23:59 UTC", "disk", "")},
-		"whole week":       {at("00:00-24:00", "", "")},
-		"the whole":        {at("00:00-12:00 UTC", "", ""), at("12:00-24:00 UTC", "", "")},
-		"cover":            {at("00:00-12:00 UTC", "", ""), at("12:00-24:00 UTC", "disk", ""), at("12:00-12:01 UTC", "Disk is", "x"), at("00:00-24:00 UTC", "disk is", "X")},
+		"":           {at("sun 02:00-04:00 UTC", "", ""), at("00:00-12:00 UTC", "", ""), at("12:00-23:59 UTC", "disk", "")},
+		"whole week": {at("00:00-24:00", "", "")},
+		"the whole":  {at("00:00-12:00 UTC", "", ""), at("12:00-24:00 UTC", "", "")},
+		"cover": {
+			at("00:00-12:00 UTC", "", ""), at("12:00-24:00 UTC", "disk", ""),
+			at("12:00-12:01 UTC", "Disk is", "x"), at("00:00-24:00 UTC", "disk is", "X"),
+		},
 		"make one shorter": {at("01:00-13:00 Asia/Kathmandu", "", ""), at("07:00-20:00 UTC", "", "")},
 		"two of":           {at("02:00-04:00 UTC", "a", "x"), at("02:00-04:00 mon-sun UTC", "a", "X")},
 		"tag: it must":     {at("02:00-04:00 UTC", "", "a b")},

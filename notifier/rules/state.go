@@ -59,8 +59,7 @@ type Item struct {
 // Hold is why an item is held.
 type Hold uint8
 
-// The reasons. An item that is held by none of them is looked at from the first rule
-// on.
+// The reasons. The rules look at an item that none of them holds from the first one on.
 const (
 	NotHeld   Hold = iota
 	ByQuiet        // a window of quiet
@@ -110,13 +109,13 @@ type Mark struct {
 	Time   time.Time
 	Alerts string // what is open in the incident (see [notifier.Incident])
 
-	// Of is the message, if Job is that of a digest; zero otherwise.
+	// Of is the message, if Job is a digest's job; zero otherwise.
 	Of uuid.UUID
 }
 
 func (m *Mark) none() bool { return m.Job == queue.JobID{} }
 
-// IsDigest reports whether Job is that of a digest.
+// IsDigest reports whether Job is a digest's job.
 func (m *Mark) IsDigest() bool { return m.Of != uuid.UUID{} }
 
 // In returns the mark of the same message as a line of a digest.
@@ -190,9 +189,9 @@ func (s *Subject) Sent(m Mark) {
 	}
 }
 
-// Paged notes that a step tells a state of the incident. It does not wait for a digest that
-// is on its way, but what comes after it does, so that the digest is not told last. waits
-// is that of [Rules.Arrive].
+// Paged notes that a step tells a state of the incident. It does not wait for a digest that is on
+// its way, but what comes after it does, so that the digest is not told last. waits is as in
+// [Rules.Arrive].
 func (s *Subject) Paged(m Mark, waits func(queue.JobID) bool) {
 	before := s.Way
 	if s.Sent(m); before.IsDigest() && waits(before.Job) {
@@ -213,7 +212,7 @@ func (s *Subject) LastTime() time.Time {
 }
 
 // Before returns the digest that has to end before a message that adds something to the
-// incident; zero for none. waits is that of [Rules.Arrive].
+// incident; zero for none. waits is as in [Rules.Arrive].
 func (s *Subject) Before(waits func(queue.JobID) bool) queue.JobID {
 	if s.Way.IsDigest() && waits(s.Way.Job) {
 		return s.Way.Job
@@ -327,7 +326,8 @@ func (l *Lane) Empty(now time.Time) bool {
 	return l.OnlySpent()
 }
 
-// OnlySpent reports whether nothing is held or counted, and all that is known is what was sent.
+// OnlySpent reports whether the lane holds and counts nothing, so that it has only what was sent
+// of its rates.
 func (l *Lane) OnlySpent() bool {
 	return len(l.Items)+len(l.Over) == 0 && l.More[0].Counts.Total()+l.More[1].Counts.Total() == 0
 }

@@ -78,7 +78,7 @@ func (d *Days) addDays(s string) (ok bool) {
 	return true
 }
 
-// Zone is a time zone. The zero Zone is that of the server.
+// Zone is a time zone. The zero Zone is the server's.
 type Zone struct{ location *time.Location }
 
 // In returns t in the zone.

@@ -39,7 +39,7 @@ func TestWindows(t *testing.T) {
 		// A window is followed by another one.
 		{[]string{"00:00-24:00", "sat,sun", "UTC"}, "UTC", "2026-06-06 10:00", "2026-06-08 00:00"},
 		{[]string{"22:00-07:00", "Europe/Berlin"}, "Europe/Berlin", "2026-07-01 23:00", "2026-07-02 05:00"},
-		// In the night of spring, an hour is missing; in that of autumn, one is there twice.
+		// In one night of spring an hour is missing; in one night of autumn an hour comes twice.
 		{[]string{"22:00-07:00", "Europe/Berlin"}, "Europe/Berlin", "2026-03-28 23:00", "2026-03-29 05:00"},
 		{[]string{"22:00-07:00", "Europe/Berlin"}, "Europe/Berlin", "2026-10-24 23:00", "2026-10-25 06:00"},
 		// The window ends in the gap: at 03:00, not at 03:30.
@@ -71,12 +71,21 @@ func TestWindows(t *testing.T) {
 // until the time that After returns, and no longer.
 func TestWindowsEnd(t *testing.T) {
 	for _, zone := range []string{"UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "America/St_Johns", "Asia/Kathmandu"} {
-		for _, args := range [][]string{{"22:00-07:00"}, {"01:30-02:30"}, {"02:30-02:45", "sun"}, {"00:00-24:00", "sat"}, {"23:30-00:30", "sun,mon"}} {
+		for _, args := range [][]string{
+			{"22:00-07:00"},
+			{"01:30-02:30"},
+			{"02:30-02:45", "sun"},
+			{"00:00-24:00", "sat"},
+			{"23:30-00:30", "sun,mon"},
+		} {
 			w, err := ParseWindow(append(args, zone))
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, from := range []string{"2026-03-07 12:00", "2026-03-28 12:00", "2026-04-04 12:00", "2026-10-03 12:00", "2026-10-24 12:00", "2026-10-31 12:00"} {
+			for _, from := range []string{
+				"2026-03-07 12:00", "2026-03-28 12:00", "2026-04-04 12:00",
+				"2026-10-03 12:00", "2026-10-24 12:00", "2026-10-31 12:00",
+			} {
 				start := parse(t, zone, from)
 				for minute := 0; minute < 36*60; minute += 7 {
 					at := start.Add(time.Duration(minute) * time.Minute)

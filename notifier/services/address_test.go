@@ -50,7 +50,10 @@ func TestAddresses(t *testing.T) {
 		if found, err := notifier.Recognize(example); err != nil || len(found) != 1 || !found[0].Sure || found[0].Service.Name != s.Name {
 			t.Errorf("%s: %s is recognized as %v, %v", s.Name, example, found, err)
 		}
-		for _, url := range []string{host + "://" + address, strings.Replace(example, "https", host, 1), strings.Replace(example, "https", "http", 1)} {
+		for _, url := range []string{
+			host + "://" + address, strings.Replace(example, "https", host, 1),
+			strings.Replace(example, "https", "http", 1),
+		} {
 			if d, err := notifier.Parse(url, nil); err == nil {
 				t.Errorf("%s is a URL of %s", url, d.Service())
 			} else if strings.Contains(notifier.WithSuggestion(url, err).Error(), "you may mean "+host) {

@@ -17,7 +17,8 @@ type africasTalking struct {
 
 func (a *africasTalking) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Africas Talking", "https://developers.africastalking.com/docs/sms/sending/bulk"
-	s.Setup = "The API key is in Africa's Talking's dashboard; appuser is the user name of the app that the key belongs to, or sandbox for the sandbox app."
+	s.Setup = "The API key is in Africa's Talking's dashboard; appuser is the user " +
+		"name of the app that the key belongs to, or sandbox for the sandbox app."
 	s.Groups(notifier.GroupSMS, notifier.GroupRegional)
 	s.Words("kenya", "nigeria")
 	s.URL("atalk://{appuser}@{apikey|targets}[/{targets...}]")

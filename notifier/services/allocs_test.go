@@ -22,9 +22,8 @@ func (t okTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.answer, err
 }
 
-// TestDeliveryAllocations bounds the allocations of each further destination of
-// a message, without those of [http.Transport]. It makes 11; the race detector adds
-// some.
+// TestDeliveryAllocations bounds the allocations of each further destination of a message,
+// without the allocations of [http.Transport]. It makes 11; the race detector adds some.
 func TestDeliveryAllocations(t *testing.T) {
 	racetest.SkipIfSlow(t)
 	const n = 101
@@ -67,7 +66,8 @@ func TestNoConversion(t *testing.T) {
 		notifier.HTML:     strings.Repeat("<b>a</b><br> <i>b</i> ", 33),
 	}
 	for _, address := range []string{
-		"json://192.0.2.1/hook?format=%s", "gotify://192.0.2.1/token?format=%s", "ntfy://192.0.2.1/topic?format=%s", "mmost://192.0.2.1/token?format=%s",
+		"json://192.0.2.1/hook?format=%s", "gotify://192.0.2.1/token?format=%s",
+		"ntfy://192.0.2.1/topic?format=%s", "mmost://192.0.2.1/token?format=%s",
 	} {
 		for format, text := range markups {
 			d, err := notifier.Parse(fmt.Sprintf(address, format), nil)

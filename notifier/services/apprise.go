@@ -27,7 +27,8 @@ type apprise struct {
 func (a *apprise) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Apprise API", "https://github.com/caronc/apprise-api"
 	s.Recipients = 1 // the list has tags
-	s.Setup = "The host must run Apprise API or another gateway like this one, and token is the key under which that server stores the destinations."
+	s.Setup = "The host must run Apprise API or another gateway like this one, " +
+		"and token is the key under which that server stores the destinations."
 	s.Groups(notifier.GroupServer)
 	s.Words("caddy-notify", "gateway")
 	s.URL("apprise[s]://[{user}[:{password}]@]{host}[:{port}][/{path...}]/{token}")

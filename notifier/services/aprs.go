@@ -26,7 +26,8 @@ type aprs struct {
 
 func (a *aprs) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Aprs", "https://www.aprs-is.net/Connecting.aspx"
-	s.Setup = "The user is your amateur radio call sign, and the password is its APRS-IS passcode, which the author of your APRS software gives to licensed amateurs."
+	s.Setup = "The user is your amateur radio call sign, and the password is its APRS-IS passcode, " +
+		"which the author of your APRS software gives to licensed amateurs."
 	s.Groups(notifier.GroupHome)
 	s.Words("ham radio", "amateur radio", "aprs-is")
 	s.URL("aprs://{user}:{password}@{targets...}")

@@ -26,7 +26,8 @@ type aws struct {
 // {access_key_id}/{secret_access_key...}/{region}.
 func (a *aws) describe(s *notifier.Schema) {
 	s.Secret(&a.id, "access_key_id", "ID of the access key").Alias("access", "key").Match(`\S`).Example("AKIAIOSFODNN7EXAMPLE")
-	s.Path(&a.secret, "secret_access_key", "secret access key").Alias("secret").Secret().Example("wJalrXUtnFEMI", "K7MDENG", "bPxRfiCYEXAMPLEKEY")
+	s.Path(&a.secret, "secret_access_key", "secret access key").Alias("secret").
+		Secret().Example("wJalrXUtnFEMI", "K7MDENG", "bPxRfiCYEXAMPLEKEY")
 	s.Secret(&a.token, "token", "session token of temporary credentials")
 	s.String(&a.region, "region", "", "region, for example us-east-1").Match(`^[a-z]{2}-[a-z-]+-[0-9]+$`).Example("us-east-1").
 		Normalize(func(s string) (string, error) { return strings.ToLower(s), nil })
@@ -37,7 +38,9 @@ const awsForm = "application/x-www-form-urlencoded; charset=utf-8"
 // post sends a form with an action to https://host.REGION.amazonaws.com/. name is
 // the service's name in the signature, and files are the attachments that the form
 // contains.
-func (a *aws) post(ctx context.Context, c *notifier.Client, host, name string, form url.Values, files ...*notifier.Attachment) (*notifier.Response, error) {
+func (a *aws) post(
+	ctx context.Context, c *notifier.Client, host, name string, form url.Values, files ...*notifier.Attachment,
+) (*notifier.Response, error) {
 	host += "." + a.region + ".amazonaws.com"
 	if strings.HasPrefix(a.region, "cn-") {
 		host += ".cn"

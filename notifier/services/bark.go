@@ -39,7 +39,8 @@ const (
 
 func (b *bark) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Bark", "https://bark.day.app/#/tutorial"
-	s.Setup = "Install the Bark app, which shows an example URL such as https://api.day.app/KEY/…: its host is host, and KEY is the device key for targets."
+	s.Setup = "Install the Bark app, which shows an example URL such as https://api.day.app/KEY/…: " +
+		"its host is host, and KEY is the device key for targets."
 	s.Groups(notifier.GroupPhone)
 	s.Words("iphone", "ios", "apple")
 	s.URL("bark[s]://[{user}[:{password}]@]{host}[:{port}]/{targets...}")

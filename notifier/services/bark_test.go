@@ -34,7 +34,8 @@ func TestBarkEncryption(t *testing.T) {
 			t.Fatal(err)
 		}
 		var payload struct{ Title, Body string }
-		if err := json.Unmarshal(text, &payload); err != nil || payload.Title != "Disk almost full" || payload.Body != "Volume /data is at 91% on host-7" {
+		if err := json.Unmarshal(text, &payload); err != nil || payload.Title != "Disk almost full" ||
+			payload.Body != "Volume /data is at 91% on host-7" {
 			t.Errorf("the app reads %s", text)
 		}
 		return 200, "{}"

@@ -23,7 +23,8 @@ type bluesky struct {
 
 func (b *bluesky) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "BlueSky", "https://docs.bsky.app/docs/api/com-atproto-repo-create-record"
-	s.Setup = "Create an app password in Bluesky under Settings, Privacy and security, App passwords; user is your handle, for example alice.bsky.social."
+	s.Setup = "Create an app password in Bluesky under Settings, Privacy and security, " +
+		"App passwords; user is your handle, for example alice.bsky.social."
 	s.Groups(notifier.GroupSocial)
 	s.Words("at protocol", "atproto")
 	s.URL("bsky|bluesky://{user}@{password}")

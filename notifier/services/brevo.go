@@ -17,14 +17,18 @@ type brevo struct{ mailAPI }
 
 func (b *brevo) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Brevo", "https://developers.brevo.com/reference/sendtransacemail"
-	s.Setup = "Create an API key (not an SMTP key) in the settings of the Brevo account, and verify in Brevo the address that the messages come from."
+	s.Setup = "Create an API key (not an SMTP key) in the settings of the Brevo account, " +
+		"and verify in Brevo the address that the messages come from."
 	s.Groups(notifier.GroupMail)
 	s.Words("sendinblue")
 	s.Incidents(notifier.Open, notifier.Updated, notifier.Acknowledged, notifier.Resolved) // a thread
 	b.describeKeyFirst(s, "brevo").Match(`^[a-z0-9._-]+$`)
 	s.Hints(
 		notifier.Hint{Text: `(?<apikey>xkeysib-[0-9a-f]{64}-\w{16})`, Is: "an API key"},
-		notifier.Hint{Text: `xsmtpsib-\S+`, Is: "an SMTP key", Note: "Brevo needs an API key, which begins with xkeysib-; an SMTP key works with the service E-Mail"},
+		notifier.Hint{
+			Text: `xsmtpsib-\S+`, Is: "an SMTP key",
+			Note: "Brevo needs an API key, which begins with xkeysib-; an SMTP key works with the service E-Mail",
+		},
 	)
 	b.describeReply(s)
 	s.Param("apikey").Example("xkeysib-0123456789abcdef")

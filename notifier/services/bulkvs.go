@@ -16,7 +16,8 @@ type bulkVS struct {
 
 func (b *bulkVS) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "BulkVS", "https://portal.bulkvs.com/api/v1.0/documentation"
-	s.Setup = "User and password are the API credentials of the BulkVS account (see the documentation of its API); from_phone is a number of the account that can send text messages."
+	s.Setup = "User and password are the API credentials of the BulkVS account (see the " +
+		"documentation of its API); from_phone is a number of the account that can send text messages."
 	s.Groups(notifier.GroupSMS)
 	s.Words("bulk solutions", "united states")
 	s.URL("bulkvs://{user}:{password}@{from_phone|targets}[/{targets...}]")

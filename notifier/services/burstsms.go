@@ -19,7 +19,8 @@ type burstSMS struct {
 
 func (b *burstSMS) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Burst SMS", "https://developer.transmitsms.com/"
-	s.Setup = "The API key is in the settings of the Burst SMS account, where you also choose the API secret; sender_id is a number or name of the account."
+	s.Setup = "The API key is in the settings of the Burst SMS account, " +
+		"where you also choose the API secret; sender_id is a number or name of the account."
 	s.Groups(notifier.GroupSMS, notifier.GroupRegional)
 	s.Words("australia", "transmitsms", "kudosity")
 	s.URL("burstsms://{apikey}:{secret}@{sender_id}/{targets...}")

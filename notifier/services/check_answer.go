@@ -72,9 +72,9 @@ type codeError struct {
 
 func (e *codeError) Error() string { return e.text }
 
-// unlessBusy returns the error of [checkAnswer] or [refusedError], without its mark if its
-// code is one of those with which the service says that it is busy, or that there were too
-// many messages: a later attempt can succeed.
+// unlessBusy returns err, an error of [checkAnswer] or [refusedError]. It removes the mark if the
+// code is one of busy, by which the service says that it is busy or got too many messages: a
+// later attempt can succeed.
 func unlessBusy(err error, busy ...int) error {
 	if e, ok := errors.AsType[*codeError](err); ok && slices.Contains(busy, e.code) {
 		return e
@@ -83,7 +83,8 @@ func unlessBusy(err error, busy ...int) error {
 }
 
 // wrongLogin matches texts with which services refuse a password, a token or a key.
-var wrongLogin = lazyregexp.New(`(?i)\b(invalid|bad|wrong|incorrect|unknown)[ _-](the )?(credentials?|log-?in|password|user ?name|user|account|token|api[ _-]?key|key|auth)|` +
+var wrongLogin = lazyregexp.New(`(?i)\b(invalid|bad|wrong|incorrect|unknown)[ _-](the )?(credentials?|` +
+	`log-?in|password|user ?name|user|account|token|api[ _-]?key|key|auth)|` +
 	`\b(credentials?|password|token|(api[ _-]?)?key) (is|are|was) (invalid|wrong|incorrect|not valid)|` +
 	`\bunauthori[sz]ed\b|\bnot[ _-]authori[sz]ed\b|\bauth\w* (failed|failure|error)|\baccess[ _-]denied\b|\bforbidden\b`)
 

@@ -15,7 +15,8 @@ type chime struct{ id, token string }
 
 func (h *chime) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Amazon Chime", "https://docs.aws.amazon.com/chime/latest/ug/webhooks.html"
-	s.Setup = "In the menu of the chat room choose Manage webhooks and bots, Add webhook, and copy its URL, which ends in {webhook_id}?token={token}; AWS announced the end of Amazon Chime for February 20, 2026."
+	s.Setup = "In the menu of the chat room choose Manage webhooks and bots, Add webhook, and copy its URL, " +
+		"which ends in {webhook_id}?token={token}; AWS announced the end of Amazon Chime for February 20, 2026."
 	s.Groups(notifier.GroupChat)
 	s.Words("aws chime")
 	s.URL("chime://{webhook_id}/{token}")

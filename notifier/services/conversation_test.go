@@ -181,7 +181,10 @@ func TestSNSConversation(t *testing.T) {
 		}
 	}, []servicetest.Conversation{
 		{Name: "to a topic", URL: "sns://KEY/SE/CRET/us-east-1/#ops", Want: []string{"arn:aws:sns:us-east-1:1:ops Disk almost full"}},
-		{Name: "to a telephone number, with a session token", URL: "sns://token@KEY/SE/CRET/us-east-1/15551112222", Want: []string{"+15551112222 "}},
+		{
+			Name: "to a telephone number, with a session token",
+			URL:  "sns://token@KEY/SE/CRET/us-east-1/15551112222", Want: []string{"+15551112222 "},
+		},
 		{Name: "a wrong secret", URL: "sns://KEY/WRONG/us-east-1/#ops", Err: "SignatureDoesNotMatch"},
 	})
 }
@@ -214,7 +217,8 @@ func TestSESConversation(t *testing.T) {
 // minutes old (Signature Version 4).
 func awsSigned(q *http.Request, body, secret, service string) bool {
 	var scope, names, signature string
-	head := strings.NewReplacer("AWS4-HMAC-SHA256 Credential=KEY/", "", " SignedHeaders=", "", " Signature=", "").Replace(q.Header.Get("Authorization"))
+	head := strings.NewReplacer("AWS4-HMAC-SHA256 Credential=KEY/", "",
+		" SignedHeaders=", "", " Signature=", "").Replace(q.Header.Get("Authorization"))
 	if f := strings.Split(head, ","); len(f) == 3 {
 		scope, names, signature = f[0], f[1], f[2]
 	}
@@ -397,9 +401,18 @@ func TestSignalConversation(t *testing.T) {
 			return 201, `{"timestamp":"1"}`
 		}
 	}, []servicetest.Conversation{
-		{Name: "a number and a group", URL: "signal://example.org/15551230000/15551112222/@b3Bz", Files: []string{"1.png"}, Want: []string{"[+15551112222] 1", "[group.b3Bz] 1"}},
-		{Name: "in one request", URL: "signal://example.org/15551230000/15551112222/@b3Bz?batch=yes", Want: []string{"[+15551112222 group.b3Bz] 0"}},
-		{Name: "a group without the account", URL: "signal://example.org/15551230000/@Z29uZQ/15551112222", Err: "Invalid group id", Want: []string{"[+15551112222] 0"}},
+		{
+			Name: "a number and a group", URL: "signal://example.org/15551230000/15551112222/@b3Bz",
+			Files: []string{"1.png"}, Want: []string{"[+15551112222] 1", "[group.b3Bz] 1"},
+		},
+		{
+			Name: "in one request", URL: "signal://example.org/15551230000/15551112222/@b3Bz?batch=yes",
+			Want: []string{"[+15551112222 group.b3Bz] 0"},
+		},
+		{
+			Name: "a group without the account", URL: "signal://example.org/15551230000/@Z29uZQ/15551112222",
+			Err: "Invalid group id", Want: []string{"[+15551112222] 0"},
+		},
 		{Name: "an unknown account", URL: "signal://example.org/15559990000/15551112222", Err: "account does not exist"},
 	})
 }
@@ -456,9 +469,15 @@ func TestThreemaConversation(t *testing.T) {
 			}
 		}
 	}, []servicetest.Conversation{
-		{Name: "an ID and a telephone number", URL: "threema://*GATEWAY@s3cret/ECHOECHO/15551112222", Want: []string{"one by phone", "one by to"}},
+		{
+			Name: "an ID and a telephone number", URL: "threema://*GATEWAY@s3cret/ECHOECHO/15551112222",
+			Want: []string{"one by phone", "one by to"},
+		},
 		{Name: "an unknown ID", URL: "threema://*GATEWAY@s3cret/NOBODY00/ECHOECHO", Err: "400 Bad Request", Want: []string{"one by to"}},
-		{Name: "no credit left", URL: "threema://*GATEWAY@s3cret/a@example.org/b@example.org/c@example.org", Err: "402 Payment Required", Want: []string{"one by email", "one by email"}},
+		{
+			Name: "no credit left", URL: "threema://*GATEWAY@s3cret/a@example.org/b@example.org/c@example.org",
+			Err: "402 Payment Required", Want: []string{"one by email", "one by email"},
+		},
 		{Name: "a wrong secret", URL: "threema://*GATEWAY@wrong/ECHOECHO", Err: "401 Unauthorized"},
 	})
 }

@@ -35,16 +35,34 @@ var fileServices = []struct {
 	{name: "discord", url: "discord://1234567890/token?batch=no", file: `filename="`, first: true},
 	{name: "mastodon", url: "toot://token@example.org?batch=no", file: "/media", answers: [][2]string{{"/media", `{"id": "m1"}`}}},
 	{name: "mastodon, posting", url: "toot://token@example.org?batch=no", file: "media_ids", answers: [][2]string{{"/media", `{"id": "m1"}`}}},
-	{name: "matrix", url: "matrix://token@example.org/!room/!other", file: "/upload", answers: [][2]string{{"/upload", `{"content_uri": "mxc://a/b"}`}}},
-	{name: "matrix, posting", url: "matrix://token@example.org/!room", file: `"url":"mxc://`, answers: [][2]string{{"/upload", `{"content_uri": "mxc://a/b"}`}}, first: true},
-	{name: "mattermost", url: "mmosts://example.org/token?mode=bot&to=channel", file: "/files", answers: [][2]string{{"/files", `{"file_infos": [{"id": "f"}]}`}}},
-	{name: "mattermost, posting", url: "mmosts://example.org/token?mode=bot&to=channel", file: "file_ids", answers: [][2]string{{"/files", `{"file_infos": [{"id": "f"}]}`}}},
+	{
+		name: "matrix", url: "matrix://token@example.org/!room/!other", file: "/upload",
+		answers: [][2]string{{"/upload", `{"content_uri": "mxc://a/b"}`}},
+	},
+	{
+		name: "matrix, posting", url: "matrix://token@example.org/!room", file: `"url":"mxc://`,
+		answers: [][2]string{{"/upload", `{"content_uri": "mxc://a/b"}`}}, first: true,
+	},
+	{
+		name: "mattermost", url: "mmosts://example.org/token?mode=bot&to=channel",
+		file: "/files", answers: [][2]string{{"/files", `{"file_infos": [{"id": "f"}]}`}},
+	},
+	{
+		name: "mattermost, posting", url: "mmosts://example.org/token?mode=bot&to=channel",
+		file: "file_ids", answers: [][2]string{{"/files", `{"file_infos": [{"id": "f"}]}`}},
+	},
 	{name: "ntfy", url: "ntfys://example.org/topic", file: "filename="},
 	{name: "pushbullet", url: "pbul://token", file: "/upload-request", answers: [][2]string{
-		{"/upload-request", `{"file_name": "f", "file_type": "t", "file_url": "https://dl.example.com/f", "upload_url": "https://upload.example.com/f"}`},
+		{
+			"/upload-request",
+			`{"file_name": "f", "file_type": "t", "file_url": "https://dl.example.com/f", "upload_url": "https://upload.example.com/f"}`,
+		},
 	}},
 	{name: "pushbullet, pushing", url: "pbul://token", file: "file_url", first: true, answers: [][2]string{
-		{"/upload-request", `{"file_name": "f", "file_type": "t", "file_url": "https://dl.example.com/f", "upload_url": "https://upload.example.com/f"}`},
+		{
+			"/upload-request",
+			`{"file_name": "f", "file_type": "t", "file_url": "https://dl.example.com/f", "upload_url": "https://upload.example.com/f"}`,
+		},
 	}},
 	{name: "signal", url: "signal://example.org/15551234567/15557654321/15557654322", file: "base64_attachments"},
 	{name: "slack", url: "slack://xoxb-1-abc/#ops", file: "files.slack.com", first: true, answers: [][2]string{

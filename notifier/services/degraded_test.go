@@ -80,7 +80,8 @@ func TestTextWithoutFiles(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				return x, sender.Send(t.Context(), servicetest.Message(t, c.Message), []notifier.Target{{Destination: d}}, notifier.Options{}).Results[0]
+				return x, sender.Send(t.Context(), servicetest.Message(t, c.Message),
+					[]notifier.Target{{Destination: d}}, notifier.Options{}).Results[0]
 			}
 			all, result := run(math.MaxInt)
 			if all.files == 0 {

@@ -29,7 +29,8 @@ type dingtalk struct {
 func (d *dingtalk) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "DingTalk", "https://open.dingtalk.com/document/robots/custom-robot-access"
 	s.Recipients = 1 // the list has mentions
-	s.Setup = "Add a custom robot in the settings of the DingTalk group and copy the access_token from its webhook URL; if its security setting is a signature, copy the secret (SEC…) too."
+	s.Setup = "Add a custom robot in the settings of the DingTalk group and copy the access_token " +
+		"from its webhook URL; if its security setting is a signature, copy the secret (SEC…) too."
 	s.Groups(notifier.GroupChat, notifier.GroupRegional)
 	s.Words("钉钉", "alibaba", "china")
 	s.URL("dingtalk://[{secret}@]{token}[/{targets...}]")
@@ -40,7 +41,8 @@ func (d *dingtalk) Describe(s *notifier.Schema) {
 	s.Limits = markup.Limits{Unit: markup.UTF8Bytes, Title: 1000, Body: 20000}
 	// Only the field at mentions people.
 	s.Foreign = &notifier.ForeignText{Escape: chattext.AsIs, Mentions: chattext.BreakMarkup}
-	s.Secret(&d.token, "token", "access token of the robot's webhook").Match(`^[a-z0-9]+$`).Alias("access_token").Required().Example("0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef")
+	s.Secret(&d.token, "token", "access token of the robot's webhook").Match(`^[a-z0-9]+$`).Alias("access_token").
+		Required().Example("0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef")
 	s.Secret(&d.secret, "secret", "secret for signatures, if the robot demands them").Match(`^[a-z0-9]+$`)
 	s.Phones(&d.phones, "targets", "telephone numbers of members to mention").Alias("to").Normalize(dingtalkPhone).DropInvalid()
 	s.Choice(&d.format, "format", "text", []string{"text", "markdown", "html"}, "what the message is converted to").Lenient()

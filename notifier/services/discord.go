@@ -14,7 +14,8 @@ type discord struct{ discordHook }
 
 func (d *discord) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Discord", "https://discord.com/developers/docs/resources/webhook#execute-webhook"
-	s.Setup = "Open the settings of the channel in Discord, choose Integrations, Webhooks, New Webhook, and copy the webhook URL, whose last two parts are webhook_id and webhook_token."
+	s.Setup = "Open the settings of the channel in Discord, choose Integrations, Webhooks, " +
+		"New Webhook, and copy the webhook URL, whose last two parts are webhook_id and webhook_token."
 	s.Groups(notifier.GroupChat)
 	s.Words("gaming")
 	s.URL("discord://[{botname}@]{webhook_id}/{webhook_token}")
@@ -25,8 +26,15 @@ func (d *discord) Describe(s *notifier.Schema) {
 		"https://canary.discord.com/api/webhooks/{webhook_id}/{webhook_token}",
 	)
 	s.Hints(
-		notifier.Hint{Text: `https://(?:discord\.gg/|discord\.com/(?:invite|channels)/)\S+`, Is: "an invitation, or the address of a channel", Note: "Discord needs the address of a webhook, which the settings of the channel show under Integrations"},
-		notifier.Hint{Text: `[MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,40}`, Is: "the token of a bot", Note: "messages go to Discord through a webhook and not through a bot; make one in the settings of the channel, under Integrations"},
+		notifier.Hint{
+			Text: `https://(?:discord\.gg/|discord\.com/(?:invite|channels)/)\S+`,
+			Is:   "an invitation, or the address of a channel",
+			Note: "Discord needs the address of a webhook, which the settings of the channel show under Integrations",
+		},
+		notifier.Hint{
+			Text: `[MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,40}`, Is: "the token of a bot",
+			Note: "messages go to Discord through a webhook and not through a bot; make one in the settings of the channel, under Integrations",
+		},
 	)
 	d.describe(s)
 	s.Dialect(markup.DialectDiscord)

@@ -18,7 +18,10 @@ const (
 // discordFilesBody returns a multipart form with the payload and the files.
 func discordFilesBody(payload map[string]any, files []*notifier.Attachment) *notifier.Body {
 	var fields []string
-	for _, name := range []string{"tts", "wait", "flags", "avatar_url", "username", "thread_name", "content", "allowed_mentions", "attachments"} {
+	for _, name := range []string{
+		"tts", "wait", "flags", "avatar_url", "username",
+		"thread_name", "content", "allowed_mentions", "attachments",
+	} {
 		if v, ok := payload[name]; ok {
 			text, isJSON := v.(json.RawMessage)
 			if !isJSON {

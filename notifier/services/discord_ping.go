@@ -63,7 +63,10 @@ func discordPing(payload map[string]any, texts ...string) string {
 func (d *discordHook) allowedMentions() map[string][]string {
 	const max = 100 // of each list
 	found := findDiscordMentions(d.ping)
-	allowed := map[string][]string{"parse": {}, "users": found.users[:min(len(found.users), max)], "roles": found.roles[:min(len(found.roles), max)]}
+	allowed := map[string][]string{
+		"parse": {}, "users": found.users[:min(len(found.users), max)],
+		"roles": found.roles[:min(len(found.roles), max)],
+	}
 	if d.pingsEveryone() {
 		allowed["parse"] = []string{"everyone"} // and @here
 	}
@@ -72,5 +75,7 @@ func (d *discordHook) allowedMentions() map[string][]string {
 
 // pingsEveryone reports whether the URL has @everyone or @here.
 func (d *discordHook) pingsEveryone() bool {
-	return slices.ContainsFunc(findDiscordMentions(d.ping).names, func(name string) bool { return strings.EqualFold(name, "everyone") || strings.EqualFold(name, "here") })
+	return slices.ContainsFunc(findDiscordMentions(d.ping).names, func(name string) bool {
+		return strings.EqualFold(name, "everyone") || strings.EqualFold(name, "here")
+	})
 }

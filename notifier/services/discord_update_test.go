@@ -57,7 +57,8 @@ func TestDiscordUpdate(t *testing.T) {
 		post+"Disk almost full",
 		edit+"Disk\r\na larger one is ordered"+history+"\n1 Mar 12:30 updated",
 		edit+"Disk almost full: acknowledged\r\nby Ann"+history+"\n1 Mar 12:30 updated\n1 Mar 12:30 acknowledged",
-		edit+"Disk has space again\r\nVolume /data is at 40% on host-7"+history+"\n1 Mar 12:30 updated\n1 Mar 12:30 acknowledged\n1 Mar 12:30 resolved",
+		edit+"Disk has space again\r\nVolume /data is at 40% on host-7"+history+"\n"+
+			"1 Mar 12:30 updated\n1 Mar 12:30 acknowledged\n1 Mar 12:30 resolved",
 		post+"Disk has space again",
 	)
 	// When it opens again, it is a new message. An alert that joins is told in a message, too.
@@ -123,7 +124,8 @@ func TestDiscordUpdateLimit(t *testing.T) {
 			}
 		}
 		edits := slices.DeleteFunc(contents, func(c string) bool { return !strings.HasPrefix(c, http.MethodPatch) })
-		if len(edits) != 14 || !strings.HasSuffix(edits[13], "1 Mar 12:30 failure\n1 Mar 12:30 warning") || !strings.Contains(edits[13], "1 Mar 12:30 warning\n…\n") {
+		if len(edits) != 14 || !strings.HasSuffix(edits[13], "1 Mar 12:30 failure\n1 Mar 12:30 warning") ||
+			!strings.Contains(edits[13], "1 Mar 12:30 warning\n…\n") {
 			t.Errorf("%s: %d changes, the last one to %q", overflow, len(edits), edits[len(edits)-1])
 		}
 	}

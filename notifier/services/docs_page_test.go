@@ -53,7 +53,8 @@ Try one without sending anything: `+"`caddy notify check URL`"+`. There are %d s
 - [Index](#index): incidents, files and limits of each
 - [What can go wrong](#what-can-go-wrong)
 
-For each there is an example, where its parts are found, all forms of the URL, and the parameters. `+"`caddy notify services NAME`"+` prints the same, and
+For each there is an example, where its parts are found, all forms of the URL, and the parameters. `+
+		"`caddy notify services NAME`"+` prints the same, and
 `+"`caddy notify services WORDS`"+` searches.
 
 `, len(all))
@@ -66,8 +67,10 @@ For each there is an example, where its parts are found, all forms of the URL, a
 		"| `[…]` | an optional part |\n" +
 		"| `gotify[s]://` | `gotify://`, or `gotifys://` for TLS |\n" +
 		"| `a\\|b://` | two schemes with the same meaning |\n\n" +
-		"A parameter with a place in the URL can be in the query instead: `?token=…`. All others are in the query: `?priority=high&format=markdown`.\n" +
-		"Percent-encode characters that have a meaning in URLs: an `@` in a password is `%40`, a `/` is `%2F`. A `#` in front of a word can stay: `/#room`.\n" +
+		"A parameter with a place in the URL can be in the query instead: `?token=…`. " +
+		"All others are in the query: `?priority=high&format=markdown`.\n" +
+		"Percent-encode characters that have a meaning in URLs: an `@` in a password is `%40`, " +
+		"a `/` is `%2F`. A `#` in front of a word can stay: `/#room`.\n" +
 		"`?user=` and `?pass=` or `?password=` set what is before the `@`, even if it has another name here.\n\n" +
 		"In the tables, parameters in **bold** are required, and those with a 🔒 are secrets, which are shown nowhere.\n\n")
 
@@ -75,8 +78,10 @@ For each there is an example, where its parts are found, all forms of the URL, a
 	writeParams(&b, all[0].Params, func(p notifier.ParamInfo) bool { return p.Common })
 
 	b.WriteString("## Index\n\n" +
-		"The link to acknowledge an incident (see [routing](escalate.md#what-each-service-shows)) is a `button`, a `link` that opens with a tap or stands beside the text, a `field` for programs,\n" +
-		"the last line of the `text`, or, where nobody could open it, `none`. Some URLs of a service with a button have it in the text, for example those with a template.\n" +
+		"The link to acknowledge an incident (see [routing](escalate.md#what-each-service-shows)) is a `button`, " +
+		"a `link` that opens with a tap or stands beside the text, a `field` for programs,\n" +
+		"the last line of the `text`, or, where nobody could open it, `none`. " +
+		"Some URLs of a service with a button have it in the text, for example those with a template.\n" +
 		"\n| service | schemes | files | incidents | link to acknowledge | longest text |\n| --- | --- | --- | --- | --- | --- |\n")
 	for _, s := range all {
 		files := ""
@@ -87,7 +92,8 @@ For each there is an example, where its parts are found, all forms of the URL, a
 		if len(s.Incidents) > 0 {
 			incidents = "yes"
 		}
-		fmt.Fprintf(&b, "| [%s](#%s) | `%s` | %s | %s | %s | %s |\n", s.Name, anchor(s.Name), strings.Join(s.Schemes, "` `"), files, incidents, s.Acknowledge, limit(s, s.MaxBody))
+		fmt.Fprintf(&b, "| [%s](#%s) | `%s` | %s | %s | %s | %s |\n", s.Name, anchor(s.Name),
+			strings.Join(s.Schemes, "` `"), files, incidents, s.Acknowledge, limit(s, s.MaxBody))
 	}
 	b.WriteString("\n")
 	for _, g := range notifier.Groups() {
@@ -105,7 +111,8 @@ For each there is an example, where its parts are found, all forms of the URL, a
 	}
 	b.WriteString("## What can go wrong\n\n| you see | why | what to do |\n| --- | --- | --- |\n" +
 		"| `which is not a scheme of any service` | The scheme is misspelt. | the one that the error suggests |\n" +
-		"| `caddy notify check` shows a part of the password as the host | A character of it has a meaning in URLs. | `%40` for `@`, `%2F` for `/` |\n" +
+		"| `caddy notify check` shows a part of the password as the host | A " +
+		"character of it has a meaning in URLs. | `%40` for `@`, `%2F` for `/` |\n" +
 		"| `the service answered`, and 401 or 404 | The token is wrong or was deleted. | a new one |\n" +
 		"| 200, but nothing arrives | The service took it. | Look into the service: muted channel, spam folder, wrong chat. |\n" +
 		"| a long text comes in parts, or is cut | The service has a [limit](#index). | `overflow` in the URL |\n\n" +
@@ -207,7 +214,8 @@ func writeService(b *strings.Builder, s notifier.ServiceInfo) {
 	if s.Name == "E-Mail" {
 		b.WriteString("For Gmail, Outlook, iCloud, Fastmail, Proton, GMX and others: [mail-providers.md](mail-providers.md).\n\n")
 	}
-	fmt.Fprintf(b, "[Documentation of the service](%s)\n\n```text\n%s\n```\n\n", s.Site, strings.Join(slices.Concat(urlsWithWays(s), s.Natives), "\n"))
+	fmt.Fprintf(b, "[Documentation of the service](%s)\n\n```text\n%s\n```\n\n",
+		s.Site, strings.Join(slices.Concat(urlsWithWays(s), s.Natives), "\n"))
 	title := "up to " + limit(s, s.MaxTitle)
 	if s.MaxTitle <= 0 {
 		title = "none, it becomes the beginning of the text"

@@ -21,7 +21,8 @@ type dot struct {
 
 func (d *dot) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Dot.", "https://dot.mindreset.tech/docs/"
-	s.Setup = "Create the API key (dot_app_…) in Dot's app, which also shows the serial number of the device, and add the Text API or the Image API to the contents of the device."
+	s.Setup = "Create the API key (dot_app_…) in Dot's app, which also shows the serial number " +
+		"of the device, and add the Text API or the Image API to the contents of the device."
 	s.Groups(notifier.GroupHome)
 	s.Words("quote/0", "e-ink", "mindreset")
 	s.Acknowledge = notifier.AcknowledgeNowhere

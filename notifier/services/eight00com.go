@@ -16,7 +16,8 @@ type eight00com struct {
 
 func (e *eight00com) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "800.com", "https://www.800.com"
-	s.Setup = "The token is an API token of your 800.com account (see the documentation of 800.com); from_phone is a number of the account that can send text messages."
+	s.Setup = "The token is an API token of your 800.com account (see the documentation of 800.com); " +
+		"from_phone is a number of the account that can send text messages."
 	s.Groups(notifier.GroupSMS)
 	s.Words("toll-free", "united states")
 	s.URL("eight00com://{token}@{from_phone|targets}[/{targets...}]")

@@ -26,7 +26,8 @@ type jellyfin struct{ embyServer }
 
 func (e *emby) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Emby", "https://dev.emby.media/reference/RestAPI/SessionsService/postSessionsByIdMessage.html"
-	s.Setup = "Create a user for the gateway on the Emby server and allow it to remote control other users; the message appears in the connected apps of those users."
+	s.Setup = "Create a user for the gateway on the Emby server and allow it to remote " +
+		"control other users; the message appears in the connected apps of those users."
 	s.Groups(notifier.GroupMedia)
 	s.Words("media server")
 	e.describe(s, "emby[s]")
@@ -35,7 +36,8 @@ func (e *emby) Describe(s *notifier.Schema) {
 
 func (j *jellyfin) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Jellyfin", "https://api.jellyfin.org/#tag/Session/operation/SendMessageCommand"
-	s.Setup = "Create a user for the gateway on the Jellyfin server and allow it to remote control other users; the message appears in the connected apps of those users."
+	s.Setup = "Create a user for the gateway on the Jellyfin server and allow it to remote " +
+		"control other users; the message appears in the connected apps of those users."
 	s.Groups(notifier.GroupMedia)
 	s.Words("media server")
 	j.describe(s, "jellyfin[s]")

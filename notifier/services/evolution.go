@@ -19,7 +19,8 @@ type evolution struct {
 
 func (e *evolution) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Evolution API", "https://doc.evolution-api.com/"
-	s.Setup = "apikey is AUTHENTICATION_API_KEY of your Evolution API server or the key of the instance, which you connect to WhatsApp by scanning a QR code."
+	s.Setup = "apikey is AUTHENTICATION_API_KEY of your Evolution API server or the " +
+		"key of the instance, which you connect to WhatsApp by scanning a QR code."
 	s.Groups(notifier.GroupChat, notifier.GroupPhone)
 	s.Words("whatsapp web", "whatsapp gateway", "baileys")
 	s.URL("evolution[s]://{apikey}@{host}[:{port}]/{instance}/{targets...}")

@@ -20,7 +20,8 @@ type exotel struct {
 
 func (e *exotel) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Exotel", "https://developer.exotel.com/api/sms"
-	s.Setup = "Account SID, API key and API token are in the Exotel dashboard under API Settings; from_phone is an ExoPhone or an approved sender ID."
+	s.Setup = "Account SID, API key and API token are in the Exotel dashboard " +
+		"under API Settings; from_phone is an ExoPhone or an approved sender ID."
 	s.Groups(notifier.GroupSMS, notifier.GroupRegional)
 	s.Words("india")
 	s.URL("exotel://{sid}:{token}@{from_phone}[/{targets...}]")

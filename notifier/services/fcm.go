@@ -38,7 +38,8 @@ const (
 
 func (f *fcm) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Firebase Cloud Messaging", "https://firebase.google.com/docs/cloud-messaging/send/v1-api"
-	s.Setup = "In the Firebase console under Project settings, General shows the project ID, and Service accounts generates the private key file."
+	s.Setup = "In the Firebase console under Project settings, General shows " +
+		"the project ID, and Service accounts generates the private key file."
 	s.Groups(notifier.GroupPhone)
 	s.Words("google firebase", "android app", "gcm")
 	s.URL("fcm://{apikey}/{targets...}")
@@ -51,7 +52,7 @@ func (f *fcm) Describe(s *notifier.Schema) {
 	s.Choice(&f.priority, "priority", "", []string{"min", "low", "normal", "high", "max"}, "priority of the message")
 	s.String(&f.color, "color", "no", "colour as #rrggbb, or yes for the colour of the message type").Normalize(fcmColor).Lenient()
 	s.Enum(&f.image, "image", "", notifier.YesNo(fcmImage, fcmNoImage), "show a picture; default: yes if there is an image_url").Lenient()
-	s.String(&f.imageURL, "image_url", "", "address of the picture; default: that of the message type")
+	s.String(&f.imageURL, "image_url", "", "address of the picture; default: by the message's type")
 	s.Map(&f.data, "+", "data_kwargs", "data field for the app")
 }
 

@@ -151,7 +151,7 @@ func TestFCMRenewsToken(t *testing.T) {
 	}
 }
 
-// A key file for another project than that of the URL is refused.
+// A key file for another project than the URL's is refused.
 func TestFCMOtherProject(t *testing.T) {
 	_, file := keyFile(t)
 	_, err := notifier.Parse("fcm://project-2/device1?keyfile="+base64.StdEncoding.EncodeToString(file), nil)

@@ -22,7 +22,8 @@ type flock struct {
 
 func (f *flock) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Flock", "https://docs.flock.com/display/flockos/Messages"
-	s.Setup = "At dev.flock.com choose Webhooks, Add an Incoming Webhook, and copy the URL, whose last part is the token; to send to users and groups, use the token of a bot."
+	s.Setup = "At dev.flock.com choose Webhooks, Add an Incoming Webhook, and copy the URL, " +
+		"whose last part is the token; to send to users and groups, use the token of a bot."
 	s.Groups(notifier.GroupChat)
 	s.URL("flock://[{botname}@]{token}[/{targets...}]")
 	s.Native("https://api.flock.com/hooks/sendMessage/{token}")

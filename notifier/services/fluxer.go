@@ -14,8 +14,8 @@ import (
 
 var _ = notifier.Register[fluxer]()
 
-// fluxer posts to a channel of fluxer.app or of a self-hosted Fluxer server. The
-// webhooks are similar to those of Discord.
+// fluxer posts to a channel of fluxer.app or of a self-hosted Fluxer server. Its webhooks are
+// similar to Discord's.
 type fluxer struct {
 	notifier.Server
 	discordHook
@@ -82,7 +82,8 @@ func (f *fluxer) Send(ctx context.Context, c *notifier.Client, m *notifier.Messa
 		}
 		payload["attachments"] = json.RawMessage(`[{"id": 0, "filename": ` + string(name) + `}]`)
 		f.adapt(payload)
-		if err := f.post(ctx, c, fmt.Sprint("file ", i), address, f.query(payload), discordFilesBody(payload, []*notifier.Attachment{file})); err != nil {
+		if err := f.post(ctx, c, fmt.Sprint("file ", i), address, f.query(payload),
+			discordFilesBody(payload, []*notifier.Attachment{file})); err != nil {
 			return err
 		}
 	}

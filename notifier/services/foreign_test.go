@@ -71,7 +71,7 @@ var active = map[string]string{
 	"Zulip":                     mention + "|" + anyLink,
 }
 
-// plainTitle has those of them that show the title as plain text.
+// plainTitle has the ones that show the title as plain text.
 var plainTitle = []string{"DingTalk", "HomeAssistant", "Reddit", "ServerChan", "Twist", "Zulip"}
 
 // plainSummary has the services that show the beginning of a text without a title as plain
@@ -84,21 +84,30 @@ const withoutLinks = "only a field of the API mentions people, and there are no 
 // hides an address in the format that they take.
 var harmless = map[string][]string{
 	"the text is shown or read to one person, and mentions nobody": {
-		"46elks", "800.com", "Africas Talking", "Aprs", "AWS SNS", "Bark", "BulkSMS", "BulkVS", "Burst SMS", "Chanify", "Clickatell", "ClickSend", "D7 Networks", "Dapnet",
-		"Exotel", "Firebase Cloud Messaging", "Free-Mobile", "Gotify", "Growl", "httpSMS", "Join", "Kavenegar", "Kumulos", "Lauther", "MessageBird", "Mobile Message", "MSG91", "Nextcloud", "Notica",
-		"Notifyre", "ntfy", "Octopush", "OneSignal", "Parse Platform", "Pinglet", "Pingram", "Plivo", "Prowl", "Pushbullet", "PushDeer", "Pushed", "Pushjet", "PushMe", "Pushover",
-		"Pushplus", "Pushsafer", "PushWard", "Pushy", "RingCentral", "SerwerSMS", "seven", "Signalgrid", "Simplepush", "Sinch", "SMPP", "SMS Eagle", "SMS Manager", "SMSC",
-		"Société Française du Radiotéléphone", "SpugPush", "Techulus Push", "Threema Gateway", "Trigv", "Twilio", "Viber", "VoIPms", "Vonage", "Web Push", "WxPusher",
+		"46elks", "800.com", "Africas Talking", "Aprs", "AWS SNS", "Bark", "BulkSMS",
+		"BulkVS", "Burst SMS", "Chanify", "Clickatell", "ClickSend", "D7 Networks", "Dapnet",
+		"Exotel", "Firebase Cloud Messaging", "Free-Mobile", "Gotify", "Growl", "httpSMS", "Join",
+		"Kavenegar", "Kumulos", "Lauther", "MessageBird", "Mobile Message", "MSG91", "Nextcloud", "Notica",
+		"Notifyre", "ntfy", "Octopush", "OneSignal", "Parse Platform", "Pinglet", "Pingram",
+		"Plivo", "Prowl", "Pushbullet", "PushDeer", "Pushed", "Pushjet", "PushMe", "Pushover",
+		"Pushplus", "Pushsafer", "PushWard", "Pushy", "RingCentral", "SerwerSMS", "seven",
+		"Signalgrid", "Simplepush", "Sinch", "SMPP", "SMS Eagle", "SMS Manager", "SMSC",
+		"Société Française du Radiotéléphone", "SpugPush", "Techulus Push", "Threema Gateway",
+		"Trigv", "Twilio", "Viber", "VoIPms", "Vonage", "Web Push", "WxPusher",
 	},
 	"a mail program shows where a link leads, and knows no mentions": {
-		"AWS SES", "Brevo", "Delta Chat", "E-Mail", "MailerSend", "Mailgun", "Office 365", "Postmark", "Resend", "SendGrid", "SendPulse", "SMTP2GO", "SparkPost",
+		"AWS SES", "Brevo", "Delta Chat", "E-Mail", "MailerSend", "Mailgun", "Office 365",
+		"Postmark", "Resend", "SendGrid", "SendPulse", "SMTP2GO", "SparkPost",
 	},
 	"a screen shows the text": {"Dot.", "Emby", "Enigma2", "Jellyfin", "Kodi/XBMC", "LaMetric", "Streamlabs"},
 	"a program gets the text as it is": {
 		"Apprise API", "Form", "IFTTT", "JSON", "MQTT", "Remote Syslog", "Syslog", "XML",
 	},
-	"an incident has responders, and its text mentions nobody": {"Flowtriq", "GoAlert", "ilert", "incident.io", "Jira", "Opsgenie", "PagerDuty", "PagerTree", "SIGNL4", "Spike.sh", "Splunk On-Call", "Squadcast"},
-	"a post without facets has neither mentions nor links":     {"BlueSky"},
+	"an incident has responders, and its text mentions nobody": {
+		"Flowtriq", "GoAlert", "ilert", "incident.io", "Jira", "Opsgenie",
+		"PagerDuty", "PagerTree", "SIGNL4", "Spike.sh", "Splunk On-Call", "Squadcast",
+	},
+	"a post without facets has neither mentions nor links": {"BlueSky"},
 	withoutLinks: {"Evolution API", "GroupMe", "LINE", "OneBot", "Signal API", "WhatsApp"},
 	"the text is plain; a program that searches it for names decides": {"IRC", "Notifico", "XMPP"},
 }
@@ -206,7 +215,8 @@ func checkForeign(t *testing.T, service, what, format string, m *notifier.Messag
 			}
 		case "Telegram":
 			text, _ := body["text"].(string)
-			if body["parse_mode"] == "HTML" && strings.Contains(text, "<a ") || body["parse_mode"] != nil && body["parse_mode"] != "HTML" && regexp.MustCompile(link).MatchString(text) {
+			if body["parse_mode"] == "HTML" && strings.Contains(text, "<a ") ||
+				body["parse_mode"] != nil && body["parse_mode"] != "HTML" && regexp.MustCompile(link).MatchString(text) {
 				t.Errorf("%s: %s: the text has a link: %q", service, what, text)
 			}
 		case "DingTalk":
@@ -235,7 +245,9 @@ func TestForeignServicesListed(t *testing.T) {
 	}
 	for _, s := range notifier.Services() {
 		if active[s.Name] == "" && reasons[s.Name] == "" {
-			t.Errorf("%s: nothing says what a text of a stranger can do there. If it can mention people or name a link, set Foreign in Describe and add a pattern to active; otherwise add the reason to harmless", s.Name)
+			t.Errorf("%s: nothing says what a text of a stranger can do there. "+
+				"If it can mention people or name a link, set Foreign in Describe and add a pattern to active; "+
+				"otherwise add the reason to harmless", s.Name)
 		}
 		delete(reasons, s.Name)
 	}
@@ -247,16 +259,24 @@ func TestForeignServicesListed(t *testing.T) {
 // hostileMessages returns messages that mention everybody and name links in the ways
 // of all chats, in each format.
 func hostileMessages(t *testing.T) map[string]*notifier.Message {
-	const everybody = "@everyone @here @all @channel @room @mallory ＠zoe @**all** @at=123@ @[Joe](user:1) u/spez /u/spez (met)all(met) (rol)1(rol)"
+	const everybody = "@everyone @here @all @channel @room @mallory ＠zoe " +
+		"@**all** @at=123@ @[Joe](user:1) u/spez /u/spez (met)all(met) (rol)1(rol)"
 	out := map[string]*notifier.Message{}
 	for name, body := range map[string]string{
-		"text": "evil " + everybody + "\n<!channel> <!here|here> <@U024BE7LH> <@&77> <@all> <#C1> <users/all> <at user_id=\"all\"></at> <at>ann@example.com</at> <user userId=\"u:1\">x</user>\n" +
-			"[click](https://evil.example/a_b) <https://evil.example|click> <a href=\"https://evil.example/a_b\">click</a> <a href=\"tg://user?id=1\">x</a> [x](mention:1) https://evil.example/@mallory joe@example.com",
+		"text": "evil " + everybody + "\n<!channel> <!here|here> <@U024BE7LH> <@&77> <@all> <#C1> " +
+			"<users/all> <at user_id=\"all\"></at> <at>ann@example.com</at> <user userId=\"u:1\">x</user>\n" +
+			"[click](https://evil.example/a_b) <https://evil.example|click> <a " +
+			"href=\"https://evil.example/a_b\">click</a> <a href=\"tg://user?id=1\">x</a> " +
+			"[x](mention:1) https://evil.example/@mallory joe@example.com",
 		"command": "/md evil @all [click](https://evil.example/a_b)",
 		"markdown": "evil " + everybody + "\n\\<!channel> <!here|here> <@U024BE7LH> <@&77> <at user_id=\"all\"></at> <at>ann@example.com</at>\n" +
-			"[click](https://evil.example/a_b) [click][r] ![click](https://evil.example/p.png) [x](mention:1) [x](tg://user?id=1) <https://evil.example|click>\n\n[r]: https://evil.example/r",
-		"html": "<p>evil " + everybody + " &lt;!channel&gt; &lt;@U1&gt; &lt;users/all&gt; &lt;at user_id=&quot;all&quot;&gt; &lt;https://evil.example|click&gt; [click](https://evil.example/a_b) &#91;click](https://evil.example/a_b)</p>" +
-			`<a href="https://evil.example/a_b">click</a> <a href="tg://user?id=1">x</a> <a href="mention:1">x</a> <at id="all"></at> <user userId="u:1">x</user> <!channel>`,
+			"[click](https://evil.example/a_b) [click][r] ![click](https://evil.example/p.png) [x](mention:1) " +
+			"[x](tg://user?id=1) <https://evil.example|click>\n\n[r]: https://evil.example/r",
+		"html": "<p>evil " + everybody + " &lt;!channel&gt; &lt;@U1&gt; &lt;users/all&gt; " +
+			"&lt;at user_id=&quot;all&quot;&gt; &lt;https://evil.example|click&gt; " +
+			"[click](https://evil.example/a_b) &#91;click](https://evil.example/a_b)</p>" +
+			`<a href="https://evil.example/a_b">click</a> <a href="tg://user?id=1">x</a> <a ` +
+			`href="mention:1">x</a> <at id="all"></at> <user userId="u:1">x</user> <!channel>`,
 	} {
 		m := servicetest.Message(t, "plain")
 		m.Title, m.Body = "evil <!channel> @everyone <@1> [click](https://evil.example/t) (met)all(met) <at>x</at>", body
@@ -377,10 +397,14 @@ func (w *sentTexts) addJSON(v any) {
 // TestForeignParts checks that each part of a long message of another program is
 // harmless, wherever it is cut.
 func TestForeignParts(t *testing.T) {
-	for _, address := range []string{"discord://123456789/t0ken-secret?overflow=split", "mmost://mattermost.example.com/3ccdd113474722377935511fc85d3dd4?overflow=split"} {
+	for _, address := range []string{
+		"discord://123456789/t0ken-secret?overflow=split",
+		"mmost://mattermost.example.com/3ccdd113474722377935511fc85d3dd4?overflow=split",
+	} {
 		for width := range 30 {
 			m := servicetest.Message(t, "plain")
-			m.Foreign, m.Title, m.Body = true, "", strings.Repeat("x", 1980+width)+strings.Repeat(" evil [click](https://evil.example/a_b) @everyone <!channel>", 90)
+			m.Foreign, m.Title, m.Body = true, "", strings.Repeat("x", 1980+width)+
+				strings.Repeat(" evil [click](https://evil.example/a_b) @everyone <!channel>", 90)
 			sent := sendHostile(t, servicetest.Case{}, address, m)
 			if len(sent.objects) < 2 {
 				t.Fatalf("%d parts", len(sent.objects))

@@ -11,12 +11,16 @@ import (
 // Recognize finds in it what the form says.
 func TestAddressOfForms(t *testing.T) {
 	for address, want := range map[string]string{
-		"https://hooks.slack.com/services/T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ":      "slack https://hooks.slack.com/services/…/…/…",
-		"https://discord.com/api/webhooks/4174216298/JHMHI8qBe7bk2ZwO5U711o3dV_js":           "discord https://discord.com/api/webhooks/…/…",
-		"https://chat.googleapis.com/v1/spaces/AAAA/messages?key=K&token=T":                  "gchat https://chat.googleapis.com/v1/spaces/…/messages?key=…&token=…",
-		"https://oapi.dingtalk.com/robot/send?access_token=" + strings.Repeat("0123abcd", 8): "dingtalk https://oapi.dingtalk.com/robot/send?access_token=…",
-		"https://mattermost.example.com/hooks/abcdefghijklmnopqrstuvwxyz":                    "mmost https://mattermost.…/hooks/…",
-		"https://prod-1.westeurope.logic.azure.com/workflows/0123456789abcdef0123456789abcdef/triggers/manual/paths/invoke?api-version=1&sp=x&sv=1.0&sig=AbCdEf0123456789GhIjKlMnOpQrStUvWxYz0123456": "workflow https://…/workflows/…/triggers/manual/paths/invoke?sig=…",
+		"https://hooks.slack.com/services/T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ": "slack https://hooks.slack.com/services/…/…/…",
+		"https://discord.com/api/webhooks/4174216298/JHMHI8qBe7bk2ZwO5U711o3dV_js":      "discord https://discord.com/api/webhooks/…/…",
+		"https://chat.googleapis.com/v1/spaces/AAAA/messages?key=K&token=T": "gchat " +
+			"https://chat.googleapis.com/v1/spaces/…/messages?key=…&token=…",
+		"https://oapi.dingtalk.com/robot/send?access_token=" + strings.Repeat("0123abcd", 8): "dingtalk " +
+			"https://oapi.dingtalk.com/robot/send?access_token=…",
+		"https://mattermost.example.com/hooks/abcdefghijklmnopqrstuvwxyz": "mmost https://mattermost.…/hooks/…",
+		"https://prod-1.westeurope.logic.azure.com/workflows/0123456789abcdef0123456789abcdef/" +
+			"triggers/manual/paths/invoke?api-version=1&sp=x&sv=1.0&" +
+			"sig=AbCdEf0123456789GhIjKlMnOpQrStUvWxYz0123456": "workflow https://…/workflows/…/triggers/manual/paths/invoke?sig=…",
 		"": "gotify tgram pover ntfy matrix json twilio zoom",
 	} {
 		schemes, _, _ := strings.Cut(want, " https")

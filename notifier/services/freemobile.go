@@ -13,7 +13,8 @@ type freeMobile struct{ user, password string }
 
 func (f *freeMobile) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Free-Mobile", "https://mobile.free.fr/"
-	s.Setup = "In your account at mobile.free.fr turn on the option Notifications par SMS, which shows the key for the password; user is the number that you log in with."
+	s.Setup = "In your account at mobile.free.fr turn on the option Notifications par SMS, " +
+		"which shows the key for the password; user is the number that you log in with."
 	s.Groups(notifier.GroupSMS, notifier.GroupRegional)
 	s.Words("free", "iliad", "france")
 	s.URL("freemobile://{user}@{password}")

@@ -52,9 +52,12 @@ func (g *goalert) Describe(s *notifier.Schema) {
 	s.Incidents(notifier.Open, notifier.Updated, notifier.Acknowledged, notifier.Resolved)
 	s.Server(&g.Server)
 	s.Param("host").Example("goalert.example.com")
-	s.Path(&g.segments, "targets", "path of GoAlert on the server, if it has one, and integration keys").SecretPart(goalertMask).Normalize(goalertSegment).Example("3c1d2a54-8f0b-4a3e-9d6c-5b7e1f2a8c90")
-	s.List(&g.more, "to", "more integration keys").Alias("token").Match(goalertKeyForm).SecretPart(goalertMask).Normalize(goalertSegment).DropInvalid().Example("9f8e7d6c-5b4a-4392-8170-6f5e4d3c2b1a")
-	s.Choice(&g.action, "action", goalertMap, []string{goalertMap, goalertTrigger, goalertClose}, "map: a success closes the alert and all else opens it")
+	s.Path(&g.segments, "targets", "path of GoAlert on the server, if it has one, and integration keys").
+		SecretPart(goalertMask).Normalize(goalertSegment).Example("3c1d2a54-8f0b-4a3e-9d6c-5b7e1f2a8c90")
+	s.List(&g.more, "to", "more integration keys").Alias("token").Match(goalertKeyForm).SecretPart(goalertMask).
+		Normalize(goalertSegment).DropInvalid().Example("9f8e7d6c-5b4a-4392-8170-6f5e4d3c2b1a")
+	s.Choice(&g.action, "action", goalertMap, []string{goalertMap, goalertTrigger, goalertClose},
+		"map: a success closes the alert and all else opens it")
 	s.String(&g.dedup, "dedup", "", "name of the alert, by which it is closed; default: by the incident")
 	s.Map(&g.meta, "+", "meta", "metadata of the alert").Example("env=prod")
 }

@@ -18,13 +18,17 @@ type googleChat struct {
 
 func (g *googleChat) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Google Chat", "https://developers.google.com/workspace/chat/quickstart/webhooks"
-	s.Setup = "In the menu of the space open Apps & integrations, add a webhook and copy its URL, which contains the workspace after spaces/, webhook_key as key and webhook_token as token."
+	s.Setup = "In the menu of the space open Apps & integrations, add a webhook and copy its URL, " +
+		"which contains the workspace after spaces/, webhook_key as key and webhook_token as token."
 	s.Groups(notifier.GroupChat)
 	s.Words("google workspace", "hangouts", "google hangouts", "gsuite")
 	s.URL("gchat://{workspace}/{webhook_key}/{webhook_token}[/{thread_key}]")
 	s.Native("https://chat.googleapis.com/v1/spaces/{workspace}/messages?key={webhook_key}&token={webhook_token}")
 	s.Hints(
-		notifier.Hint{Text: `https://(?:chat|mail)\.google\.com/\S+`, Is: "a link into Google Chat", Note: "Google Chat needs the address of a webhook, which the menu of the space shows under Apps & integrations"},
+		notifier.Hint{
+			Text: `https://(?:chat|mail)\.google\.com/\S+`, Is: "a link into Google Chat",
+			Note: "Google Chat needs the address of a webhook, which the menu of the space shows under Apps & integrations",
+		},
 	)
 	s.Format = notifier.Markdown
 	s.Acknowledge = notifier.AcknowledgeByButton

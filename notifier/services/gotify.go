@@ -25,7 +25,11 @@ func (g *gotify) Describe(s *notifier.Schema) {
 	s.Hints(
 		notifier.Hint{Text: `(?<address>)(?<path>/\S*)?/message/?\?token=(?<token>A[\w.-]{14})`, Is: "the address for messages"},
 		notifier.Hint{Text: `(?<token>A[\w.-]{14})`, Is: "the token of an application", Guess: true},
-		notifier.Hint{Text: `C[\w.-]{14}`, Is: "the token of a client", Note: "the token of a client cannot send messages; create an application under Apps and copy its token", Guess: true},
+		notifier.Hint{
+			Text: `C[\w.-]{14}`, Is: "the token of a client",
+			Note:  "the token of a client cannot send messages; create an application under Apps and copy its token",
+			Guess: true,
+		},
 	)
 	s.Server(&g.Server)
 	s.Path(&g.path, "path", "path of Gotify on the server")

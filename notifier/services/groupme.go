@@ -18,7 +18,8 @@ type groupme struct {
 
 func (g *groupme) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "GroupMe", "https://dev.groupme.com/docs/v3#bots_post"
-	s.Setup = "Create a bot for the group at dev.groupme.com/bots and copy its Bot ID; for pictures, also copy the Access Token that the same site shows."
+	s.Setup = "Create a bot for the group at dev.groupme.com/bots and copy its Bot ID; " +
+		"for pictures, also copy the Access Token that the same site shows."
 	s.Groups(notifier.GroupChat)
 	s.URL("groupme://{bot_id}[/{token}]")
 	s.Attachments = true

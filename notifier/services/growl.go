@@ -26,7 +26,8 @@ type growl struct {
 
 func (g *growl) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Growl", "https://growl.github.io/growl/"
-	s.Setup = "Growl or another program with GNTP must run on the host and accept notifications from the network; the password is the one in its settings."
+	s.Setup = "Growl or another program with GNTP must run on the host and accept " +
+		"notifications from the network; the password is the one in its settings."
 	s.Groups(notifier.GroupPhone)
 	s.NoWeb()
 	s.Words("mac", "macos", "windows", "snarl", "gntp")

@@ -85,8 +85,10 @@ func (d *growlDesktop) serve(r *bufio.Reader) string {
 	if id := head.Get("Notification-Coalescing-Id"); id != "" {
 		replaces = fmt.Sprintf("|id=%s|replaces=%s", head.Get("Notification-Id"), id)
 	}
-	d.log.Add(fmt.Sprintf("NOTIFY %s|%s|%s|%q|sticky=%s|priority=%s|icon=%s%s", app, head.Get("Notification-Name"), head.Get("Notification-Title"),
-		head.Get("Notification-Text"), head.Get("Notification-Sticky"), head.Get("Notification-Priority"), head.Get("Notification-Icon"), picture) + replaces)
+	d.log.Add(fmt.Sprintf("NOTIFY %s|%s|%s|%q|sticky=%s|priority=%s|icon=%s%s",
+		app, head.Get("Notification-Name"), head.Get("Notification-Title"),
+		head.Get("Notification-Text"), head.Get("Notification-Sticky"),
+		head.Get("Notification-Priority"), head.Get("Notification-Icon"), picture) + replaces)
 	return "GNTP/1.0 -OK NONE\r\nResponse-Action: NOTIFY\r\n\r\n"
 }
 
@@ -191,7 +193,8 @@ func TestGrowlIncident(t *testing.T) {
 		if r := servicetest.Send(t, s, "growl://"+at+"?image=no", m, 5*time.Second); r.Err != nil {
 			t.Fatal(r.Err)
 		}
-		want = append(want, fmt.Sprintf("NOTIFY Caddy|New Messages|%s|%q|sticky=True|priority=0|icon=|id=%s|replaces=%s", m.Title, m.Body, id, id))
+		want = append(want, fmt.Sprintf("NOTIFY Caddy|New Messages|%s|%q|sticky=True|priority=0|icon=|id=%s|replaces=%s",
+			m.Title, m.Body, id, id))
 	}
 	d.log.Expect(t, want...)
 }
@@ -202,7 +205,8 @@ func TestGrowlLines(t *testing.T) {
 	at := d.start(t, "").Addr()
 	s := servicetest.NewSender(t)
 	r := servicetest.Send(t, s, "growl://"+at, &notifier.Message{
-		Title: "One\r\nNotification-Sticky: False", Body: "a\r\nNotification-Priority: 2\r\n\r\nd", Identity: &notifier.Identity{Name: "My\r\nCaddy"},
+		Title: "One\r\nNotification-Sticky: False", Body: "a\r\nNotification-Priority: 2\r\n\r\nd",
+		Identity: &notifier.Identity{Name: "My\r\nCaddy"},
 	}, 5*time.Second)
 	if r.Err != nil {
 		t.Fatal(r.Err)
@@ -242,7 +246,9 @@ func TestGrowlFailures(t *testing.T) {
 	servicetest.SendFails(t, s, "growl://"+at, "password")
 	d.log.Expect(t)
 	m := &notifier.Message{Body: "refuse this"}
-	if r := servicetest.Send(t, s, "growl://correct@"+at, m, 5*time.Second); r.Err == nil || !strings.HasPrefix(r.Err.Error(), "the desktop refused the message: 500 error error") || len(r.Err.Error()) > 400 {
+	if r := servicetest.Send(t, s, "growl://correct@"+at, m, 5*time.Second); r.Err == nil ||
+		!strings.HasPrefix(r.Err.Error(), "the desktop refused the message: 500 error error") ||
+		len(r.Err.Error()) > 400 {
 		t.Errorf("got %v", r.Err)
 	}
 	silent := servicetest.SilentServer(t)

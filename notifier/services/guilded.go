@@ -9,8 +9,7 @@ import (
 
 var _ = notifier.Register[guilded]()
 
-// guilded posts to a Guilded channel through a webhook. The webhooks are like those
-// of Discord.
+// guilded posts to a Guilded channel through a webhook. Its webhooks are like Discord's.
 type guilded struct{ discordHook }
 
 func (g *guilded) Describe(s *notifier.Schema) {

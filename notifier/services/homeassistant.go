@@ -31,14 +31,18 @@ const hassBatch = 10
 
 func (h *homeAssistant) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "HomeAssistant", "https://developers.home-assistant.io/docs/api/rest/"
-	s.Setup = "Create a long-lived access token on the Security tab of your profile in Home Assistant; targets are names of its notify services, for example mobile_app_phone."
+	s.Setup = "Create a long-lived access token on the Security tab of your profile in Home Assistant; " +
+		"targets are names of its notify services, for example mobile_app_phone."
 	s.Groups(notifier.GroupHome, notifier.GroupPhone)
 	s.Words("home", "hass", "hassio app", "nabu casa", "smart home")
 	s.URL("hassio[s]://[{user}[:{password}]@]{host}[:{port}]/{accesstoken}[/{targets...}]")
 	s.Hints(
 		notifier.Hint{Text: `(?<accesstoken>eyJ[\w-]+\.eyJ[\w-]+\.[\w-]+)`, Is: "a long-lived access token", Guess: true},
 		notifier.Hint{Text: `(?<address>(?i:https?)://[^/?#\s]+:8123)(?:/\S*)?`, Is: "the address of a server"},
-		notifier.Hint{Text: `(?<address>(?i:https?)://(?i:homeassistant|hass|hassio|home-assistant)\.[^/?#\s]+)(?:/\S*)?`, Is: "the address of a server"},
+		notifier.Hint{
+			Text: `(?<address>(?i:https?)://(?i:homeassistant|hass|hassio|home-assistant)\.[^/?#\s]+)(?:/\S*)?`,
+			Is:   "the address of a server",
+		},
 		notifier.Hint{Text: `(?<address>https://[^/?#\s]+\.ui\.nabu\.casa)(?:/\S*)?`, Is: "the address of a server at Nabu Casa"},
 		notifier.Hint{Text: `(?<targets>mobile_app_\w+)`, Is: "the name of a phone"},
 	)
@@ -46,7 +50,8 @@ func (h *homeAssistant) Describe(s *notifier.Schema) {
 	s.Incidents(notifier.Open, notifier.Updated, notifier.Acknowledged, notifier.Resolved)
 	// The dashboard shows Markdown, the other services mostly plain text.
 	s.Foreign = &notifier.ForeignText{Escape: chattext.AsIs, Mentions: chattext.BreakMarkup}
-	s.Secret(&h.token, "accesstoken", "long-lived access token").Alias("token").Match(`^[^\s/]+$`).Example("eyJhbGciOiJIUzI1NiJ9.eyJpc3MiOiJub3RpZnkifQ.c2lnbmF0dXJl")
+	s.Secret(&h.token, "accesstoken", "long-lived access token").Alias("token").
+		Match(`^[^\s/]+$`).Example("eyJhbGciOiJIUzI1NiJ9.eyJpc3MiOiJub3RpZnkifQ.c2lnbmF0dXJl")
 	s.List(&h.targets, "targets", "[domain.]service[:target,…]; default: the dashboard").Alias("to").Split(notifier.Unsplit).
 		Normalize(hassTarget).Example("mobile_app_phone")
 	s.String(&h.id, "nid", "", "ID of the message on the dashboard; it replaces one with the same ID").Match(`^[a-z0-9_-]+$`)

@@ -16,7 +16,8 @@ type httpSMS struct {
 
 func (h *httpSMS) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "httpSMS", "https://docs.httpsms.com/"
-	s.Setup = "Install the httpSMS app on an Android phone, sign in, and copy the API key from httpsms.com/settings; from_phone is the number of that phone."
+	s.Setup = "Install the httpSMS app on an Android phone, sign in, " +
+		"and copy the API key from httpsms.com/settings; from_phone is the number of that phone."
 	s.Groups(notifier.GroupSMS)
 	s.Words("android", "own phone")
 	s.URL("httpsms://{apikey}@{from_phone|targets}[/{targets...}]")

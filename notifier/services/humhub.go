@@ -20,7 +20,8 @@ type humhub struct {
 
 func (h *humhub) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "HumHub", "https://marketplace.humhub.com/module/rest/docs/html/post.html"
-	s.Setup = "An administrator installs the REST API module of HumHub, whose settings offer bearer tokens and passwords; targets are IDs of content containers, that is spaces and users."
+	s.Setup = "An administrator installs the REST API module of HumHub, whose settings offer bearer " +
+		"tokens and passwords; targets are IDs of content containers, that is spaces and users."
 	s.Groups(notifier.GroupChat, notifier.GroupSocial)
 	s.Words("intranet")
 	s.URL("humhub[s]://{token}@{host}[:{port}]/{targets...}", "humhub[s]://{user}:{password}@{host}[:{port}]/{targets...}")

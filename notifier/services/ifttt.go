@@ -18,7 +18,8 @@ type ifttt struct {
 
 func (i *ifttt) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "IFTTT", "https://help.ifttt.com/hc/en-us/articles/115010230347-Webhooks-service-FAQ"
-	s.Setup = "Connect the service Webhooks at ifttt.com and open its Documentation, which shows your key; an event is the event name of one of your applets."
+	s.Setup = "Connect the service Webhooks at ifttt.com and open its Documentation, " +
+		"which shows your key; an event is the event name of one of your applets."
 	s.Groups(notifier.GroupServer, notifier.GroupHome)
 	s.Words("if this then that", "applet", "automation")
 	s.URL("ifttt://{webhook_id|events}/{events...}", "ifttt://{webhook_id}@{events...}")
@@ -26,7 +27,10 @@ func (i *ifttt) Describe(s *notifier.Schema) {
 	s.Way(1, "with the key in place of a host")
 	s.Native("https://maker.ifttt.com/use/{webhook_id}[/{events...}]")
 	s.Hints(
-		notifier.Hint{Text: `https://maker\.ifttt\.com/trigger/(?<events>[\w-]+)/(?:json/)?with/key/(?<webhook_id>[\w-]+)`, Is: "the address of an event"},
+		notifier.Hint{
+			Text: `https://maker\.ifttt\.com/trigger/(?<events>[\w-]+)/(?:json/)?with/key/(?<webhook_id>[\w-]+)`,
+			Is:   "the address of an event",
+		},
 	)
 	s.Secret(&i.key, "webhook_id", "key of the Webhooks service").Example("bAbCdEf0123456789GhIjKl")
 	s.List(&i.events, "events", "names of events").Alias("to").Example("disk_full")

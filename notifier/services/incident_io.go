@@ -15,7 +15,8 @@ type incidentIO struct{ source, token, key string }
 
 func (i *incidentIO) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "incident.io", "https://docs.incident.io/api-reference/alert-events-v2/createhttp"
-	s.Setup = "In incident.io open Alerts, add an HTTP alert source of the default type, and add ?token= with the token of its Authorization header to its address."
+	s.Setup = "In incident.io open Alerts, add an HTTP alert source of the default type, " +
+		"and add ?token= with the token of its Authorization header to its address."
 	s.Groups(notifier.GroupIncident)
 	s.Words("alert source")
 	s.URL("https://api.incident.io/v2/alert_events/http/{source}")
@@ -29,7 +30,7 @@ func (i *incidentIO) Describe(s *notifier.Schema) {
 func (i *incidentIO) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
 	key, over := alertKey(i.key, m)
 	if key == "" {
-		// Alerts without a key are refused. A retry has that of the first attempt.
+		// Alerts without a key are refused. A retry has the key of the first attempt.
 		var err error
 		if key, err = notifier.OnceValue(c.Steps, "key", func() (string, error) { return uuid.NewString(), nil }); err != nil {
 			return err

@@ -15,7 +15,10 @@ func (j *jira) Describe(s *notifier.Schema) {
 	j.describe(s, "jira")
 	s.Hints(
 		notifier.Hint{Text: `(?<apikey>[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})`, Is: "an API key", Guess: true},
-		notifier.Hint{Text: `ATATT[\w=-]+`, Is: "an API token of an Atlassian account", Note: "Jira Service Management needs the key of an API integration and not a token of an account"},
+		notifier.Hint{
+			Text: `ATATT[\w=-]+`, Is: "an API token of an Atlassian account",
+			Note: "Jira Service Management needs the key of an API integration and not a token of an account",
+		},
 	)
 	s.Ignore("region", "Jira has one address for all regions", "us", "eu")
 	j.base = "https://api.atlassian.com/jsm/ops/integration/v2/alerts"

@@ -50,9 +50,11 @@ func (j *jsm) create(ctx context.Context, c *notifier.Client, m *notifier.Messag
 	})
 }
 
-// post creates an alert for responders, or for those of the integration if there
-// are none. It returns the ID of the request.
-func (j *jsm) post(ctx context.Context, c *notifier.Client, m *notifier.Message, alias string, responders []string) (request string, err error) {
+// post creates an alert for responders, or for the responders of the integration if there are
+// none. It returns the ID of the request.
+func (j *jsm) post(
+	ctx context.Context, c *notifier.Client, m *notifier.Message, alias string, responders []string,
+) (request string, err error) {
 	payload := j.alert(m, alias)
 	if responders != nil {
 		payload["responders"] = jsmResponders(responders)

@@ -67,7 +67,9 @@ func TestJSMActions(t *testing.T) {
 			if kind < 'a' {
 				m.Title = "other"
 			}
-			m.Type = map[string]notifier.Type{"i": notifier.Info, "s": notifier.Success, "w": notifier.Warning, "f": notifier.Failure}[strings.ToLower(string(kind))]
+			m.Type = map[string]notifier.Type{
+				"i": notifier.Info, "s": notifier.Success, "w": notifier.Warning, "f": notifier.Failure,
+			}[strings.ToLower(string(kind))]
 			if err := send(m); err != nil {
 				t.Errorf("%s: %v", c.name, err)
 			}
@@ -83,13 +85,17 @@ func TestJSMActions(t *testing.T) {
 // A message without effect is reported as skipped, with a warning.
 func TestJSMSkips(t *testing.T) {
 	for address, want := range map[string]string{
-		"opsgenie://key1":                "nothing was sent: a message of type info would add a note to an alert about the same subject, and no such alert is known; send a message of type failure first, or add :info=new to the URL to create an alert, or add alias= to the URL",
-		"jira://key1?action=close":       "would close an alert",
-		"opsgenie://key1?action=delete":  "would delete an alert about the same subject, and no such alert is known; send a message of type failure first, or add action=new to the URL",
+		"opsgenie://key1": "nothing was sent: a message of type info would add a note to an " +
+			"alert about the same subject, and no such alert is known; send a message of type failure first, " +
+			"or add :info=new to the URL to create an alert, or add alias= to the URL",
+		"jira://key1?action=close": "would close an alert",
+		"opsgenie://key1?action=delete": "would delete an alert about the same subject, " +
+			"and no such alert is known; send a message of type failure first, or add action=new to the URL",
 		"jira://key1?action=acknowledge": "would acknowledge an alert",
 	} {
 		report := servicetest.API(new(jsmServer).answer).Report(t, address, &notifier.Message{Body: "b"})
-		if r := report.Records[0]; !report.OK() || len(report.Records) > 1 || r.Level != notifier.LevelWarning || !strings.Contains(r.Text, want) {
+		if r := report.Records[0]; !report.OK() || len(report.Records) > 1 ||
+			r.Level != notifier.LevelWarning || !strings.Contains(r.Text, want) {
 			t.Errorf("%s: %v", address, report.Records)
 		}
 		if r := report.Results[0]; r.Status != notifier.Skipped || r.Err != nil {

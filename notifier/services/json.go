@@ -52,7 +52,10 @@ type jsonFile struct {
 
 // message returns the message as the URL asks for it.
 func (j *jsonHook) message(m *notifier.Message) any {
-	p := jsonPayload{Attachments: make([]jsonFile, len(m.Attachments)), Message: m.Body, Title: m.Title, Type: string(m.Type), Version: "1.0", Incident: m.Incident.ID, OpenSeconds: int64(m.Incident.OpenFor.Seconds())}
+	p := jsonPayload{
+		Attachments: make([]jsonFile, len(m.Attachments)), Message: m.Body, Title: m.Title, Type: string(m.Type),
+		Version: "1.0", Incident: m.Incident.ID, OpenSeconds: int64(m.Incident.OpenFor.Seconds()),
+	}
 	p.AcknowledgeURL, p.AnswerURL = m.Link.Fields()
 	for i, a := range m.Attachments {
 		p.Attachments[i] = jsonFile{notifier.Base64(a), a.Name, a.ContentType}

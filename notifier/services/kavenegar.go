@@ -17,7 +17,7 @@ type kavenegar struct {
 
 func (k *kavenegar) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Kavenegar", "https://kavenegar.com/rest.html"
-	s.Setup = "The API key is that of your Kavenegar account, see Kavenegar's REST documentation; source is one of the lines of the account."
+	s.Setup = "The API key is in your Kavenegar account, see Kavenegar's REST documentation; source is one of the lines of the account."
 	s.Groups(notifier.GroupSMS, notifier.GroupRegional)
 	s.Words("iran")
 	s.URL("kavenegar://[{source}@]{apikey}/{targets...}")

@@ -36,7 +36,8 @@ const kookAPI = "https://www.kookapp.cn/api/v3"
 
 func (k *kook) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "KOOK", "https://developer.kookapp.cn/doc/http/message"
-	s.Setup = "Create an application at developer.kookapp.cn, copy the token of its bot and invite the bot to your server; the targets are IDs of channels and users."
+	s.Setup = "Create an application at developer.kookapp.cn, copy the token of its bot " +
+		"and invite the bot to your server; the targets are IDs of channels and users."
 	s.Groups(notifier.GroupChat, notifier.GroupRegional)
 	s.Words("开黑啦", "kaiheila", "china")
 	s.URL("kook://{token}[/{targets...}]")

@@ -48,7 +48,7 @@ var kwargs = map[string]string{
 	"xml":       "+headers :payload", // Apprise has -params, too, and sends none of them
 }
 
-// TestKwargs compares the names of parameters with a prefix with those of Apprise.
+// TestKwargs compares the names of parameters with a prefix with Apprise's.
 func TestKwargs(t *testing.T) {
 	found := map[string]bool{}
 	for _, s := range notifier.Services() {
@@ -87,7 +87,8 @@ func TestKwargsAreNoKeys(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		if warnings := strings.Join(d.Warnings(), "; "); !strings.Contains(warnings, "is unknown and has no effect") || strings.Contains(d.URL(), "=x") {
+		if warnings := strings.Join(d.Warnings(), "; "); !strings.Contains(warnings, "is unknown and has no effect") ||
+			strings.Contains(d.URL(), "=x") {
 			t.Errorf("%s is %s: %s", url, d.URL(), warnings)
 		}
 	}

@@ -32,7 +32,8 @@ type lametric struct {
 
 func (l *lametric) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "LaMetric", "https://lametric-documentation.readthedocs.io/en/latest/"
-	s.Setup = "The API key of a device is in the LaMetric app or under My Devices at developer.lametric.com; the page of your indicator app there shows its ID and access token."
+	s.Setup = "The API key of a device is in the LaMetric app or under My Devices at developer.lametric.com; " +
+		"the page of your indicator app there shows its ID and access token."
 	s.Groups(notifier.GroupHome)
 	s.Words("clock", "lametric time", "lametric sky", "display")
 	s.URL(
@@ -89,7 +90,7 @@ func (l *lametric) Finish(*notifier.Schema) error {
 	}
 	l.device, l.key = l.Server, l.apiKey
 	if l.key == "" {
-		// With mode=device, the URL of an app is read as that of a device.
+		// With mode=device, the URL of an app is read as the URL of a device.
 		l.device.Host, l.key = l.app, l.token
 	}
 	l.device.Port = cmp.Or(l.device.Port, 8080)

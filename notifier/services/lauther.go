@@ -26,7 +26,8 @@ func (l *lauther) Describe(s *notifier.Schema) {
 	s.Hints(notifier.Hint{Text: `(?<token>lpt_[A-Za-z0-9]{6,})`, Is: "a push token"})
 	s.Limits.Body = 2000
 	s.Secret(&l.token, "token", "push token").Match(`^lpt_[a-z0-9]+$`).Example("lpt_AbCdEf0123456789")
-	s.String(&l.priority, "priority", "0", "lowest, low, normal, high or emergency, or a number from -2 to 2").Normalize(lautherPriority).Lenient().Example("high")
+	s.String(&l.priority, "priority", "0", "lowest, low, normal, high or emergency, or a number from -2 to 2").
+		Normalize(lautherPriority).Lenient().Example("high")
 	s.String(&l.sound, "sound", "", "name of the sound").Example("default")
 	s.String(&l.click, "click", "", "address to open").Example("https://example.com")
 	s.String(&l.icon, "icon", "", "address of the icon").Example("https://example.com/icon.png")

@@ -20,7 +20,8 @@ type line struct {
 
 func (l *line) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "LINE", "https://developers.line.biz/en/reference/messaging-api/#send-push-message"
-	s.Setup = "Enable the Messaging API for a LINE Official Account; the LINE Developers Console then issues a channel access token under Messaging API and shows Your user ID under Basic settings."
+	s.Setup = "Enable the Messaging API for a LINE Official Account; the LINE Developers Console then " +
+		"issues a channel access token under Messaging API and shows Your user ID under Basic settings."
 	s.Groups(notifier.GroupChat, notifier.GroupPhone, notifier.GroupRegional)
 	s.Words("line messenger", "line notify", "japan", "taiwan", "thailand")
 	s.URL("line://{token}/{targets...}")

@@ -33,7 +33,8 @@ func (m *mailAPI) describeMail(s *notifier.Schema) *notifier.Param {
 	s.String(&m.user, "user", "", "part of the sender's address before the @").Example("alerts")
 	s.Host(&m.host, "host", "domain of the sender's address")
 	s.String(&m.from, "from", "", "sender's address, name or both").Example("me@example.com")
-	targets := mail.List(s, &m.targets, "targets", "addresses to send to; the sender's if none is given").Alias("to").Example("you@example.com")
+	targets := mail.List(s, &m.targets, "targets", "addresses to send to; the sender's if none is given").
+		Alias("to").Example("you@example.com")
 	mail.Copies(s, &m.cc, "cc", "addresses that get a copy")
 	mail.Copies(s, &m.bcc, "bcc", "addresses that get a blind copy")
 	return targets
@@ -90,7 +91,8 @@ func (m *mailAPI) Finish(s *notifier.Schema) error {
 		m.sender.Name = cmp.Or(given.Name, m.sender.Name)
 	}
 	if b, ok := mail.ParseAddress(m.sender.Address); !ok || b.Name != "" {
-		return errors.New("the sender is not an e-mail address; write user and domain of the address into the URL, or give it as from=me@example.com")
+		return errors.New("the sender is not an e-mail address; " +
+			"write user and domain of the address into the URL, or give it as from=me@example.com")
 	}
 	if m.to = m.targets; len(m.to) == 0 {
 		m.to = []string{m.sender.Address}

@@ -31,7 +31,8 @@ const mastodonImages = 4
 func (t *mastodon) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Mastodon", "https://docs.joinmastodon.org/methods/statuses/"
 	s.Recipients = 1 // the lists have mentions, of one status
-	s.Setup = "Open Preferences, Development, New application in Mastodon, allow read:accounts, write:media and write:statuses, and copy Your access token."
+	s.Setup = "Open Preferences, Development, New application in Mastodon, " +
+		"allow read:accounts, write:media and write:statuses, and copy Your access token."
 	s.Groups(notifier.GroupSocial)
 	s.Words("fediverse", "activitypub")
 	s.URL("mastodon[s]|toot[s]://{token}@{host}[:{port}][/{targets...}]")

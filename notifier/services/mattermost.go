@@ -33,7 +33,8 @@ type mattermost struct {
 
 func (t *mattermost) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Mattermost", "https://developers.mattermost.com/integrate/webhooks/incoming/"
-	s.Setup = "Open Integrations, Incoming Webhooks in Mattermost, add a webhook and copy the last part of its URL, or add a bot under Integrations, Bot Accounts, and copy its token."
+	s.Setup = "Open Integrations, Incoming Webhooks in Mattermost, add a webhook and copy the " +
+		"last part of its URL, or add a bot under Integrations, Bot Accounts, and copy its token."
 	s.Groups(notifier.GroupChat)
 	s.Words("mostlymatter", "framateam", "slack alternative")
 	s.URL("mmost[s]://[{botname}@]{host}[:{port}][/{path...}]/{token}")

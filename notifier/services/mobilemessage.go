@@ -34,7 +34,8 @@ const (
 
 func (x *mobileMessage) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Mobile Message", "https://mobilemessage.com.au/api-documentation/"
-	s.Setup = "API user name and password are in the settings of the Mobile Message account; sender is a number or name that is registered there."
+	s.Setup = "API user name and password are in the settings of the Mobile Message account; " +
+		"sender is a number or name that is registered there."
 	s.Groups(notifier.GroupSMS, notifier.GroupRegional)
 	s.Words("australia")
 	s.URL("mobilemessage|mobilemsg://{user}:{password}@{sender|targets}[/{targets...}]")
@@ -43,7 +44,7 @@ func (x *mobileMessage) Describe(s *notifier.Schema) {
 	s.Secret(&x.password, "password", "API password").Alias("pass").Example("pa55word")
 	s.String(&x.sender, "sender", "", "number or name to send from").Alias("from").
 		Match(`^\+?[a-z0-9][a-z0-9 ()_.-]{1,19}$`).Normalize(mobileMessageSender).Example("ALERTS")
-	s.Bool(&x.unicode, "unicode", false, "send letters beyond those of text messages; a part is then shorter")
+	s.Bool(&x.unicode, "unicode", false, "send letters outside the alphabet of text messages; a part is then shorter")
 	s.Int(&x.maxParts, "max_parts", 10, "the most parts of a message").Range(1, 99)
 	s.String(&x.ref, "ref", "", "reference of your own, which reports have").Example("nightly")
 	s.Bool(&x.batch, "batch", true, "send to many numbers in one request")

@@ -52,7 +52,8 @@ func TestMobileMessageKey(t *testing.T) {
 	sender, progress := servicetest.NewSenderOver(t, server), new(notifier.Progress)
 	var last notifier.Result
 	for range server.answers {
-		last = sender.Send(t.Context(), servicetest.Message(t, "plain"), []notifier.Target{{Destination: d, Progress: progress}}, notifier.Options{}).Results[0]
+		last = sender.Send(t.Context(), servicetest.Message(t, "plain"),
+			[]notifier.Target{{Destination: d, Progress: progress}}, notifier.Options{}).Results[0]
 		saved, err := json.Marshal(last.Progress)
 		if err != nil {
 			t.Fatal(err)
@@ -63,7 +64,8 @@ func TestMobileMessageKey(t *testing.T) {
 		}
 	}
 	k := server.keys
-	if len(k) != 4 || k[0] == "" || k[0] != k[1] || k[0] != k[2] || k[0] == k[3] || strings.Join(server.numbers, " ") != "12 12 12 2" || last.Status != notifier.Delivered {
+	if len(k) != 4 || k[0] == "" || k[0] != k[1] || k[0] != k[2] || k[0] == k[3] ||
+		strings.Join(server.numbers, " ") != "12 12 12 2" || last.Status != notifier.Delivered {
 		t.Errorf("the keys %q of requests for %q, the result %v %v", k, server.numbers, last.Status, last.Err)
 	}
 }

@@ -20,7 +20,8 @@ type msg91 struct {
 
 func (x *msg91) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "MSG91", "https://docs.msg91.com/sms/send-sms"
-	s.Setup = "Create an authkey in the MSG91 panel and whitelist the gateway's IP address for it, or turn the IP security of the key off; template is the ID of an SMS template there."
+	s.Setup = "Create an authkey in the MSG91 panel and whitelist the gateway's IP address for it, " +
+		"or turn the IP security of the key off; template is the ID of an SMS template there."
 	s.Groups(notifier.GroupSMS, notifier.GroupRegional)
 	s.Words("india")
 	s.URL("msg91://{template}@{authkey}/{targets...}")

@@ -28,7 +28,8 @@ type notifiarr struct {
 
 func (n *notifiarr) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Notifiarr", "https://notifiarr.wiki/pages/integrations/passthrough/"
-	s.Setup = "Copy the global API key of your account at notifiarr.com, not that of an integration; with developer mode on, Discord's menu of a channel has Copy Channel ID."
+	s.Setup = "Copy the global API key of your account at notifiarr.com, not the key of an integration; " +
+		"with developer mode on, Discord's menu of a channel has Copy Channel ID."
 	s.Groups(notifier.GroupMedia, notifier.GroupChat)
 	s.Words("sonarr", "radarr", "lidarr", "plex", "servarr", "starr")
 	s.URL("notifiarr://{token}[/{targets...}]")

@@ -21,7 +21,8 @@ type notifico struct {
 
 func (n *notifico) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Notifico", "https://n.tkte.ch/"
-	s.Setup = "Add a plain text message hook to your project in Notifico and copy its address, whose last two parts are project_id and msghook."
+	s.Setup = "Add a plain text message hook to your project in Notifico and " +
+		"copy its address, whose last two parts are project_id and msghook."
 	s.Groups(notifier.GroupChat)
 	s.Words("irc notifications")
 	s.URL(
@@ -82,5 +83,6 @@ func (n *notifico) text(m *notifier.Message) string {
 	case !n.color:
 		return "[" + t.mark + "] " + m.Identity.Name + ": " + body
 	}
-	return notificoColor + t.color + "[" + t.mark + "]" + notificoColor + " " + notificoBold + m.Identity.Name + notificoReset + ": " + body + notificoReset
+	return notificoColor + t.color + "[" + t.mark + "]" + notificoColor + " " +
+		notificoBold + m.Identity.Name + notificoReset + ": " + body + notificoReset
 }

@@ -114,7 +114,8 @@ func (n *ntfy) Finish(s *notifier.Schema) error {
 	}
 	if n.mode == "cloud" {
 		if n.Host != "" && !strings.EqualFold(n.Host, "ntfy.sh") && !ntfyIsTopic.MatchString(n.Host) {
-			return errors.New("mode=cloud posts to ntfy.sh, so the host must be a topic of it, as in ntfy://topic; leave mode out to post to the host")
+			return errors.New("mode=cloud posts to ntfy.sh, so the host must be a topic of it, " +
+				"as in ntfy://topic; leave mode out to post to the host")
 		}
 		for _, t := range []string{n.Host, n.topic} {
 			if t != "" && !strings.EqualFold(t, "ntfy.sh") {

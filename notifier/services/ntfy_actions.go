@@ -50,8 +50,8 @@ func ntfyOwnActions(text string) (actions []string, isJSON, ok bool) {
 	return actions, true, true
 }
 
-// ntfyFreeActions returns the number of buttons that a notification may have in
-// addition to those of the URL.
+// ntfyFreeActions returns the number of buttons that a notification may have in addition to the
+// URL's.
 func ntfyFreeActions(text string) int {
 	own, _, ok := ntfyOwnActions(text)
 	if !ok {
@@ -60,7 +60,7 @@ func ntfyFreeActions(text string) int {
 	return max(ntfyMaxActions-len(own), 0)
 }
 
-// ntfyActions returns the buttons of the URL with those of the link of m. To acknowledge an
+// ntfyActions returns the buttons of the URL and of the link of m. To acknowledge an
 // incident, one does it at once, and one opens the page if there is room.
 func ntfyActions(text string, m *notifier.Message) string {
 	free := ntfyFreeActions(text)

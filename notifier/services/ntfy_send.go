@@ -85,7 +85,10 @@ func ntfyBeginning(m *notifier.Message) url.Values {
 
 // file publishes a file. query has the title and the text to send with it, and
 // sequence is the ID of the notification to replace, or "".
-func (n *ntfy) file(ctx context.Context, c *notifier.Client, m *notifier.Message, topic string, f *notifier.Attachment, query url.Values, sequence string) error {
+func (n *ntfy) file(
+	ctx context.Context, c *notifier.Client, m *notifier.Message,
+	topic string, f *notifier.Attachment, query url.Values, sequence string,
+) error {
 	body := notifier.File("", f)
 	body.ContentType = "" // the server detects it
 	q := n.request(m, body, sequence)
@@ -133,7 +136,7 @@ func (n *ntfy) request(m *notifier.Message, body *notifier.Body, sequence string
 	return q
 }
 
-// ntfyPriorities are the names of priorities in requests. That of the default is left out.
+// ntfyPriorities are the names of priorities in requests. The default priority is left out.
 var ntfyPriorities = [...]string{1: "min", 2: "low", 3: "", 4: "high", 5: "max"}
 
 // ntfyTags are the tags of messages, unless the URL has some. ntfy shows them as emojis.

@@ -25,7 +25,8 @@ type onebot struct {
 
 func (o *onebot) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "OneBot", "https://github.com/botuniverse/onebot-11/blob/master/api/public.md"
-	s.Setup = "Run a bot with OneBot 11, such as NapCat, turn on its HTTP server and set an access token there; targets are the QQ numbers of users and, after #, of groups."
+	s.Setup = "Run a bot with OneBot 11, such as NapCat, turn on its HTTP server and set an " +
+		"access token there; targets are the QQ numbers of users and, after #, of groups."
 	s.Groups(notifier.GroupChat, notifier.GroupRegional)
 	s.Words("tencent", "napcat", "go-cqhttp", "china")
 	s.URL("onebot[s]://[{token}@]{host}[:{port}]/{targets...}")

@@ -29,14 +29,18 @@ const pagerdutySummary = 1024
 
 func (p *pagerduty) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "PagerDuty", "https://developer.pagerduty.com/docs/send-alert-event"
-	s.Setup = "In PagerDuty open Services, the service, its tab Integrations, add Events API V2 and copy the integration key; apikey is an API access key from the menu Integrations."
+	s.Setup = "In PagerDuty open Services, the service, its tab Integrations, add Events API " +
+		"V2 and copy the integration key; apikey is an API access key from the menu Integrations."
 	s.Groups(notifier.GroupIncident)
 	s.Words("pager", "on-call")
 	s.URL("pagerduty://{integrationkey}@{apikey}[/{source}[/{component}]]")
 	s.Hints(
 		notifier.Hint{Text: `(?<integrationkey>R[0-9A-Z]{31})`, Is: "an integration key"},
 		notifier.Hint{Text: `(?<integrationkey>[0-9a-f]{32})`, Is: "an integration key", Guess: true},
-		notifier.Hint{Text: `https://events\.(?:eu\.)?pagerduty\.com/(?:integration/)?(?<integrationkey>[0-9a-f]{32}|R[0-9A-Z]{31})(?:/enqueue)?`, Is: "the address of an integration"},
+		notifier.Hint{
+			Text: `https://events\.(?:eu\.)?pagerduty\.com/(?:integration/)?(?<integrationkey>[0-9a-f]{32}|R[0-9A-Z]{31})(?:/enqueue)?`,
+			Is:   "the address of an integration",
+		},
 	)
 	s.Limits.Title = 0
 	s.Acknowledge = notifier.AcknowledgeByLink

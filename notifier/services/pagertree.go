@@ -30,7 +30,8 @@ func (p *pagertree) Describe(s *notifier.Schema) {
 	)
 	s.Incidents(notifier.Open, notifier.Acknowledged, notifier.Resolved)
 	s.Secret(&p.integration, "integration", "integration ID").Match(`^[a-z0-9_-]+$`).Alias("id").Example("int_AbCdEf0123")
-	s.Choice(&p.action, "action", "", []string{"create", "acknowledge", "resolve"}, "what to do with the alert; default: by the incident, else create").Lenient()
+	s.Choice(&p.action, "action", "", []string{"create", "acknowledge", "resolve"},
+		"what to do with the alert; default: by the incident, else create").Lenient()
 	s.String(&p.thirdparty, "thirdparty", "", "ID of the alert; default: by the incident, else one for each message").Alias("tid")
 	s.Choice(&p.urgency, "urgency", "", []string{"silent", "low", "medium", "high", "critical"}, "urgency of the alert").Lenient()
 	s.List(&p.tags, "tags", "tags of the alert")

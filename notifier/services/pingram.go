@@ -47,7 +47,8 @@ var pingramHosts = map[string]string{
 
 func (p *pingram) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Pingram", "https://www.pingram.io/"
-	s.Setup = "Copy the API key (pingram_sk_…) from Environments in the Pingram dashboard; type is the ID of a notification, and Pingram creates it if it does not exist."
+	s.Setup = "Copy the API key (pingram_sk_…) from Environments in the Pingram dashboard; " +
+		"type is the ID of a notification, and Pingram creates it if it does not exist."
 	s.Groups(notifier.GroupPhone, notifier.GroupMail, notifier.GroupSMS)
 	s.Words("notificationapi")
 	s.URL("pingram://[{type}@]{apikey}/{targets...}")

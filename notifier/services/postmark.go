@@ -18,7 +18,8 @@ type postmark struct {
 
 func (p *postmark) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Postmark", "https://postmarkapp.com/developer/api/email-api"
-	s.Setup = "Open your server in Postmark and copy its Server API token from API Tokens; the sender must be a verified sender signature or domain."
+	s.Setup = "Open your server in Postmark and copy its Server API token from API Tokens; " +
+		"the sender must be a verified sender signature or domain."
 	s.Groups(notifier.GroupMail)
 	s.Words("activecampaign")
 	s.Incidents(notifier.Open, notifier.Updated, notifier.Acknowledged, notifier.Resolved) // a thread

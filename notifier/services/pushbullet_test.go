@@ -25,7 +25,8 @@ func TestPushbulletFiles(t *testing.T) {
 			var file map[string]string
 			_ = json.Unmarshal([]byte(body), &file)
 			name := file["file_name"]
-			return 200, fmt.Sprintf(`{"file_name": %q, "file_type": %q, "file_url": "https://dl.example.com/%s", "upload_url": "https://upload.example.com/%s"}`,
+			return 200, fmt.Sprintf(`{"file_name": %q, "file_type": %q, "file_url": `+
+				`"https://dl.example.com/%s", "upload_url": "https://upload.example.com/%s"}`,
 				name, file["file_type"], name, name)
 		case q.URL.Host == "upload.example.com":
 			uploaded["https://dl.example.com"+q.URL.Path] = strings.Contains(body, `name="file"`)

@@ -36,7 +36,8 @@ const (
 
 func (p *pushover) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Pushover", "https://pushover.net/api"
-	s.Setup = "The user key is on the start page of pushover.net after the login, and Create an Application/API Token below it gives the token."
+	s.Setup = "The user key is on the start page of pushover.net after the login, " +
+		"and Create an Application/API Token below it gives the token."
 	s.Groups(notifier.GroupPhone)
 	s.Words("push", "phone", "iphone", "ios", "android", "apple", "apple watch")
 	s.URL("pover://{user_key}@{token}[/{targets...}]")
@@ -55,7 +56,8 @@ func (p *pushover) Describe(s *notifier.Schema) {
 		notifier.Prefixed{Prefix: "#", Items: &p.groups, Doc: "key of a group"}).Alias("to").
 		Match(`^(#[a-z0-9]+|[a-z0-9_-]{1,25})$`)
 	s.Enum(&p.priority, "priority", "normal", pushPriorities, "priority of the message").Lenient()
-	s.String(&p.sound, "sound", "pushover", "name of a sound of Pushover or of a custom sound").Normalize(func(s string) (string, error) { return strings.ToLower(s), nil })
+	s.String(&p.sound, "sound", "pushover", "name of a sound of Pushover or of a custom sound").
+		Normalize(func(s string) (string, error) { return strings.ToLower(s), nil })
 	s.String(&p.link, "url", "", "address to show with the message")
 	s.String(&p.linkTitle, "url_title", "", "title of that address")
 	s.Int(&p.interval, "interval", 900, "seconds between two alarms of an emergency, at least 30").Lenient()

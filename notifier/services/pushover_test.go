@@ -91,7 +91,12 @@ func TestPushoverPictures(t *testing.T) {
 		want       []string // the messages: priority, retry, picture
 		err        string
 	}{
-		{"pictures", "disk full", []*notifier.Attachment{picture("a.png"), picture("b.png"), picture("c.png")}, []string{"2 900 a.png", "0  b.png", "0  c.png"}, ""},
+		{
+			"pictures", "disk full",
+			[]*notifier.Attachment{picture("a.png"), picture("b.png"), picture("c.png")},
+			[]string{"2 900 a.png", "0  b.png", "0  c.png"},
+			"",
+		},
 		{"a picture that is too large", "disk full", []*notifier.Attachment{huge, picture("b.png")}, []string{"2 900 ", "0  b.png"}, ""},
 		{"no picture", "disk full", []*notifier.Attachment{log, huge}, []string{"2 900 "}, ""},
 		{"no text", "", []*notifier.Attachment{log, picture("b.png"), picture("c.png")}, []string{"2 900 b.png", "0  c.png"}, ""},
@@ -124,7 +129,8 @@ func TestPushoverMarkdown(t *testing.T) {
 		return 200, `{"status": 1}`
 	})
 	for _, overflow := range []string{"split", "truncate"} {
-		err := service.Destination(t, "pover://user-key@app-token?format=markdown&overflow="+overflow)(&notifier.Message{Body: text, Format: notifier.Markdown})
+		err := service.Destination(t, "pover://user-key@app-token?format=markdown&overflow="+
+			overflow)(&notifier.Message{Body: text, Format: notifier.Markdown})
 		if err != nil {
 			t.Errorf("%s: %v", overflow, err)
 		}

@@ -26,7 +26,8 @@ func (p *pushy) Describe(s *notifier.Schema) {
 	s.Words("mobile app", "android")
 	s.URL("pushy://{apikey}/{targets...}")
 	s.Limits.Body = 4096
-	s.Secret(&p.key, "apikey", "secret API key of the app").Alias("key").Example("0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef")
+	s.Secret(&p.key, "apikey", "secret API key of the app").Alias("key").
+		Example("0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef")
 	s.List(&p.topics, "targets", "topics and @devices",
 		notifier.Prefixed{Prefix: "@", Items: &p.devices, Doc: "token of a device"}).Alias("to").Match("^[#@]?[a-z0-9]+$").
 		Normalize(func(s string) (string, error) { return strings.TrimPrefix(s, "#"), nil }).Example("alerts")

@@ -14,7 +14,8 @@ type qq struct{ token string }
 
 func (q *qq) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "QQ Push", "https://qmsg.zendee.cn/docs/api/"
-	s.Setup = "In the console at qmsg.zendee.cn, choose a bot, add the QQ number that gets the messages, add the bot as a friend of that number, and copy your KEY."
+	s.Setup = "In the console at qmsg.zendee.cn, choose a bot, add the QQ number that " +
+		"gets the messages, add the bot as a friend of that number, and copy your KEY."
 	s.Groups(notifier.GroupChat, notifier.GroupRegional)
 	s.Words("qmsg", "tencent", "china")
 	s.URL("qq://{token}")

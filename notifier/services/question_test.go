@@ -11,9 +11,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
-// TestQuestion checks that each service that shows links sends that of a question, which may
-// have any type, and which services have a button for each of two, three, five and six
-// answers.
+// TestQuestion checks that each service that shows links sends the link of a question, which may
+// have any type, and which services have a button for each of two, three, five and six answers.
 func TestQuestion(t *testing.T) {
 	racetest.SkipIfSlow(t)
 	const page = "https://alerts.example.com/notify/asks/k4fzmoyq2xr6vnw7tdbhj3ce5ak4fzmoyq2xr6vnw7tdbhj3ce5a2345"
@@ -56,7 +55,10 @@ func TestQuestion(t *testing.T) {
 			t.Errorf("%s: it sends the link: %t, want %t", s.Name, asked[s.Name], want)
 		}
 	}
-	want := map[string]int{"Discord": 5, "Google Chat": 6, "HomeAssistant": 3, "Power Automate / Workflows (for MSTeams)": 6, "Slack": 6, "Telegram": 6, "ntfy": 3}
+	want := map[string]int{
+		"Discord": 5, "Google Chat": 6, "HomeAssistant": 3,
+		"Power Automate / Workflows (for MSTeams)": 6, "Slack": 6, "Telegram": 6, "ntfy": 3,
+	}
 	if !maps.Equal(buttons, want) {
 		t.Errorf("buttons for answers: %v, want %v", buttons, want)
 	}

@@ -29,7 +29,8 @@ type reddit struct {
 
 func (r *reddit) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Reddit", "https://www.reddit.com/dev/api/#POST_api_submit"
-	s.Setup = "Create an app of the type script at reddit.com/prefs/apps: app_id is listed under personal use script, app_secret beside secret, and user and password are those of the account that created the app."
+	s.Setup = "Create an app of the type script at reddit.com/prefs/apps: app_id is listed under personal use " +
+		"script, app_secret beside secret, and user and password are those of the account that created the app."
 	s.Groups(notifier.GroupSocial)
 	s.Words("subreddit")
 	s.URL("reddit://{user}:{password}@{app_id}/{app_secret}[/{targets...}]")

@@ -75,7 +75,8 @@ func TestResume(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				return x, sender.Send(t.Context(), servicetest.Message(t, c.Message), []notifier.Target{{Destination: d, Progress: p}}, notifier.Options{}).Results[0]
+				return x, sender.Send(t.Context(), servicetest.Message(t, c.Message),
+					[]notifier.Target{{Destination: d, Progress: p}}, notifier.Options{}).Results[0]
 			}
 			all, _ := run(-1, nil)
 			for i := range min(len(all.lines), 12) {

@@ -19,7 +19,8 @@ type revolt struct {
 
 func (r *revolt) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Revolt", "https://developers.stoat.chat/api-reference"
-	s.Setup = "Create a bot in Revolt, invite it to your server, and copy its token and the IDs of the channels; its documentation is at developers.stoat.chat."
+	s.Setup = "Create a bot in Revolt, invite it to your server, and copy its token " +
+		"and the IDs of the channels; its documentation is at developers.stoat.chat."
 	s.Groups(notifier.GroupChat)
 	s.Words("stoat", "discord alternative")
 	s.URL("revolt://{bot_token}/{targets...}")
@@ -27,7 +28,8 @@ func (r *revolt) Describe(s *notifier.Schema) {
 	s.Limits.Title, s.Limits.Body = 100, 2000
 	s.Foreign = &notifier.ForeignText{Markdown: true, Title: true, Mentions: chattext.BreakAll}
 	s.Secret(&r.token, "bot_token", "token of the bot").Match(`\S`).Example("AbCdEf0123456789GhIjKlMnOpQrStUvAbCdEf0123456789GhIjKlMnOpQrStUv")
-	s.List(&r.channels, "targets", "IDs of the channels to post to").Alias("to", "channel").Match(`^[a-z0-9_-]+$`).Example("01H0ABCDEFGHJKMNPQRSTVWXYZ")
+	s.List(&r.channels, "targets", "IDs of the channels to post to").
+		Alias("to", "channel").Match(`^[a-z0-9_-]+$`).Example("01H0ABCDEFGHJKMNPQRSTVWXYZ")
 	s.String(&r.icon, "icon_url", "", "URL of the picture; default: by the message's type")
 	s.String(&r.link, "url", "", "URL that the title links to")
 }

@@ -25,7 +25,8 @@ type ringcentral struct {
 
 func (r *ringcentral) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "RingCentral", "https://developers.ringcentral.com/guide/messaging/sms/sending-sms"
-	s.Setup = "Create a REST API app with JWT auth flow and the permission SMS in the RingCentral developer console, copy its client ID and client secret, and create a JWT credential for the user who sends."
+	s.Setup = "Create a REST API app with JWT auth flow and the permission SMS in the RingCentral developer " +
+		"console, copy its client ID and client secret, and create a JWT credential for the user who sends."
 	s.Groups(notifier.GroupSMS)
 	s.Words("ringex")
 	s.URL("ringc://{from_phone}:{token}@{client_id}/{secret}[/{targets...}]",
@@ -39,7 +40,8 @@ func (r *ringcentral) Describe(s *notifier.Schema) {
 	s.Secret(&r.token, "token", "JWT, or password of the account").Example("eyJhbGciOiJIUzI1NiJ9.eyJpc3MiOiJub3RpZnkifQ.c2lnbmF0dXJl")
 	s.Secret(&r.id, "client_id", "client ID of the app").Match(`^[a-z0-9_-]+$`).Example("AbCdEf0123456789GhIjKl")
 	s.Secret(&r.secret, "secret", "client secret of the app").Match(`^[a-z0-9_-]+$`).Example("LkJiHg9876543210fEdCbA")
-	s.Phones(&r.targets, "targets", "telephone numbers to send to; default: the sender's").Alias("to").Normalize(notifier.FullPhone).DropInvalid()
+	s.Phones(&r.targets, "targets", "telephone numbers to send to; default: the sender's").
+		Alias("to").Normalize(notifier.FullPhone).DropInvalid()
 	s.Choice(&r.env, "env", "prod", []string{"prod", "sandbox"}, "environment of the app")
 	s.Choice(&r.mode, "mode", "", []string{"basic", "jwt"}, "kind of token; default: jwt if it is longer than 60 characters")
 }

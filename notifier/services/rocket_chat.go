@@ -26,7 +26,8 @@ type rocketChat struct {
 
 func (r *rocketChat) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Rocket.Chat", "https://developer.rocket.chat/apidocs/post-message"
-	s.Setup = "Create an incoming webhook under Integrations in the administration and copy the two parts after /hooks/ of its URL, or create a personal access token, which comes with the user ID, in your profile."
+	s.Setup = "Create an incoming webhook under Integrations in the administration and copy the two parts after " +
+		"/hooks/ of its URL, or create a personal access token, which comes with the user ID, in your profile."
 	s.Groups(notifier.GroupChat)
 	s.Words("slack alternative")
 	s.URL("rocket[s]://[{user}[:{password}]@]{host}[:{port}][/{targets...}]")
@@ -39,7 +40,8 @@ func (r *rocketChat) Describe(s *notifier.Schema) {
 	s.Server(&r.Server)
 	s.Param("user").Example("alerts")
 	s.Param("password").Example("pa55word")
-	s.Secret(&r.webhook, "webhook", "end of the webhook's URL, after /hooks/; may also stand as user").Match(`^[a-z0-9]+/[a-z0-9]+$`).Example("abc/def")
+	s.Secret(&r.webhook, "webhook", "end of the webhook's URL, after /hooks/; may also stand as user").
+		Match(`^[a-z0-9]+/[a-z0-9]+$`).Example("abc/def")
 	s.List(&r.rooms, "targets", "#channels, @users and IDs of rooms",
 		notifier.Prefixed{Prefix: "#", Items: &r.channels, Doc: "channel"},
 		notifier.Prefixed{Prefix: "@", Items: &r.users, Doc: "user"}).Alias("to").
@@ -80,7 +82,8 @@ func (r *rocketChat) Finish(*notifier.Schema) error {
 		return errors.New("the webhook is missing; write it as in rockets://abc/def@chat.example.com/#general")
 	case r.mode == "webhook":
 	case r.User == "" || r.Password == "":
-		return errors.New("the URL needs a user and a password, or a user ID and a token, as in rockets://user:password@chat.example.com/#general")
+		return errors.New("the URL needs a user and a password, or a user ID and a token, " +
+			"as in rockets://user:password@chat.example.com/#general")
 	case len(r.targets()) == 0:
 		return errors.New("the URL has no #channel, @user or room to post to; add one to the path")
 	}

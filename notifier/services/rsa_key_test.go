@@ -17,7 +17,10 @@ import (
 func pkcs1(t *testing.T, bits uint, change func(k *pkcs1Key)) []byte {
 	t.Helper()
 	number := func(bits uint) *big.Int { return new(big.Int).Lsh(big.NewInt(1), bits-1) }
-	k := &pkcs1Key{0, number(bits), 65537, number(bits), number(bits / 2), number(bits / 2), number(bits / 2), number(bits / 2), number(bits / 2)}
+	k := &pkcs1Key{
+		0, number(bits), 65537, number(bits), number(bits / 2),
+		number(bits / 2), number(bits / 2), number(bits / 2), number(bits / 2),
+	}
 	if change != nil {
 		change(k)
 	}

@@ -62,16 +62,17 @@ func TestGroupsAndWords(t *testing.T) {
 // TestSearch checks which services a search finds first, and why.
 func TestSearch(t *testing.T) {
 	for text, want := range map[string]string{
-		"email":                  `E-Mail (its name)`,
-		"e-mail":                 `E-Mail (its name)`,
-		"Mail":                   `E-Mail (known for "mail"), MailerSend (its name), Mailgun (its name)`,
-		"gmail":                  `E-Mail (known for "gmail")`,
-		"outlook":                `Office 365 (known for "outlook")`,
-		"proton":                 `E-Mail (known for "proton")`,
-		"icloud":                 `E-Mail (known for "icloud")`,
-		"smtp":                   `E-Mail (known for "smtp"), SMTP2GO (its name)`,
-		"phone":                  `Gotify (known for "phone"), ntfy (known for "phone"), Pushover (known for "phone")`,
-		"push":                   `Gotify (known for "push"), ntfy (known for "push"), Pushover (known for "push"), Web Push (known for "push"), Techulus Push (the scheme push://)`,
+		"email":   `E-Mail (its name)`,
+		"e-mail":  `E-Mail (its name)`,
+		"Mail":    `E-Mail (known for "mail"), MailerSend (its name), Mailgun (its name)`,
+		"gmail":   `E-Mail (known for "gmail")`,
+		"outlook": `Office 365 (known for "outlook")`,
+		"proton":  `E-Mail (known for "proton")`,
+		"icloud":  `E-Mail (known for "icloud")`,
+		"smtp":    `E-Mail (known for "smtp"), SMTP2GO (its name)`,
+		"phone":   `Gotify (known for "phone"), ntfy (known for "phone"), Pushover (known for "phone")`,
+		"push": `Gotify (known for "push"), ntfy (known for "push"), ` +
+			`Pushover (known for "push"), Web Push (known for "push"), Techulus Push (the scheme push://)`,
 		"iPhone":                 `Bark (known for "iphone"), Chanify (known for "iphone"), ntfy (known for "iphone")`,
 		"android":                `Gotify (known for "android"), httpSMS (known for "android"), Join (known for "android")`,
 		"teams":                  `Power Automate / Workflows (for MSTeams) (known for "teams"), Cisco Webex Teams (its name)`,

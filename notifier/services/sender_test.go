@@ -31,7 +31,9 @@ var mailAPIs = map[string]string{
 
 // namesOfPeople are names as people write them before an address, without quotes and in others.
 var namesOfPeople = []string{
-	"Grupo OLOM, Inc", "O'Brien", "Alert: prod", "Ops @ Acme", "a@b.example", `The "Ops" Team`, "Müller & Söhne, GmbH", "アラート", "Acme; Ops", "Ops (night) [2]", "Disk < 10%", "x, y; z: 'q' <old@acme.example>", "#1", "A.B.",
+	"Grupo OLOM, Inc", "O'Brien", "Alert: prod", "Ops @ Acme", "a@b.example", `The "Ops" Team`,
+	"Müller & Söhne, GmbH", "アラート", "Acme; Ops", "Ops (night) [2]", "Disk < 10%",
+	"x, y; z: 'q' <old@acme.example>", "#1", "A.B.",
 }
 
 // escaped writes a text for the query of a notification URL, where + means itself.
@@ -103,7 +105,9 @@ func TestNamesInLists(t *testing.T) {
 					continue
 				}
 				text, err := url.PathUnescape(d.URL())
-				if err != nil || len(d.Warnings()) > 0 || !strings.Contains(strings.ReplaceAll(text, "+", " "), person+`" <v@a.example>`) || !strings.Contains(text, "x@b.example") {
+				if err != nil || len(d.Warnings()) > 0 ||
+					!strings.Contains(strings.ReplaceAll(text, "+", " "), person+`" <v@a.example>`) ||
+					!strings.Contains(text, "x@b.example") {
 					t.Errorf("%s: %s=%s: %s, %v", name, param, person, text, d.Warnings())
 				}
 			}

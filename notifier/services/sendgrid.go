@@ -19,7 +19,8 @@ type sendgrid struct {
 
 func (g *sendgrid) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "SendGrid", "https://www.twilio.com/docs/sendgrid/api-reference/mail-send/mail-send"
-	s.Setup = "Create an API key with the permission Mail Send under Settings, API Keys, and verify the sender under Settings, Sender Authentication."
+	s.Setup = "Create an API key with the permission Mail Send under Settings, " +
+		"API Keys, and verify the sender under Settings, Sender Authentication."
 	s.Groups(notifier.GroupMail)
 	s.Words("twilio sendgrid")
 	s.Incidents(notifier.Open, notifier.Updated, notifier.Acknowledged, notifier.Resolved) // a thread

@@ -93,7 +93,9 @@ func (p *sendpulse) Send(ctx context.Context, c *notifier.Client, m *notifier.Me
 // sends the e-mail again.
 func (p *sendpulse) post(ctx context.Context, c *notifier.Client, body *notifier.Body) error {
 	for try := 0; ; try++ {
-		token, err := p.token.Get(ctx, notifier.Saved(c, savedToken, func(ctx context.Context) (string, time.Duration, error) { return p.login(ctx, c) }))
+		token, err := p.token.Get(ctx, notifier.Saved(c, savedToken, func(ctx context.Context) (string, time.Duration, error) {
+			return p.login(ctx, c)
+		}))
 		if err != nil {
 			return err
 		}

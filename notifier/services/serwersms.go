@@ -19,7 +19,8 @@ type serwerSMS struct {
 
 func (x *serwerSMS) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "SerwerSMS", "https://dev.serwersms.pl/"
-	s.Setup = "Create an API user in the SerwerSMS customer panel under Ustawienia interfejsów, HTTPS API, Użytkownicy API; sender is a sender name of your account."
+	s.Setup = "Create an API user in the SerwerSMS customer panel under Ustawienia interfejsów, " +
+		"HTTPS API, Użytkownicy API; sender is a sender name of your account."
 	s.Groups(notifier.GroupSMS, notifier.GroupRegional)
 	s.Words("poland", "polska")
 	s.URL("serwersms://{user}:{password}@{sender}/{targets...}")

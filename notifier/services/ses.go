@@ -20,7 +20,8 @@ type ses struct {
 
 func (e *ses) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "AWS SES", "https://docs.aws.amazon.com/ses/latest/APIReference/API_SendRawEmail.html"
-	s.Setup = "Create an access key for an IAM user with the permission ses:SendRawEmail, and verify the sender's address or domain in the Amazon SES console."
+	s.Setup = "Create an access key for an IAM user with the permission ses:SendRawEmail, " +
+		"and verify the sender's address or domain in the Amazon SES console."
 	s.Groups(notifier.GroupMail)
 	s.Words("amazon ses", "simple email service")
 	s.URL(

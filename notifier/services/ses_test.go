@@ -51,7 +51,8 @@ func TestSESMail(t *testing.T) {
 		}
 		return 200, ""
 	})
-	send := service.Destination(t, "ses://user@example.com/KEY/SECRET/us-east-1/a@example.com?name=Caddy&cc=c@example.com&bcc=d@example.com&reply=r@example.com")
+	send := service.Destination(t,
+		"ses://user@example.com/KEY/SECRET/us-east-1/a@example.com?name=Caddy&cc=c@example.com&bcc=d@example.com&reply=r@example.com")
 	if err := send(m); err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,8 @@ type sfr struct {
 
 func (x *sfr) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Société Française du Radiotéléphone", "https://www.dmc.sfr-sh.fr/"
-	s.Setup = "Service ID, its password and space ID are those of your account with SFR's messaging service; its documentation is at www.dmc.sfr-sh.fr."
+	s.Setup = "Service ID, its password and space ID are those of your account " +
+		"with SFR's messaging service; its documentation is at www.dmc.sfr-sh.fr."
 	s.Groups(notifier.GroupSMS, notifier.GroupRegional)
 	s.Words("france")
 	s.URL("sfr://{user}:{password}@{space_id}/{targets...}")

@@ -27,7 +27,8 @@ const signalBatch = 10
 
 func (g *signal) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Signal API", "https://bbernhard.github.io/signal-cli-rest-api/"
-	s.Setup = "Run signal-cli-rest-api and register or link the number to send from, as its documentation shows; GET /v1/groups/{number} lists the IDs of groups."
+	s.Setup = "Run signal-cli-rest-api and register or link the number to send from, " +
+		"as its documentation shows; GET /v1/groups/{number} lists the IDs of groups."
 	s.Groups(notifier.GroupChat, notifier.GroupPhone)
 	s.Words("signal messenger", "signal-cli", "signal-cli-rest-api")
 	s.URL("signal[s]://[{user}[:{password}]@]{host}[:{port}]/{from_phone}[/{targets...}]")

@@ -17,7 +17,8 @@ type signl4 struct {
 
 func (p *signl4) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "SIGNL4", "https://docs.signl4.com/integrations/webhook/webhook.html"
-	s.Setup = "Copy the team secret of your SIGNL4 team, the last part of its webhook URL, which is in the e-mail that SIGNL4 sends after the sign-up."
+	s.Setup = "Copy the team secret of your SIGNL4 team, the last part of its webhook URL, " +
+		"which is in the e-mail that SIGNL4 sends after the sign-up."
 	s.Groups(notifier.GroupIncident, notifier.GroupPhone)
 	s.Words("derdack", "on-call")
 	s.URL("signl4://{secret}")

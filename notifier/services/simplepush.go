@@ -26,7 +26,8 @@ type simplePush struct {
 
 func (p *simplePush) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Simplepush", "https://simplepush.io/api"
-	s.Setup = "The Simplepush app shows the key of the device; password and salt are those of the encryption that you set up in the settings of the app."
+	s.Setup = "The Simplepush app shows the key of the device; " +
+		"password and salt are those of the encryption that you set up in the settings of the app."
 	s.Groups(notifier.GroupPhone)
 	s.Words("android", "iphone", "encrypted")
 	s.URL("spush://[{salt}:{password}@]{apikey}")

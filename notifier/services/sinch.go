@@ -20,7 +20,8 @@ func (x *sinch) Describe(s *notifier.Schema) {
 	s.Groups(notifier.GroupSMS)
 	s.URL("sinch://{service_plan_id}:{api_token}@{from_phone}[/{targets...}]")
 	x.describe(s, smsPlus).DropInvalid()
-	s.Secret(&x.plan, "service_plan_id", "ID of the service plan").Alias("spi").Match(`^[a-f0-9]+$`).Example("0123456789abcdef0123456789abcdef")
+	s.Secret(&x.plan, "service_plan_id", "ID of the service plan").Alias("spi").
+		Match(`^[a-f0-9]+$`).Example("0123456789abcdef0123456789abcdef")
 	s.Secret(&x.token, "api_token", "API token").Alias("token").Match(`^[a-f0-9]+$`).Example("fedcba9876543210fedcba9876543210")
 	s.String(&x.from, "from_phone", "", "number or short code to send from").Alias("from", "source").
 		Normalize(smsCode).Example("15557654321")

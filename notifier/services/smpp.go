@@ -24,7 +24,8 @@ type smpp struct {
 
 func (x *smpp) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "SMPP", "https://smpp.org/SMPP_v3_4_Issue1_2.pdf"
-	s.Setup = "Your SMS provider gives you the host, the port, the system ID (the user) and the password of its SMPP server, and the number to send from."
+	s.Setup = "Your SMS provider gives you the host, the port, the system ID (the " +
+		"user) and the password of its SMPP server, and the number to send from."
 	s.Groups(notifier.GroupSMS)
 	s.NoWeb()
 	s.Words("short message peer-to-peer", "kannel", "carrier", "sms center")

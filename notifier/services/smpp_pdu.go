@@ -17,8 +17,7 @@ type smppPDU struct {
 	body     []byte // of a PDU to write
 }
 
-// smppAnswerBit is set in the ID of an answer. The other bits are those of the
-// request.
+// smppAnswerBit is set in the ID of an answer. The other bits are the request's.
 const smppAnswerBit data.CommandIDType = -1 << 31
 
 // answer returns the answer to a request of the server, or false if p needs none.

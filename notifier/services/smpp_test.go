@@ -116,7 +116,13 @@ func TestSMPP(t *testing.T) {
 			way + fmt.Sprintf("coding=8 class=64 receipt=0 part [2 1] %q", strings.Repeat("\xd8=\xde\x00", 33)),
 			way + fmt.Sprintf("coding=8 class=64 receipt=0 part [2 2] %q", strings.Repeat("\xd8=\xde\x00", 3)),
 		}},
-		{"/15551112222?from=15550000000", "", "x", []string{strings.Replace(way, "15557654321", "15550000000", 1) + `coding=0 class=0 receipt=0 "x"`, "1/1 15550000000 > 1/1 15557654321 coding=0 class=0 receipt=0 \"x\""}},
+		{
+			"/15551112222?from=15550000000", "", "x",
+			[]string{
+				strings.Replace(way, "15557654321", "15550000000", 1) + `coding=0 class=0 receipt=0 "x"`,
+				"1/1 15550000000 > 1/1 15557654321 coding=0 class=0 receipt=0 \"x\"",
+			},
+		},
 	}
 	for _, c := range cases {
 		centre, s := newSMPPCentre(t, nil), servicetest.NewSender(t)
@@ -126,7 +132,8 @@ func TestSMPP(t *testing.T) {
 		}
 		got := centre.log.Take()
 		if len(got) == 0 || got[0] != "connected" || !sameLines(got[1:], c.want) {
-			t.Errorf("%s, %q: the centre saw\n\t%s\nwant, on one connection,\n\t%s", c.rest, c.body, strings.Join(got, "\n\t"), strings.Join(c.want, "\n\t"))
+			t.Errorf("%s, %q: the centre saw\n\t%s\nwant, on one connection,\n\t%s",
+				c.rest, c.body, strings.Join(got, "\n\t"), strings.Join(c.want, "\n\t"))
 		}
 	}
 }
@@ -207,8 +214,8 @@ func TestSMPPWrongPassword(t *testing.T) {
 	servicetest.Unanswered(t, s, "smpps://bob:another1@"+silent+"/15557654321/15551112222", "timeout")
 }
 
-// smppScript starts a message centre whose answers are those of answer: to request n
-// of connection conn, both from 1. It closes the connection if there are none (nil).
+// smppScript starts a message centre that answers what answer returns for request n of connection
+// conn, both from 1. It closes the connection if there are none (nil).
 func smppScript(t *testing.T, answer func(conn, n int, p gosmpp.PDU) []gosmpp.PDU) (url string) {
 	t.Helper()
 	var number atomic.Int32
@@ -304,7 +311,8 @@ func TestSMPPUnexpectedPDUs(t *testing.T) {
 		servicetest.SendText(t, s, url, text)
 		got := strings.Join(log.Take(), "\n")
 		all += got
-		if n := i + 1; i > 0 && (!strings.Contains(got, fmt.Sprintf("%d: %s", n-1, text)) || !strings.Contains(got, fmt.Sprintf("%d: %s", n, text))) {
+		if n := i + 1; i > 0 && (!strings.Contains(got, fmt.Sprintf("%d: %s", n-1, text)) ||
+			!strings.Contains(got, fmt.Sprintf("%d: %s", n, text))) {
 			t.Errorf("%s: want it on the connection that breaks and on the next, got\n%s", text, got)
 		}
 	}

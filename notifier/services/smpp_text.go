@@ -41,7 +41,8 @@ func smppParts(text string) (data.Encoding, [][]byte, error) {
 		return coding, [][]byte{one}, nil
 	}
 	if len(parts) > 255 {
-		return nil, nil, errors.New("the text needs more than the 255 parts that a text message can have; use overflow=truncate or overflow=split")
+		return nil, nil, errors.New("the text needs more than the 255 parts that " +
+			"a text message can have; use overflow=truncate or overflow=split")
 	}
 	return coding, parts, nil
 }

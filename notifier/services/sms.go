@@ -45,7 +45,10 @@ func (x *sms) or(sender string) []string {
 }
 
 // each calls f for groups of numbers: with batch of up to size, else of one.
-func (x *sms) each(ctx context.Context, c *notifier.Client, numbers []string, size int, f func(ctx context.Context, group []string) error) error {
+func (x *sms) each(
+	ctx context.Context, c *notifier.Client, numbers []string,
+	size int, f func(ctx context.Context, group []string) error,
+) error {
 	if !x.batch {
 		size = 1
 	}

@@ -41,7 +41,9 @@ func (x *smsc) Send(ctx context.Context, c *notifier.Client, m *notifier.Message
 	}
 	translit := map[bool]string{true: "1"}[x.translit]
 	charset := map[bool]string{false: "utf-8"}[smscASCII(m.Body+x.sender)] // the default is windows-1251
-	for _, p := range []notifier.FormPart{{Name: "sender", Value: x.sender}, {Name: "translit", Value: translit}, {Name: "charset", Value: charset}} {
+	for _, p := range []notifier.FormPart{
+		{Name: "sender", Value: x.sender}, {Name: "translit", Value: translit}, {Name: "charset", Value: charset},
+	} {
 		if p.Value != "" {
 			parts = append(parts, p)
 		}

@@ -25,7 +25,8 @@ type smsEagle struct {
 
 func (e *smsEagle) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "SMS Eagle", "https://www.smseagle.eu/api/"
-	s.Setup = "Open Users, Access to API beside a user in the device's web interface, enable APIv1, and generate a token with the permission to send."
+	s.Setup = "Open Users, Access to API beside a user in the device's web interface, " +
+		"enable APIv1, and generate a token with the permission to send."
 	s.Groups(notifier.GroupSMS)
 	s.Words("hardware gateway", "gsm modem")
 	s.URL("smseagle[s]://{token}@{host}[:{port}]/{targets...}")

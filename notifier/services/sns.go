@@ -24,7 +24,8 @@ type sns struct {
 
 func (n *sns) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "AWS SNS", "https://docs.aws.amazon.com/sns/latest/api/API_Publish.html"
-	s.Setup = "Create an access key for an IAM user with the permission sns:Publish, and sns:CreateTopic for topics; region is the AWS region, such as us-east-1."
+	s.Setup = "Create an access key for an IAM user with the permission sns:Publish, " +
+		"and sns:CreateTopic for topics; region is the AWS region, such as us-east-1."
 	s.Groups(notifier.GroupSMS, notifier.GroupServer)
 	s.Words("amazon sns", "simple notification service")
 	s.URL("sns://[{token}@]{access_key_id}/{secret_access_key...}/{region}/{targets...}")

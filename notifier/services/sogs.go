@@ -34,7 +34,8 @@ type sogs struct {
 
 func (g *sogs) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Session Open Group Server", "https://github.com/oxen-io/session-pysogs"
-	s.Setup = "public_key is in the link to a room, after ?public_key=; seed is 64 hex digits that identify the sender, for example from openssl rand -hex 32."
+	s.Setup = "public_key is in the link to a room, after ?public_key=; " +
+		"seed is 64 hex digits that identify the sender, for example from openssl rand -hex 32."
 	s.Groups(notifier.GroupChat)
 	s.Words("session messenger", "oxen", "lokinet")
 	s.URL("session[s]|sogs://{public_key}:{seed}@{host}[:{port}]/{targets...}")
@@ -44,7 +45,8 @@ func (g *sogs) Describe(s *notifier.Schema) {
 	s.Server(&g.Server)
 	s.String(&g.publicKey, "public_key", "", "public key of the server, 64 hex digits").
 		Match(`^[0-9a-f]{64}$`).Example(strings.Repeat("b", 64)).Alias("key")
-	s.Secret(&g.seed, "seed", "secret seed of the sender's key, 64 hex digits").Match(`^[0-9a-f]{64}$`).Example("fedcba9876543210fedcba9876543210fedcba9876543210fedcba9876543210")
+	s.Secret(&g.seed, "seed", "secret seed of the sender's key, 64 hex digits").Match(`^[0-9a-f]{64}$`).
+		Example("fedcba9876543210fedcba9876543210fedcba9876543210fedcba9876543210")
 	s.List(&g.rooms, "targets", "rooms").Alias("to").Normalize(sogsRoom).Example("ops")
 	s.Param("host").Example("sogs.example.com")
 	s.Param("public_key").Example("0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef")

@@ -24,7 +24,8 @@ const sparkpostBatch = 2000
 
 func (k *sparkpost) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "SparkPost", "https://developers.sparkpost.com/api/transmissions/"
-	s.Setup = "Create an API key with the permission Transmissions: Read/Write in SparkPost, and verify the sender's domain as a sending domain."
+	s.Setup = "Create an API key with the permission Transmissions: " +
+		"Read/Write in SparkPost, and verify the sender's domain as a sending domain."
 	s.Groups(notifier.GroupMail)
 	s.Words("bird email")
 	s.Incidents(notifier.Open, notifier.Updated, notifier.Acknowledged, notifier.Resolved) // a thread

@@ -34,7 +34,8 @@ func (k *spike) Describe(s *notifier.Schema) {
 	s.Native("https://api.spike.sh/v1/alerts/{token}", "https://hooks.spike.sh/{token}/push-events?mode="+spikeWebhook)
 	s.Incidents(notifier.Open, notifier.Resolved)
 	s.Secret(&k.token, "token", "key of the integration").Match(`^[a-z0-9]{32}$`).Example("1234567890abcdef1234567890abcdef")
-	s.Choice(&k.mode, "mode", spikeAlerts, []string{spikeAlerts, spikeWebhook}, "API to use: webhook, at hooks.spike.sh, also resolves incidents")
+	s.Choice(&k.mode, "mode", spikeAlerts, []string{spikeAlerts, spikeWebhook},
+		"API to use: webhook, at hooks.spike.sh, also resolves incidents")
 }
 
 func (k *spike) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
@@ -57,9 +58,8 @@ func (k *spike) Send(ctx context.Context, c *notifier.Client, m *notifier.Messag
 	return err
 }
 
-// title returns the title of the incident of m, by which Spike knows it: that of the
-// message that opened it, with a part of its ID, because other incidents may have the
-// same title.
+// title returns the title of the incident of m, by which Spike knows it: the title of the message
+// that opened it, with a part of its ID, because other incidents may have the same title.
 func (k *spike) title(ctx context.Context, c *notifier.Client, m *notifier.Message) string {
 	if title, ok := k.titles.Get(ctx, c, m.Incident.ID); ok {
 		return title

@@ -35,8 +35,10 @@ var (
 )
 
 func (p *splunk) Describe(s *notifier.Schema) {
-	s.Name, s.Site = "Splunk On-Call", "https://help.splunk.com/en/splunk-observability-cloud/splunk-on-call/integrations-for-splunk-on-call/rest-endpoint-integration-guide"
-	s.Setup = "Open Integrations, 3rd Party Integrations, REST - Generic in Splunk On-Call, enable it, and copy the key in its URL before $routing_key, which is the place of a routing key."
+	s.Name, s.Site = "Splunk On-Call",
+		"https://help.splunk.com/en/splunk-observability-cloud/splunk-on-call/integrations-for-splunk-on-call/rest-endpoint-integration-guide"
+	s.Setup = "Open Integrations, 3rd Party Integrations, REST - Generic in Splunk On-Call, enable it, " +
+		"and copy the key in its URL before $routing_key, which is the place of a routing key."
 	s.Groups(notifier.GroupIncident)
 	s.URL("splunk|victorops://{routing_key}@{apikey}[/{entity_id...}]")
 	s.Native("https://alert.victorops.com/integrations/generic/20131114/alert/{apikey}/{routing_key}[/{entity_id...}]")

@@ -153,8 +153,8 @@ func (p process) tell(address, name, incident string) {
 	}
 }
 
-// TestUpdateByTwoProcesses checks that gateways with one storage change each other's
-// messages, also those of incidents that both tell for the first time at once.
+// TestUpdateByTwoProcesses checks that gateways with one storage change each other's messages,
+// also messages about incidents that both tell for the first time at once.
 func TestUpdateByTwoProcesses(t *testing.T) {
 	const address = "discord://123/token?update=yes"
 	var requests []string
@@ -169,7 +169,9 @@ func TestUpdateByTwoProcesses(t *testing.T) {
 	requests = nil
 	b.tell(address, "updated", "disk host-7")
 	a.tell(address, "updated", "disk host-8")
-	if want := []string{"PATCH /api/webhooks/123/token/messages/1", "PATCH /api/webhooks/123/token/messages/2"}; !slices.Equal(requests, want) {
+	if want := []string{
+		"PATCH /api/webhooks/123/token/messages/1", "PATCH /api/webhooks/123/token/messages/2",
+	}; !slices.Equal(requests, want) {
 		t.Errorf("got %q, want %q", requests, want)
 	}
 }
@@ -189,7 +191,15 @@ func TestSpikeOverRestart(t *testing.T) {
 		return 200, "{}"
 	})
 	store := new(states)
-	for _, step := range [][2]string{{"open", ""}, {"open", "disk host-8"}, {"worse", ""}, {"updated", ""}, {"resolved", ""}, {"resolved", ""}, {"open", ""}} {
+	for _, step := range [][2]string{
+		{"open", ""},
+		{"open", "disk host-8"},
+		{"worse", ""},
+		{"updated", ""},
+		{"resolved", ""},
+		{"resolved", ""},
+		{"open", ""},
+	} {
 		newProcess(t, store, api).tell(address, step[0], step[1])
 	}
 	first := "Disk almost full #" + servicetest.Message(t, "open").Incident.ID[:6]
@@ -249,11 +259,13 @@ func TestOwnerOverRestart(t *testing.T) {
 	for _, name := range slices.Collect(maps.Keys(store.data)) {
 		store.data[name] = []byte("damaged")
 	}
-	if r, warnings := newProcess(t, store, api).send("tgram://123456789:abcdefg_hijklmnop", notifier.Info); r.Err != nil || lookups != 3 || !strings.Contains(warnings, "damaged") {
+	if r, warnings := newProcess(t, store, api).send("tgram://123456789:abcdefg_hijklmnop", notifier.Info); r.Err != nil ||
+		lookups != 3 || !strings.Contains(warnings, "damaged") {
 		t.Errorf("a damaged state: %v, %d look-ups, %s", r.Err, lookups, warnings)
 	}
 	store.broken = true
-	if r, warnings := newProcess(t, store, api).send("tgram://123456789:abcdefg_hijklmnop", notifier.Info); r.Err != nil || lookups != 4 || !strings.Contains(warnings, "the disk is full") {
+	if r, warnings := newProcess(t, store, api).send("tgram://123456789:abcdefg_hijklmnop", notifier.Info); r.Err != nil ||
+		lookups != 4 || !strings.Contains(warnings, "the disk is full") {
 		t.Errorf("a broken storage: %v, %d look-ups, %s", r.Err, lookups, warnings)
 	}
 }
@@ -299,7 +311,10 @@ func TestTokenOverRestart(t *testing.T) {
 		token             func(n int) string
 		refusal           string // the status and body with which a token is refused
 	}{
-		{"bluesky", "bsky://ann.example.org@pa55word", "createSession", func(n int) string { return fmt.Sprintf(`{"accessJwt":"token-%d"}`, n) }, `400 {"error":"ExpiredToken"}`},
+		{
+			"bluesky", "bsky://ann.example.org@pa55word", "createSession",
+			func(n int) string { return fmt.Sprintf(`{"accessJwt":"token-%d"}`, n) }, `400 {"error":"ExpiredToken"}`,
+		},
 		{"ringcentral", "ringc://15551230000:pa55word@client/secret", "oauth/token", servicetest.OAuthToken, ""},
 		{"sendpulse", "sendpulse://ann@example.org/client/secret/bob@example.net", "oauth/access_token", servicetest.OAuthToken, ""},
 		{"wechat", "wechat://ww1a2b3c:secret@1000002/@all", "gettoken", servicetest.OAuthToken, `200 {"errcode":42001}`},

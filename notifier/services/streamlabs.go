@@ -21,7 +21,8 @@ type streamlabs struct {
 
 func (l *streamlabs) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Streamlabs", "https://dev.streamlabs.com/reference/alerts"
-	s.Setup = "Register an app with Streamlabs and get an access token with the scope alerts.create or donations.create through OAuth 2.0, as its API documentation describes."
+	s.Setup = "Register an app with Streamlabs and get an access token with the scope " +
+		"alerts.create or donations.create through OAuth 2.0, as its API documentation describes."
 	s.Groups(notifier.GroupMedia)
 	s.Words("twitch", "obs", "youtube live", "live stream")
 	s.URL("strmlabs://{access_token}")

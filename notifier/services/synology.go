@@ -22,12 +22,16 @@ type synology struct {
 
 func (y *synology) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Synology Chat", "https://kb.synology.com/en-global/DSM/help/Chat/chat_integration"
-	s.Setup = "Create an incoming webhook in Synology Chat, in the menu of your profile picture under Integration, and copy the text between the two %22 after token= in its URL."
+	s.Setup = "Create an incoming webhook in Synology Chat, in the menu of your profile picture " +
+		"under Integration, and copy the text between the two %22 after token= in its URL."
 	s.Groups(notifier.GroupChat)
 	s.Words("nas", "dsm", "diskstation")
 	s.URL("synology[s]://[{user}[:{password}]@]{host}[:{port}]/{token}[/{path...}]")
 	s.Hints(
-		notifier.Hint{Text: `(?<address>)/webapi/entry\.cgi\?\S*token=(?:%22|\")(?<token>[^%\"\s]+)(?:%22|\")\S*`, Is: "the address of a webhook"},
+		notifier.Hint{
+			Text: `(?<address>)/webapi/entry\.cgi\?\S*token=(?:%22|\")(?<token>[^%\"\s]+)(?:%22|\")\S*`,
+			Is:   "the address of a webhook",
+		},
 	)
 	s.Limits.Title = 0
 	// A link is <address|text>.

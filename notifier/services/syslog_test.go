@@ -75,7 +75,9 @@ func TestSyslog(t *testing.T) {
 
 func TestSyslogTypes(t *testing.T) {
 	l, s := localLog(t, "/var/run/syslog")
-	for kind, want := range map[notifier.Type]string{notifier.Info: "<14>", notifier.Success: "<13>", notifier.Warning: "<12>", notifier.Failure: "<10>"} {
+	for kind, want := range map[notifier.Type]string{
+		notifier.Info: "<14>", notifier.Success: "<13>", notifier.Warning: "<12>", notifier.Failure: "<10>",
+	} {
 		if r := servicetest.Send(t, s, "syslog://", &notifier.Message{Body: "x", Type: kind}, 5*time.Second); r.Err != nil {
 			t.Fatal(r.Err)
 		}
@@ -166,7 +168,8 @@ func TestRSyslog(t *testing.T) {
 	var urls []string
 	for _, c := range cases {
 		urls = append(urls, c.rest)
-		if r := servicetest.Send(t, s, "rsyslog://"+l.LocalAddr().String()+c.rest, servicetest.Message(t, c.message), 5*time.Second); r.Err != nil {
+		if r := servicetest.Send(t, s, "rsyslog://"+l.LocalAddr().String()+c.rest,
+			servicetest.Message(t, c.message), 5*time.Second); r.Err != nil {
 			t.Errorf("%s: %v", c.rest, r.Err)
 			continue
 		}
@@ -180,7 +183,8 @@ func TestRSyslog(t *testing.T) {
 // A name of a sender cannot add a field or a line to the header.
 func TestSyslogName(t *testing.T) {
 	for in, want := range map[string]string{
-		"Caddy": "Caddy", "": "-", "a b\r\nc\x00[7]: d": "a-bc7-d", "Überwachung": "berwachung", "ü": "-", "abcdef": "abcdef", "abcdefghij": "abcdefgh",
+		"Caddy": "Caddy", "": "-", "a b\r\nc\x00[7]: d": "a-bc7-d",
+		"Überwachung": "berwachung", "ü": "-", "abcdef": "abcdef", "abcdefghij": "abcdefgh",
 	} {
 		if got := syslogName(in, 8); got != want[:min(len(want), 8)] {
 			t.Errorf("%q becomes %q, want %q", in, got, want)

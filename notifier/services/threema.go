@@ -20,7 +20,8 @@ type threema struct {
 
 func (t *threema) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Threema Gateway", "https://gateway.threema.ch/en/developer/api"
-	s.Setup = "Open an account for basic mode at gateway.threema.ch: gateway_id is its API identity, 8 characters that usually begin with *, and secret is its API secret."
+	s.Setup = "Open an account for basic mode at gateway.threema.ch: gateway_id is its API identity, " +
+		"8 characters that usually begin with *, and secret is its API secret."
 	s.Groups(notifier.GroupChat, notifier.GroupPhone)
 	s.Words("switzerland", "encrypted")
 	s.URL("threema://{gateway_id}@{secret}/{targets...}")

@@ -21,7 +21,8 @@ type twilio struct {
 
 func (t *twilio) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Twilio", "https://www.twilio.com/docs/messaging/api/message-resource"
-	s.Setup = "Account SID and auth token are on the start page of the Twilio Console, and the number to send from is under Phone Numbers, Manage, Active numbers."
+	s.Setup = "Account SID and auth token are on the start page of the Twilio Console, " +
+		"and the number to send from is under Phone Numbers, Manage, Active numbers."
 	s.Groups(notifier.GroupSMS)
 	s.Words("sms", "call", "phone call", "voice call")
 	s.URL("twilio://{account_sid}:{auth_token}@{from_phone}[/{targets...}]")

@@ -29,7 +29,8 @@ const twitterImages = 4
 
 func (t *twitter) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Twitter", "https://docs.x.com/x-api/posts/create-post"
-	s.Setup = "Create an app in the X developer portal with permission to write (and for dm direct messages), and generate the consumer keys and the access token and secret under Keys and tokens."
+	s.Setup = "Create an app in the X developer portal with permission to write (and for dm direct messages), " +
+		"and generate the consumer keys and the access token and secret under Keys and tokens."
 	s.Groups(notifier.GroupSocial)
 	s.Words("x.com", "tweets", "direct message")
 	s.URL("x|twitter|tweet://[{user}@]{ckey}/{csecret}/{akey}/{asecret}[/{targets...}]")

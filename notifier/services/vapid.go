@@ -40,7 +40,8 @@ const vapidTTL = 24 * 3600
 
 func (v *vapid) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Web Push", "https://developer.mozilla.org/en-US/docs/Web/API/Push_API"
-	s.Setup = "Create a key pair, for example with npx web-push generate-vapid-keys, subscribe the browser with the public key on your web site, and give the private key and the JSON of the subscription here."
+	s.Setup = "Create a key pair, for example with npx web-push generate-vapid-keys, subscribe the browser " +
+		"with the public key on your web site, and give the private key and the JSON of the subscription here."
 	s.Groups(notifier.GroupPhone)
 	s.Words("push", "browser", "chrome", "firefox", "safari", "edge", "service worker")
 	s.URL("vapid://{user}@{host}[/{targets...}]", "vapid://{from}[/{targets...}]")
@@ -51,13 +52,16 @@ func (v *vapid) Describe(s *notifier.Schema) {
 	s.String(&v.user, "user", "", "e-mail address of the sender, before the @").Example("alerts")
 	s.Host(&v.host, "host", "e-mail address of the sender, after the @")
 	s.String(&v.from, "from", "", "e-mail address of the sender").Normalize(mail.CheckAddress).Example("user@example.com")
-	s.File(&v.keyFile, "keyfile", "private VAPID key: path of a PEM file, or base64 of it or of its 32 bytes", 16<<10).Inline(vapidKeyParam).Secret().Required().
+	s.File(&v.keyFile, "keyfile", "private VAPID key: path of a PEM file, or base64 of it or of its 32 bytes", 16<<10).
+		Inline(vapidKeyParam).Secret().Required().
 		Example("rHAmLVqJ5xiGWZ3Tl0ap3iH6VHGjoE3rvWnTRYqKQ5I")
-	s.File(&v.subFile, "subfile", "one or more subscriptions in JSON: path of a file, or base64 of it", 5<<20).Inline(jsonFileParam).Secret().Required().
+	s.File(&v.subFile, "subfile", "one or more subscriptions in JSON: path of a file, or base64 of it", 5<<20).
+		Inline(jsonFileParam).Secret().Required().
 		Example(vapidExample)
 	s.List(&v.targets, "targets", "names of subscriptions; default: all").Alias("to").Example("jo")
 	s.Int(&v.ttl, "ttl", vapidTTL, "seconds to keep a message for a browser that is offline").Range(0, webpush.MaxTTL)
-	s.Choice(&v.payload, "payload", "text", []string{"text", "json"}, "the text, or JSON with title, body, type, and an incident's tag and link")
+	s.Choice(&v.payload, "payload", "text", []string{"text", "json"},
+		"the text, or JSON with title, body, type, and an incident's tag and link")
 	s.Ignore("mode", "each subscription has the address of its push service")
 }
 

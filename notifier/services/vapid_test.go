@@ -141,7 +141,10 @@ func TestVapidFailures(t *testing.T) {
 		{"vapid://ops@example.com?keyfile=" + encode(number) + "&subfile=AAAA", "must be the content of a JSON file"},
 		{"vapid://ops@example.com?keyfile=" + encode(number) + "&subfile=" + encode([]byte(`{`)), "not JSON"},
 		{"vapid://ops@example.com?keyfile=" + encode(number) + "&subfile=" + encode([]byte(`{}`)), "no subscription"},
-		{"vapid://ops@example.com?keyfile=" + encode(number) + "&subfile=" + encode([]byte(`{"a": {"endpoint": "http://a.example/"}}`)), "https endpoint"},
+		{
+			"vapid://ops@example.com?keyfile=" + encode(number) + "&subfile=" + encode([]byte(`{"a": {"endpoint": "http://a.example/"}}`)),
+			"https endpoint",
+		},
 		{"vapid://ops@example.com/nobody?" + good, "not the name of a subscription"},
 		{"vapid://nonsense?" + good, "user (e-mail address of the sender, before the @) is missing"},
 	} {
@@ -153,11 +156,13 @@ func TestVapidFailures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(strings.Join(d.Warnings(), "|"), "a target is not the name of a subscription in subfile and is left out") || d.Mistake() != "" {
+	if !strings.Contains(strings.Join(d.Warnings(), "|"),
+		"a target is not the name of a subscription in subfile and is left out") || d.Mistake() != "" {
 		t.Errorf("one wrong target: %q", d.Warnings())
 	}
 	gone := servicetest.API(func(*http.Request, string) (int, string) { return 410, "" })
-	if err := gone.Destination(t, "vapid://ops@example.com?"+good)(servicetest.Message(t, "plain")); err == nil || !strings.Contains(err.Error(), "subscribe again") {
+	if err := gone.Destination(t, "vapid://ops@example.com?"+good)(servicetest.Message(t, "plain")); err == nil ||
+		!strings.Contains(err.Error(), "subscribe again") {
 		t.Error(err)
 	}
 }
@@ -213,7 +218,8 @@ func TestVapidJSON(t *testing.T) {
 	if err := send(worse); err != nil {
 		t.Fatal(err)
 	}
-	if want := `{"title":"Disk almost full","body":"Volume /data is at 99% on host-7","type":"failure","tag":"` + worse.Incident.ID + `"}`; got[0] != want {
+	if want := `{"title":"Disk almost full","body":"Volume /data is at 99% on ` +
+		`host-7","type":"failure","tag":"` + worse.Incident.ID + `"}`; got[0] != want {
 		t.Errorf("the service worker gets %s, want %s", got[0], want)
 	}
 	worse.Title, worse.Body = strings.Repeat(`"`, 150), strings.Repeat("\"<\n", 2000)
@@ -250,7 +256,10 @@ func TestVapidAcknowledge(t *testing.T) {
 		t.Errorf("the service worker gets %s", got[0])
 	}
 	m.Title, m.Body = strings.Repeat(`"`, 150), strings.Repeat("\"<\n", 2000)
-	m.Link = notifier.Link{Label: notifier.AcknowledgeLabel, URL: "https://" + strings.Repeat("a", 60) + ".example.com/notify/incidents/k4fzmoyq2xr6vnw7tdbhj3ce5a"}
+	m.Link = notifier.Link{
+		Label: notifier.AcknowledgeLabel,
+		URL:   "https://" + strings.Repeat("a", 60) + ".example.com/notify/incidents/k4fzmoyq2xr6vnw7tdbhj3ce5a",
+	}
 	got = nil
 	if err := send(m); err != nil {
 		t.Error(err)

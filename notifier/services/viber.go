@@ -20,7 +20,8 @@ type viber struct {
 
 func (v *viber) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Viber", "https://developers.viber.com/docs/api/rest-bot-api/"
-	s.Setup = "Create a bot in the Viber Admin Panel (partners.viber.com; since 2024 only on commercial terms) and copy its token; your webhook gets the ID of a user who subscribes to the bot."
+	s.Setup = "Create a bot in the Viber Admin Panel (partners.viber.com; since 2024 only on commercial " +
+		"terms) and copy its token; your webhook gets the ID of a user who subscribes to the bot."
 	s.Groups(notifier.GroupChat, notifier.GroupPhone)
 	s.Words("rakuten")
 	// With the token in the query, host and path are all targets.

@@ -17,7 +17,8 @@ type voipMS struct {
 
 func (v *voipMS) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "VoIPms", "https://voip.ms/m/apidocs.php"
-	s.Setup = "Set the API password under Main Menu, SOAP and REST/JSON API at voip.ms, enable the API there for the gateway's IP address, and enable SMS for the number to send from."
+	s.Setup = "Set the API password under Main Menu, SOAP and REST/JSON API at voip.ms, " +
+		"enable the API there for the gateway's IP address, and enable SMS for the number to send from."
 	s.Groups(notifier.GroupSMS)
 	s.Words("canada", "united states")
 	s.URL("voipms://{password}:{mailbox}@{domain}/{from_phone}[/{targets...}]")

@@ -22,7 +22,8 @@ type webex struct {
 
 func (w *webex) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Cisco Webex Teams", "https://developer.webex.com/messaging/docs/api/v1/messages/create-a-message"
-	s.Setup = "Connect Incoming Webhooks from the Webex App Hub to the space and copy the last part of the webhook's URL, or create a bot at developer.webex.com, copy its access token and add it to the space."
+	s.Setup = "Connect Incoming Webhooks from the Webex App Hub to the space and copy the last part of the " +
+		"webhook's URL, or create a bot at developer.webex.com, copy its access token and add it to the space."
 	s.Groups(notifier.GroupChat)
 	s.Words("cisco spark", "webex messaging")
 	s.URL("wxteams|webex://{token}[/{targets...}]")

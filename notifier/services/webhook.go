@@ -39,11 +39,13 @@ func (w *webhook) describe(s *notifier.Schema, schemes string, fields ...string)
 	s.URL(schemes + "://[{user}[:{password}]@]{host}[:{port}][/{path...}]")
 	s.Attachments = true
 	s.Server(&w.Server)
-	s.Path(&w.path, "path", "path of the URL; parts of 16 or more characters are treated as secrets").SecretPart(webhookToken).Example("hooks", "alerts")
+	s.Path(&w.path, "path", "path of the URL; parts of 16 or more characters are treated as secrets").
+		SecretPart(webhookToken).Example("hooks", "alerts")
 	s.TrailingSlash(&w.slash)
 	s.Choice(&w.method, "method", "POST", webhookMethods, "HTTP method")
 	s.Headers(&w.header, "headers", "HTTP header to add")
-	s.String(&w.sign, "sign", "", "signature by Standard Webhooks: standard: and the secret of the receiver").Secret().Normalize(signature).Example("standard:whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+	s.String(&w.sign, "sign", "", "signature by Standard Webhooks: standard: and the secret of the receiver").
+		Secret().Normalize(signature).Example("standard:whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 	s.Map(&w.payload, ":", "payload", "field to add, or new name of a field of the message").Public(fields...)
 }
 
@@ -88,8 +90,8 @@ func (w *webhook) Finish(*notifier.Schema) (err error) {
 	return err
 }
 
-// do sends a request, which it signs if the URL asks for that. The ID is the same in all
-// attempts to send the message, or this part of it, and the time is that of this one.
+// do sends a request, which it signs if the URL asks for that. The ID is the same in all attempts
+// to send the message, or this part of it; the time is the time of this attempt.
 func (w *webhook) do(ctx context.Context, c *notifier.Client, m *notifier.Message, q notifier.Request) error {
 	if w.key != nil {
 		id := cmp.Or(m.ID, uuid.NewString())

@@ -10,9 +10,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
-// TestSignedWebhooks checks what a receiver of signed webhooks relies on: the signature is
-// that of the body with its files, all attempts have the ID of the message, and the URL's
-// own fields of the header remain, but do not replace those of the signature.
+// TestSignedWebhooks checks what a receiver of signed webhooks relies on: the signature covers
+// the body with its files, all attempts have the ID of the message, and the URL's own fields of
+// the header remain, but do not replace the signature's fields.
 func TestSignedWebhooks(t *testing.T) {
 	const secret = "MfKQ9r8GKYqrTwjUPD8ILPZIo2La+/Sw"
 	key, err := standardwebhook.ParseKey(secret)

@@ -28,7 +28,8 @@ type wechat struct {
 
 func (w *wechat) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "WeChat (WeCom)", "https://developer.work.weixin.qq.com/document/path/90236"
-	s.Setup = "The company ID is in the company information of the WeCom admin console, and AgentId and Secret are on the page of the application under App Management."
+	s.Setup = "The company ID is in the company information of the WeCom admin console, " +
+		"and AgentId and Secret are on the page of the application under App Management."
 	s.Groups(notifier.GroupChat, notifier.GroupRegional)
 	s.Words("企业微信", "wechat work", "weixin", "tencent", "china")
 	s.URL("wechat://{user}:{password}@{host}[/{targets...}]")
@@ -75,7 +76,9 @@ func (w *wechat) Send(ctx context.Context, c *notifier.Client, m *notifier.Messa
 		}
 	}
 	for first := true; ; first = false {
-		token, err := w.token.Get(ctx, notifier.Saved(c, savedToken, func(ctx context.Context) (string, time.Duration, error) { return w.signIn(ctx, c) }))
+		token, err := w.token.Get(ctx, notifier.Saved(c, savedToken, func(ctx context.Context) (string, time.Duration, error) {
+			return w.signIn(ctx, c)
+		}))
 		if err != nil {
 			return err
 		}

@@ -46,7 +46,8 @@ func TestWechatToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	send := func() error {
-		report := sender.Send(context.Background(), servicetest.Message(t, "plain"), []notifier.Target{{Destination: d}}, notifier.Options{Timeout: 10 * time.Second})
+		report := sender.Send(context.Background(), servicetest.Message(t, "plain"),
+			[]notifier.Target{{Destination: d}}, notifier.Options{Timeout: 10 * time.Second})
 		return report.Results[0].Err
 	}
 	for range 2 {

@@ -33,7 +33,8 @@ type whatsAppComponent struct {
 
 func (w *whatsApp) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "WhatsApp", "https://developers.facebook.com/docs/whatsapp/cloud-api"
-	s.Setup = "The page API Setup of WhatsApp in the Meta app dashboard shows the phone number ID and a temporary access token; a system user of the business can have a permanent one."
+	s.Setup = "The page API Setup of WhatsApp in the Meta app dashboard shows the phone number " +
+		"ID and a temporary access token; a system user of the business can have a permanent one."
 	s.Groups(notifier.GroupChat, notifier.GroupPhone)
 	s.Words("whatsapp business", "meta", "facebook")
 	s.URL(

@@ -30,8 +30,10 @@ type workflows struct {
 }
 
 func (w *workflows) Describe(s *notifier.Schema) {
-	s.Name, s.Site = "Power Automate / Workflows (for MSTeams)", "https://learn.microsoft.com/en-us/microsoftteams/platform/webhooks-and-connectors/how-to/connectors-using"
-	s.Setup = "Open Workflows in the menu of the Teams channel, choose a template that starts when a webhook request is received, and copy the URL that it shows in the end."
+	s.Name, s.Site = "Power Automate / Workflows (for MSTeams)",
+		"https://learn.microsoft.com/en-us/microsoftteams/platform/webhooks-and-connectors/how-to/connectors-using"
+	s.Setup = "Open Workflows in the menu of the Teams channel, choose a template that " +
+		"starts when a webhook request is received, and copy the URL that it shows in the end."
 	s.Groups(notifier.GroupChat)
 	s.Words("teams", "microsoft teams", "ms teams", "office teams", "microsoft flow", "power automate")
 	s.URL("workflow|workflows://{host}[:{port}]/{workflow}/{signature}")
@@ -41,9 +43,18 @@ func (w *workflows) Describe(s *notifier.Schema) {
 		"https://{host...}/powerautomate/automations/direct/cu/{route}/workflows/{workflow}/triggers/manual/paths/invoke?pa=yes",
 	)
 	s.Hints(
-		notifier.Hint{Text: `https://[\w-]+\.webhook\.office\.com/\S+`, Is: "the address of a connector", Note: "Microsoft has switched off the connectors of Teams; create a workflow in the menu of the channel and paste its address"},
-		notifier.Hint{Text: `https://outlook\.office(?:365)?\.com/webhook/\S+`, Is: "the address of a connector", Note: "Microsoft has switched off the connectors of Teams; create a workflow in the menu of the channel and paste its address"},
-		notifier.Hint{Text: `https://teams\.(?:microsoft|live)\.com/\S+`, Is: "a link into Teams", Note: "Teams needs the address of a workflow, which you create in the menu of the channel"},
+		notifier.Hint{
+			Text: `https://[\w-]+\.webhook\.office\.com/\S+`, Is: "the address of a connector",
+			Note: "Microsoft has switched off the connectors of Teams; create a workflow in the menu of the channel and paste its address",
+		},
+		notifier.Hint{
+			Text: `https://outlook\.office(?:365)?\.com/webhook/\S+`, Is: "the address of a connector",
+			Note: "Microsoft has switched off the connectors of Teams; create a workflow in the menu of the channel and paste its address",
+		},
+		notifier.Hint{
+			Text: `https://teams\.(?:microsoft|live)\.com/\S+`, Is: "a link into Teams",
+			Note: "Teams needs the address of a workflow, which you create in the menu of the channel",
+		},
 	)
 	s.Format = notifier.Markdown
 	s.Acknowledge = notifier.AcknowledgeByButton
@@ -51,8 +62,10 @@ func (w *workflows) Describe(s *notifier.Schema) {
 	// The mentions of a card are entities, which card leaves out.
 	s.Foreign = &notifier.ForeignText{Markdown: true, Title: true, Escape: chattext.AsIs, Mentions: chattext.BreakMarkup}
 	s.Server(&w.Server)
-	s.Secret(&w.workflow, "workflow", "ID of the workflow: the part of the URL after /workflows/").Match(`^[a-z0-9_-]+$`).Alias("id").Example("0123456789abcdef0123456789abcdef")
-	s.Secret(&w.signature, "signature", "signature: the parameter sig of the URL").Match(`^[a-z0-9_-]+$`).Alias("sig").Example("AbCdEf0123456789GhIjKlMnOpQrStUvWxYz0123456")
+	s.Secret(&w.workflow, "workflow", "ID of the workflow: the part of the URL after /workflows/").
+		Match(`^[a-z0-9_-]+$`).Alias("id").Example("0123456789abcdef0123456789abcdef")
+	s.Secret(&w.signature, "signature", "signature: the parameter sig of the URL").
+		Match(`^[a-z0-9_-]+$`).Alias("sig").Example("AbCdEf0123456789GhIjKlMnOpQrStUvWxYz0123456")
 	s.Bool(&w.image, "image", true, "show the icon of the message's type")
 	s.Bool(&w.automate, "pa", false, "the URL contains /powerautomate/").Alias("powerautomate")
 	s.String(&w.route, "route", "", "number after /cu/ in a URL with /powerautomate/").Match(`^[0-9]+$`).Alias("routeid").Example("42")

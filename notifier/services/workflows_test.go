@@ -15,9 +15,11 @@ func TestWorkflowsAddress(t *testing.T) {
 	for _, address := range []string{
 		"https://prod-01.westeurope.logic.azure.com:443/workflows/643e69f83c8944/triggers/manual/paths/invoke" +
 			"?api-version=2016-06-01&sp=%2Ftriggers%2Fmanual%2Frun&sv=1.0&sig=KODuebWbDGYFr0z0eu",
-		"https://default0a1b2c.0d.environment.api.powerplatform.com:443/powerautomate/automations/direct/workflows/643e69f83c8944/triggers/manual/paths/invoke" +
+		"https://default0a1b2c.0d.environment.api.powerplatform.com:443/powerautomate/" +
+			"automations/direct/workflows/643e69f83c8944/triggers/manual/paths/invoke" +
 			"?api-version=1&sp=%2Ftriggers%2Fmanual%2Frun&sv=1.0&sig=KODuebWbDGYFr0z0eu",
-		"https://default0a1b2c.0d.environment.api.powerplatform.com/powerautomate/automations/direct/cu/05/workflows/643e69f83c8944/triggers/manual/paths/invoke/" +
+		"https://default0a1b2c.0d.environment.api.powerplatform.com/powerautomate/" +
+			"automations/direct/cu/05/workflows/643e69f83c8944/triggers/manual/paths/invoke/" +
 			"?api-version=2022-03-01-preview&sp=%2Ftriggers%2Fother%2Frun&sv=1.1&sig=KODuebWbDGYFr0z0eu",
 	} {
 		d, err := notifier.Parse(address, nil)

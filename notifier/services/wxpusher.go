@@ -21,7 +21,8 @@ type wxpusher struct {
 
 func (w *wxpusher) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "WxPusher", "https://wxpusher.zjiecode.com/docs/"
-	s.Setup = "Create an application in the console at wxpusher.zjiecode.com/admin and copy its appToken; a user who follows it finds the ID (UID_…) under My UID in the WxPusher account in WeChat."
+	s.Setup = "Create an application in the console at wxpusher.zjiecode.com/admin and copy its appToken; " +
+		"a user who follows it finds the ID (UID_…) under My UID in the WxPusher account in WeChat."
 	s.Groups(notifier.GroupChat, notifier.GroupRegional)
 	s.Words("微信", "weixin", "china")
 	s.URL("wxpusher://{token|targets}[/{targets...}]")

@@ -14,7 +14,8 @@ type zoom struct{ id, token, mode string }
 
 func (z *zoom) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Zoom", "https://support.zoom.com/hc/en/article?id=zm_kb&sysparm_article=KB0067640"
-	s.Setup = "Add the app Incoming Webhook to Zoom Team Chat, type /inc connect NAME in the channel, and copy the endpoint and the verification token that the app sends you."
+	s.Setup = "Add the app Incoming Webhook to Zoom Team Chat, type /inc connect NAME in the channel, " +
+		"and copy the endpoint and the verification token that the app sends you."
 	s.Groups(notifier.GroupChat)
 	s.Words("zoom team chat")
 	s.URL("zoom://{webhook_id}/{token}")

@@ -29,7 +29,8 @@ func (z *zulip) Describe(s *notifier.Schema) {
 	// Zulip's Markdown has no escapes.
 	s.Foreign = &notifier.ForeignText{Escape: chattext.AsIs, Mentions: chattext.BreakAll}
 	s.String(&z.bot, "botname", "", "name of the bot, with or without -bot").Match(`^[A-Z0-9_-]{1,32}$`).Example("alerts")
-	s.String(&z.organization, "organization", "", "organization at zulipchat.com, or the host name of a server").Match(`^[A-Z0-9_-]{1,32}(\.[A-Z0-9._-]+)?$`).Example("example")
+	s.String(&z.organization, "organization", "", "organization at zulipchat.com, or the host name of a server").
+		Match(`^[A-Z0-9_-]{1,32}(\.[A-Z0-9._-]+)?$`).Example("example")
 	s.Secret(&z.token, "token", "API key of the bot").Match(`^[A-Z0-9]{32}$`).Example("abcdefghijklmnopqrstuvwxyz012345")
 	s.List(&z.targets, "targets", "streams and e-mail addresses of users; default: the stream general").Alias("to").Split(zulipTargets)
 }

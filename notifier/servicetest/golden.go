@@ -33,7 +33,7 @@ import (
 //	message  the name of a message of [Message]; default: plain
 //	answer   pattern, status and body of an answer; the first pattern that
 //	         matches "METHOD URL" counts; default: 200 {}
-//	files    directory of the files that the URL may name, in that of the
+//	files    directory of the files that the URL may name, in the directory of the
 //	         package; default: none
 //	mask     pattern of text that differs in each run, such as a nonce
 //

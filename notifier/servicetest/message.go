@@ -10,7 +10,8 @@ import (
 )
 
 // Picture is a PNG file of one pixel.
-var Picture, _ = base64.StdEncoding.DecodeString("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
+var Picture, _ = base64.StdEncoding.DecodeString("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ" +
+	"AAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
 
 // AcknowledgeURL is the address on which the incidents of messages can be acknowledged.
 const AcknowledgeURL = "https://alerts.example.com/notify/incidents/k4fzmoyq2xr6vnw7tdbhj3ce5a"
@@ -56,7 +57,9 @@ func Message(t testing.TB, name string) *notifier.Message {
 		}
 	case "foreign":
 		m.Title, m.Foreign = "Issue 42 opened: acme/shop", true
-		m.Body = "<!channel> @everyone [click](https://evil.example/) *now*\nmy_app logs to https://example.com/a_b/@c\n<https://evil.example|more> joe@example.com (met)all(met) <at user_id=\"all\">"
+		m.Body = "<!channel> @everyone [click](https://evil.example/) *now*\n" +
+			"my_app logs to https://example.com/a_b/@c\n" +
+			"<https://evil.example|more> joe@example.com (met)all(met) <at user_id=\"all\">"
 	case "mention":
 		m.Body = "@ann <at>ann@example.com</at>, <at> Bob@example.com </at>: <at></at> call <at>ann@example.com</at>"
 	case "open":

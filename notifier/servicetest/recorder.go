@@ -90,7 +90,7 @@ func response(q *http.Request, code int, body string) *http.Response {
 }
 
 // Deliver sends a message to a URL over the recorder and sorts the requests.
-// The error is that of parsing the URL.
+// The error comes from parsing the URL.
 func (r *Recorder) Deliver(address string, m *notifier.Message) (notifier.Result, error) {
 	sender := notifier.NewSender(egress.NewPoolWithTransport("test", r), 0)
 	d, err := sender.ParseWithFiles(address, nil, notifier.Files{Dir: r.Files})

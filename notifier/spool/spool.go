@@ -19,8 +19,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/memory"
 )
 
-// Spool stores the attachments of one request until Close: those of up to 1 MiB
-// in memory, larger ones in temporary files.
+// Spool stores the attachments of one request until Close: attachments of up to 1 MiB in memory,
+// larger ones in temporary files.
 type Spool struct {
 	// MaxSize is the size of an attachment in bytes.
 	MaxSize int64

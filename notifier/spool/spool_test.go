@@ -142,7 +142,8 @@ func TestWithoutMemory(t *testing.T) {
 func TestStorageError(t *testing.T) {
 	gone := &Spool{MaxSize: 4 << 20, MaxCount: 10, Dir: t.TempDir() + "/gone"}
 	_, err := gone.Add("", "", bytes.NewReader(make([]byte, 2<<20)))
-	if e, ok := errors.AsType[*StorageError](err); !ok || !errors.Is(e, fs.ErrNotExist) || strings.Contains(err.Error(), gone.Dir) || !strings.Contains(e.Err.Error(), gone.Dir) {
+	if e, ok := errors.AsType[*StorageError](err); !ok || !errors.Is(e, fs.ErrNotExist) ||
+		strings.Contains(err.Error(), gone.Dir) || !strings.Contains(e.Err.Error(), gone.Dir) {
 		t.Errorf("without a folder: %v", err)
 	}
 	files := &Spool{MaxSize: 4 << 20, MaxCount: 10, Dir: t.TempDir()}

@@ -17,17 +17,24 @@ import (
 // Prometheus, Grafana, Zabbix, Nagios, Icinga and Checkmk (FLAPPINGSTART, UNREACH).
 // Where programs differ, the most common meaning counts: sev2 is Azure's warning.
 var typeWords = wordsByType(map[notifier.Type]string{
-	notifier.Info: "info information informational informative notice note debug trace normal none started start running queued pending scheduled " +
+	notifier.Info: "info information informational informative notice note " +
+		"debug trace normal none started start running queued pending scheduled " +
 		"in_progress waiting created opened updated paused skipped neutral low verbose log default not_classified no_severity " +
-		"acknowledged acknowledge acknowledgement acknowledgment ack unacknowledge snoozed suppressed silenced muted custom flappingstop flappingend flappingdisabled " +
+		"acknowledged acknowledge acknowledgement acknowledgment ack unacknowledge snoozed " +
+		"suppressed silenced muted custom flappingstop flappingend flappingdisabled " +
 		"downtimestart downtimeend downtimestop downtimecancelled downtimeremoved sev3 sev4 sev5 p4 p5",
-	notifier.Success: "success successful succeeded ok okay up resolved resolve recovered recovery fixed healthy online passed pass completed complete " +
+	notifier.Success: "success successful succeeded ok okay up resolved resolve " +
+		"recovered recovery fixed healthy online passed pass completed complete " +
 		"done finished good green available closed close cleared clear inactive merged operational",
-	notifier.Warning: "warning warn degraded minor medium moderate average yellow unstable partial stale late grace cancelled canceled attention " +
-		"maintenance timed_out action_required unknown unkn no_data nodata insufficient_data re_warn re_no_data renotify recovering flapping flappingstart " +
+	notifier.Warning: "warning warn degraded minor medium moderate average " +
+		"yellow unstable partial stale late grace cancelled canceled attention " +
+		"maintenance timed_out action_required unknown unkn no_data nodata insufficient_data " +
+		"re_warn re_no_data renotify recovering flapping flappingstart " +
 		"degraded_performance partial_outage under_maintenance sev2 p3",
-	notifier.Failure: "failure fail failed failing fired firing alerting alert alarm critical crit error err errored danger down offline unhealthy problem " +
-		"fatal emergency emerg panic disaster major high severe red broken crash crashed dead missing unavailable unreachable unreach timeout rejected " +
+	notifier.Failure: "failure fail failed failing fired firing alerting alert alarm " +
+		"critical crit error err errored danger down offline unhealthy problem " +
+		"fatal emergency emerg panic disaster major high severe red broken crash " +
+		"crashed dead missing unavailable unreachable unreach timeout rejected " +
 		"trigger triggered re_triggered activated open startup_failure outage major_outage sev0 sev1 p1 p2",
 })
 

@@ -50,7 +50,8 @@ const authSize = 16
 // because its authentication secret has another length than theirs. Parse has decoded it.
 func (s *Subscription) CheckAuth() error {
 	if len(s.auth) != authSize {
-		return fmt.Errorf("the key auth has %d bytes, and must have %d (RFC 8291); give the result of PushSubscription.toJSON", len(s.auth), authSize)
+		return fmt.Errorf("the key auth has %d bytes, and must have %d (RFC 8291); give the result of PushSubscription.toJSON",
+			len(s.auth), authSize)
 	}
 	return nil
 }

@@ -36,7 +36,10 @@ func TestRepeatedAlertsPostgres(t *testing.T) {
 		return [2]string{"opsgenie/v2/alerts", fmt.Sprintf(`{"alias":"disk","message":"Disk full","priority":%q}`, priority)}
 	}
 	event := func(action string) [2]string {
-		return [2]string{"pagerduty/v2/enqueue", fmt.Sprintf(`{"event_action":%q,"dedup_key":"disk","payload":{"summary":"Disk full","severity":"critical","source":"db1"}}`, action)}
+		return [2]string{
+			"pagerduty/v2/enqueue",
+			fmt.Sprintf(`{"event_action":%q,"dedup_key":"disk","payload":{"summary":"Disk full","severity":"critical","source":"db1"}}`, action),
+		}
 	}
 	alert := func(action string) [2]string { return [2]string{"opsgenie/v2/alerts/disk/" + action, "{}"} }
 	for i, tt := range []struct {

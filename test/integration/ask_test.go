@@ -88,7 +88,8 @@ func TestAskPostgres(t *testing.T) {
 		for i, g := range []*queueGateway{a, b} {
 			all.Go(func() {
 				<-begin
-				r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, g.url+"/notify/asks/"+links[i], strings.NewReader("answer="+[]string{"deploy", "wait"}[i]))
+				r, err := http.NewRequestWithContext(t.Context(), http.MethodPost,
+					g.url+"/notify/asks/"+links[i], strings.NewReader("answer="+[]string{"deploy", "wait"}[i]))
 				if err != nil {
 					t.Error(err)
 					return
@@ -106,7 +107,8 @@ func TestAskPostgres(t *testing.T) {
 		}
 		close(begin)
 		all.Wait()
-		if statuses[0]+statuses[1] != http.StatusOK+http.StatusConflict || shown[0] != shown[1] || !strings.Contains(shown[0], `"state":"answered"`) {
+		if statuses[0]+statuses[1] != http.StatusOK+http.StatusConflict ||
+			shown[0] != shown[1] || !strings.Contains(shown[0], `"state":"answered"`) {
 			t.Errorf("statuses %v, %s and %s", statuses, shown[0], shown[1])
 		}
 		winner := map[bool]string{true: `"answer":"deploy"`, false: `"answer":"wait"`}[statuses[0] == http.StatusOK]
@@ -122,7 +124,8 @@ func TestAskPostgres(t *testing.T) {
 func TestAskPage(t *testing.T) {
 	q, port := newQuestions(t), freePort(t)
 	address := fmt.Sprintf("http://localhost:%d", port)
-	startGateway(t, port, fmt.Sprintf("{\nnotify {\nqueue\n}\n}\nhttp://localhost:%d {\nnotify {\n%s\negress {\nallow 127.0.0.1\n}\n}\n}\n", port, q.key()))
+	startGateway(t, port,
+		fmt.Sprintf("{\nnotify {\nqueue\n}\n}\nhttp://localhost:%d {\nnotify {\n%s\negress {\nallow 127.0.0.1\n}\n}\n}\n", port, q.key()))
 	question := func(fields url.Values) string {
 		t.Helper()
 		fields.Set("title", "Deploy 1.4?")

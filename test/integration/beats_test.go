@@ -14,13 +14,14 @@ func (a *arrivals) count(title string) int {
 	return a.got[title]
 }
 
-// TestBeatsPostgres checks that of two gateways that share a database one tells that a
-// beat is late or that its run takes too long, that the beat may come to either, and that
-// the other goes on alone when one is killed. While no gateway can write, nobody is told.
+// TestBeatsPostgres checks that only one of two gateways that share a database tells that a beat
+// is late or that its run takes too long, that the beat may come to either, and that the other
+// goes on alone when one is killed. While no gateway can write, nobody is told.
 func TestBeatsPostgres(t *testing.T) {
 	t.Parallel()
 	p, a := newPostgres(t), newArrivals(t)
-	key := "key ops {\nurl " + a.url + "\nexpect sync every 2s grace 1s\nexpect slow every 8s grace 4s\nexpect run cron \"0 0 1 1 *\" max_run 2s\n}"
+	key := "key ops {\nurl " + a.url + "\nexpect sync every 2s grace 1s\n" +
+		"expect slow every 8s grace 4s\nexpect run cron \"0 0 1 1 *\" max_run 2s\n}"
 	var gateways []*queueGateway
 	for range 2 {
 		gateways = append(gateways, newQueueGatewayWith(t, p, key, ""))
@@ -37,7 +38,10 @@ func TestBeatsPostgres(t *testing.T) {
 		})
 	}
 	beat(gateways[0], "run&state=start")
-	eventually(t, "the run that takes too long is told", func() bool { beat(gateways[0], "slow"); return a.count("run has not ended after 2s") > 0 })
+	eventually(t, "the run that takes too long is told", func() bool {
+		beat(gateways[0], "slow")
+		return a.count("run has not ended after 2s") > 0
+	})
 	for range 3 { // each gateway looks at it again
 		beat(gateways[0], "slow")
 		time.Sleep(time.Second)

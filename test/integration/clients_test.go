@@ -50,7 +50,8 @@ func startGateway(t *testing.T, port int, caddyfile string) *server {
 func newGateway(t *testing.T, block string) string {
 	t.Helper()
 	port := freePort(t)
-	startGateway(t, port, fmt.Sprintf("{\n}\nhttp://127.0.0.1:%d {\nhandle_path /sub/* {\nnotify {\n%[2]s\n}\n}\nnotify {\n%[2]s\n}\n}\n", port, block))
+	startGateway(t, port,
+		fmt.Sprintf("{\n}\nhttp://127.0.0.1:%d {\nhandle_path /sub/* {\nnotify {\n%[2]s\n}\n}\nnotify {\n%[2]s\n}\n}\n", port, block))
 	return fmt.Sprintf("127.0.0.1:%d", port)
 }
 
@@ -117,7 +118,8 @@ func apprise(t *testing.T, args ...string) (ok bool, said string) {
 // apprise:// URLs.
 func TestApprise(t *testing.T) {
 	hook := newWebhook(t)
-	gateway := newGateway(t, fmt.Sprintf("key ops {\nurl %s chat\nurl %s mail\nurl %s refuse\ndefault_tag chat\n}", hook.to("/chat"), hook.to("/mail"), hook.to("/refuse")))
+	gateway := newGateway(t, fmt.Sprintf("key ops {\nurl %s chat\nurl %s mail\nurl %s refuse\ndefault_tag chat\n}",
+		hook.to("/chat"), hook.to("/mail"), hook.to("/refuse")))
 	const text = "one <b>&\"quoted\"</b> é 漢字 😀 + % # ?"
 	for _, place := range []string{"/ops", "/sub/ops"} {
 		for _, method := range []string{"form", "json"} {
@@ -166,7 +168,8 @@ func TestAppriseFiles(t *testing.T) {
 			continue
 		}
 		p := hook.take(t, "/chat")
-		if p.Message != "see" || len(p.Attachments) != 2 || string(p.Attachments[1].Base64) != "the\x00file\n" || p.Attachments[0].Filename != "graph.txt" {
+		if p.Message != "see" || len(p.Attachments) != 2 ||
+			string(p.Attachments[1].Base64) != "the\x00file\n" || p.Attachments[0].Filename != "graph.txt" {
 			t.Errorf("%s: arrived %+v", to, p)
 		}
 	}
@@ -216,7 +219,8 @@ func TestImportedConfiguration(t *testing.T) {
 	host := hook.to("")
 	more := writeFile(t, "more.conf", "eve="+host+"/eve\n")
 	for name, text := range map[string]string{
-		"f.conf": "# c\n; c\n\ninclude " + more + "\n" + host + "/plain\n ops, dev = " + host + "/a?overflow=split\nops=" + host + "/b\nmail other= " + host + "/c\n",
+		"f.conf": "# c\n; c\n\ninclude " + more + "\n" + host + "/plain\n ops, dev = " +
+			host + "/a?overflow=split\nops=" + host + "/b\nmail other= " + host + "/c\n",
 		"f.yml": `version: 1
 include: ` + more + `
 urls:

@@ -36,7 +36,9 @@ func TestConfigurations(t *testing.T) {
 			format = "text"
 		}
 		// The error is about items that Apprise skips, too.
-		entries, _, _ := appriseconfig.Load(context.Background(), "file:///f?format="+format, func(context.Context, string) ([]byte, error) { return []byte(content), nil })
+		entries, _, _ := appriseconfig.Load(context.Background(), "file:///f?format="+format, func(context.Context, string) ([]byte, error) {
+			return []byte(content), nil
+		})
 		found := []map[string]any{}
 		for _, e := range entries {
 			tags := []string{}

@@ -87,11 +87,16 @@ func newConsole(t *testing.T) (address string, down *service) {
 	}
 	postForm(t, address+"/notify/ops?type=warning", http.StatusOK, url.Values{"body": {"confidential"}})
 	postForm(t, address+"/notify/backups?type=success", http.StatusOK, url.Values{"body": {"confidential"}})
-	for _, form := range []string{"failure router The router does not answer", "warning nas The backup is late", "failure switch Port 7 is down", "success switch Port 7 is up"} {
+	for _, form := range []string{
+		"failure router The router does not answer", "warning nas The backup is late",
+		"failure switch Port 7 is down", "success switch Port 7 is up",
+	} {
 		f := strings.SplitN(form, " ", 3)
-		postForm(t, address+"/notify/network", http.StatusOK, url.Values{"type": {f[0]}, "incident": {f[1]}, "title": {f[2]}, "body": {"confidential"}})
+		postForm(t, address+"/notify/network",
+			http.StatusOK, url.Values{"type": {f[0]}, "incident": {f[1]}, "title": {f[2]}, "body": {"confidential"}})
 	}
-	postForm(t, address+"/notify/oncall?type=failure", http.StatusOK, url.Values{"title": {"The shop is down"}, "incident": {"shop"}, "body": {"confidential"}})
+	postForm(t, address+"/notify/oncall?type=failure", http.StatusOK,
+		url.Values{"title": {"The shop is down"}, "incident": {"shop"}, "body": {"confidential"}})
 	postForm(t, address+"/notify/billing?token=a-token-of-billing", http.StatusFailedDependency, url.Values{"body": {"confidential"}})
 	postForm(t, address+"/notify/backups", http.StatusBadRequest, url.Values{"title": {"x"}})
 	phones := newPushService(t)
@@ -161,7 +166,8 @@ func TestConsoleFindsTheCause(t *testing.T) {
 	if got := text(t, ctx, ".item time"); strings.Contains(got, "UTC") || !strings.HasPrefix(got, "for ") {
 		t.Errorf("the time is %q", got)
 	}
-	if got := eval[string](t, ctx, "document.querySelector('svg.bar g:last-child title').textContent"); strings.Contains(got, "UTC") || !regexp.MustCompile(`^\d\d:\d\d–\d\d:\d\d: `).MatchString(got) {
+	if got := eval[string](t, ctx, "document.querySelector('svg.bar g:last-child title').textContent"); strings.Contains(got,
+		"UTC") || !regexp.MustCompile(`^\d\d:\d\d–\d\d:\d\d: `).MatchString(got) {
 		t.Errorf("the tooltip of a bar is %q", got)
 	}
 	if got := eval[string](t, ctx, "decodeURIComponent(document.querySelector('link[rel=icon]').href)"); !strings.Contains(got, ">5</text>") {
@@ -180,7 +186,8 @@ func TestConsoleFindsTheCause(t *testing.T) {
 		t.Errorf("an error is not there once: %s", got)
 	}
 	run(t, ctx, chromedp.Click(".tabs a[href$=messages]", chromedp.ByQuery), chromedp.WaitReady("#live-recent", chromedp.ByQuery))
-	run(t, ctx, chromedp.Click("#live-recent .timeline summary", chromedp.ByQuery), chromedp.Click("#live-recent .timeline a.button", chromedp.ByQuery))
+	run(t, ctx, chromedp.Click("#live-recent .timeline summary", chromedp.ByQuery),
+		chromedp.Click("#live-recent .timeline a.button", chromedp.ByQuery))
 	shows(t, ctx, "h1", "Message to ops")
 	shows(t, ctx, ".row.is-queued .tries", "503 Service Unavailable")
 	down.status.Store(http.StatusOK)
@@ -208,7 +215,8 @@ func TestConsoleWithoutScript(t *testing.T) {
 	shows(t, ctx, "p[role=status]", "1 key, down")
 	run(t, ctx, chromedp.Click("[action$='?hurry'] button", chromedp.ByQuery))
 	shows(t, ctx, "h1", "Key ops")
-	run(t, ctx, chromedp.Click("#destination-2 .menu > summary", chromedp.ByQuery), chromedp.Click("#destination-2 form.test button", chromedp.ByQuery))
+	run(t, ctx, chromedp.Click("#destination-2 .menu > summary", chromedp.ByQuery),
+		chromedp.Click("#destination-2 form.test button", chromedp.ByQuery))
 	shows(t, ctx, "#destination-2.delivered .result", "Delivered in ")
 	run(t, ctx, open(address+"/notify/console/queue"))
 	drop := ".list [action$='?drop'] button"
@@ -227,7 +235,8 @@ func TestConsoleWithoutScript(t *testing.T) {
 	}
 	run(t, ctx, chromedp.Click(".tabs a[href$=send]", chromedp.ByQuery))
 	shows(t, ctx, ".lines", "curl")
-	if got := eval[string](t, ctx, "document.querySelector('.lines code').textContent"); !strings.Contains(got, `-H "Authorization: Bearer $TOKEN"`) || !strings.Contains(got, address+"/notify/mine") {
+	if got := eval[string](t, ctx, "document.querySelector('.lines code').textContent"); !strings.Contains(got,
+		`-H "Authorization: Bearer $TOKEN"`) || !strings.Contains(got, address+"/notify/mine") {
 		t.Errorf("the line for curl is %s", got)
 	}
 	noErrors(t, complaints())
@@ -245,10 +254,15 @@ func TestConsoleMessages(t *testing.T) {
 		run(t, ctx, open(address+"/notify/console/messages"))
 		return eval[int](t, ctx, "document.querySelectorAll('#live-messages .timeline > li').length") >= 50
 	})
-	run(t, ctx, chromedp.Evaluate("document.getElementById('type').value = 'failure', document.getElementById('type').dispatchEvent(new Event('change'))", nil))
+	run(t, ctx,
+		chromedp.Evaluate("document.getElementById('type').value = 'failure', "+
+			"document.getElementById('type').dispatchEvent(new Event('change'))", nil))
 	eventually(t, "the page shows failures only", func() bool {
 		var types string
-		err := chromedp.Run(ctx, chromedp.Evaluate("document.readyState == 'complete' ? [...new Set([...document.querySelectorAll('#live-messages .about > .soft > .tag')].map(e => e.textContent))].join() : ''", &types))
+		err := chromedp.Run(ctx,
+			chromedp.Evaluate("document.readyState == 'complete' ? [...new "+
+				"Set([...document.querySelectorAll('#live-messages .about > .soft > "+
+				".tag')].map(e => e.textContent))].join() : ''", &types))
 		return err == nil && types == "failure" // the expression fails while the page changes
 	})
 	run(t, ctx, open(address+"/notify/console/messages?state=refused"))
@@ -265,10 +279,13 @@ func TestConsoleIncidents(t *testing.T) {
 		shows(t, ctx, "[aria-labelledby=open]", "The router does not answer")
 		run(t, ctx, chromedp.Click("a[href$='console/incidents']", chromedp.ByQuery))
 		shows(t, ctx, "#live-incidents li:first-child", "The router does not answer")
-		if got := text(t, ctx, "#live-incidents"); !strings.Contains(got, "The backup is late") || !strings.Contains(got, "Resolved") || strings.Contains(got, "confidential") {
+		if got := text(t, ctx, "#live-incidents"); !strings.Contains(got, "The backup is late") ||
+			!strings.Contains(got, "Resolved") || strings.Contains(got, "confidential") {
 			t.Errorf("the page lists %q", got)
 		}
-		run(t, ctx, chromedp.SetAttributeValue("#state option[value=resolved]", "selected", "selected", chromedp.ByQuery), chromedp.Click(".filters button", chromedp.ByQuery))
+		run(t, ctx,
+			chromedp.SetAttributeValue("#state option[value=resolved]", "selected", "selected", chromedp.ByQuery),
+			chromedp.Click(".filters button", chromedp.ByQuery))
 		shows(t, ctx, "#live-incidents li:first-child", "Port 7 is up")
 		run(t, ctx, open(address+"/notify/console/incidents?key=ops"))
 		shows(t, ctx, "#live-incidents", "No incident fits")
@@ -280,7 +297,9 @@ func TestConsoleIncidents(t *testing.T) {
 func TestConsoleSilences(t *testing.T) {
 	address, _ := newConsole(t)
 	withAndWithoutScript(t, func(ctx context.Context, _ bool) {
-		run(t, ctx, open(address+"/notify/console/keys/ops"), chromedp.Click("#reaches ~ .buttons .menu summary", chromedp.ByQuery), chromedp.Click("a[href$='silences?key=ops#silence']", chromedp.ByQuery))
+		run(t, ctx, open(address+"/notify/console/keys/ops"),
+			chromedp.Click("#reaches ~ .buttons .menu summary", chromedp.ByQuery),
+			chromedp.Click("a[href$='silences?key=ops#silence']", chromedp.ByQuery))
 		shows(t, ctx, "#silence", "Make one")
 		run(t, ctx,
 			chromedp.SetAttributeValue("#for option[value='8h']", "selected", "selected", chromedp.ByQuery),
@@ -309,11 +328,13 @@ func TestConsoleTitles(t *testing.T) {
 		run(t, ctx, chromedp.SendKeys("#title", "PORT 7"+kb.Enter, chromedp.ByQuery))
 		eventually(t, "the page shows what has the title", func() bool {
 			var rows int
-			err := chromedp.Run(ctx, chromedp.Evaluate("document.readyState == 'complete' ? document.querySelectorAll('#live-messages .timeline > li').length : 0", &rows))
+			err := chromedp.Run(ctx,
+				chromedp.Evaluate("document.readyState == 'complete' ? document.querySelectorAll('#live-messages .timeline > li').length : 0", &rows))
 			return err == nil && rows == 2 // the expression fails while the page changes
 		})
 		shows(t, ctx, "#live-messages li:first-child", "Port 7 is up")
-		run(t, ctx, chromedp.Click("#live-messages li:first-child summary", chromedp.ByQuery), chromedp.Click("#live-messages li:first-child a.button", chromedp.ByQuery))
+		run(t, ctx, chromedp.Click("#live-messages li:first-child summary", chromedp.ByQuery),
+			chromedp.Click("#live-messages li:first-child a.button", chromedp.ByQuery))
 		shows(t, ctx, "h1", "Port 7 is up")
 		run(t, ctx, chromedp.Click("main a[href*='/network/messages?since=']", chromedp.ByQuery))
 		shows(t, ctx, "#live-messages", "confidential")
@@ -332,13 +353,27 @@ func consolePages(t *testing.T, ctx context.Context, address string) map[string]
 		return eval[string](t, ctx, "document.querySelector('#live-incidents .row a').href")
 	}
 	for _, title := range []string{"disk", "The backup"} {
-		postForm(t, address+"/notify/network/silences", http.StatusCreated, url.Values{"for": {"2h"}, "title": {title}, "reason": {"new disks"}, "who": {"Ann"}})
+		postForm(t, address+"/notify/network/silences", http.StatusCreated,
+			url.Values{"for": {"2h"}, "title": {title}, "reason": {"new disks"}, "who": {"Ann"}})
 	}
 	return map[string]string{
-		"now": address + "/notify/console", "keys": address + "/notify/console/keys", "key": address + "/notify/console/keys/ops", "key_messages": address + "/notify/console/keys/ops?tab=messages", "key_send": address + "/notify/console/keys/ops?send", "key_settings": address + "/notify/console/keys/ops?tab=settings", "new": address + "/notify/console/keys/new",
-		"messages": address + "/notify/console/messages", "nothing": address + "/notify/console/messages?key=none", "titles": address + "/notify/console/messages?title=port", "kept": kept,
-		"inbox": address + "/notify/family/messages", "devices": address + "/notify/console/keys/family?tab=devices", "device": address + "/notify/family?device", "message": message,
-		"queue": address + "/notify/console/queue", "incidents": address + "/notify/console/incidents", "silences": address + "/notify/console/silences?key=ops", "incident": incident("network"), "steps": incident("oncall"), "send": address + "/notify/ops", "services": address + "/cfg/new?build", "form": address + "/cfg/new?build=discord", "error": address + "/notify/console/messages/none", "about": address + "/notify",
+		"now": address + "/notify/console", "keys": address + "/notify/console/keys",
+		"key":          address + "/notify/console/keys/ops",
+		"key_messages": address + "/notify/console/keys/ops?tab=messages",
+		"key_send":     address + "/notify/console/keys/ops?send",
+		"key_settings": address + "/notify/console/keys/ops?tab=settings",
+		"new":          address + "/notify/console/keys/new",
+		"messages":     address + "/notify/console/messages",
+		"nothing":      address + "/notify/console/messages?key=none",
+		"titles":       address + "/notify/console/messages?title=port", "kept": kept,
+		"inbox":   address + "/notify/family/messages",
+		"devices": address + "/notify/console/keys/family?tab=devices",
+		"device":  address + "/notify/family?device", "message": message,
+		"queue": address + "/notify/console/queue", "incidents": address + "/notify/console/incidents",
+		"silences": address + "/notify/console/silences?key=ops", "incident": incident("network"),
+		"steps": incident("oncall"), "send": address + "/notify/ops",
+		"services": address + "/cfg/new?build", "form": address + "/cfg/new?build=discord",
+		"error": address + "/notify/console/messages/none", "about": address + "/notify",
 	}
 }
 
@@ -367,7 +402,10 @@ func checkAxe(t *testing.T, ctx context.Context, source, name string) {
 	t.Helper()
 	eval[bool](t, ctx, source+"; true")
 	var found []string
-	run(t, ctx, chromedp.Evaluate(`axe.run({ rules: { "label-content-name-mismatch": { enabled: true } } }).then((r) => r.violations.map((v) => v.id + ": " + v.nodes.map((n) => n.html.slice(0, 100)).join(" | ")))`, &found, awaitPromise))
+	run(t, ctx,
+		chromedp.Evaluate(`axe.run({ rules: { "label-content-name-mismatch": `+
+			`{ enabled: true } } }).then((r) => r.violations.map((v) => v.id + ": `+
+			`" + v.nodes.map((n) => n.html.slice(0, 100)).join(" | ")))`, &found, awaitPromise))
 	for _, v := range found {
 		t.Errorf("%s: axe: %s", name, v)
 	}
@@ -375,14 +413,17 @@ func checkAxe(t *testing.T, ctx context.Context, source, name string) {
 
 // smallTargets lists what is touched on a page and is less than 44 pixels high. A link in a
 // text is as high as its line; one that stands alone in its paragraph or item is not in a text.
-const smallTargets = `[...document.querySelectorAll("button, .button, summary, select, textarea, .choice, nav a, a.name, a.brand, input:not([type=hidden], [type=radio], [type=checkbox])"),
-	...[...document.querySelectorAll("a")].filter((e) => e.parentElement.matches("p, dd, dt, li") && e.textContent.trim() === e.parentElement.textContent.trim())]
+const smallTargets = `[...document.querySelectorAll("button, .button, summary, select, textarea, .choice, " +
+		"nav a, a.name, a.brand, input:not([type=hidden], [type=radio], [type=checkbox])"),
+	...[...document.querySelectorAll("a")].filter((e) => e.parentElement.matches("p, dd, dt, li") &&
+		e.textContent.trim() === e.parentElement.textContent.trim())]
 	.filter((e) => e.checkVisibility() && e.getBoundingClientRect().height > 1 && Math.round(e.getBoundingClientRect().height) < 44)
 	.map((e) => e.outerHTML.slice(0, 90) + " " + e.getBoundingClientRect().height)`
 
 // gluedCards lists the cards and lists that touch the one above.
 const gluedCards = `(() => {
-	const all = [...document.querySelectorAll("main .card, main .list, main .timeline")].filter((e) => e.checkVisibility() && !e.parentElement.closest(".card, .list"));
+	const all = [...document.querySelectorAll("main .card, main .list, main .timeline")].filter((e) =>
+		e.checkVisibility() && !e.parentElement.closest(".card, .list"));
 	return all.filter((b) => all.some((a) => {
 		const gap = b.getBoundingClientRect().top - a.getBoundingClientRect().bottom;
 		return a !== b && gap > -1 && gap < 8;
@@ -410,7 +451,11 @@ func TestConsoleForEveryone(t *testing.T) {
 		for _, width := range []int64{320, 390, 768, 1280} {
 			run(t, ctx, emulation.SetDeviceMetricsOverride(width, 900, 1, false), open(at))
 			if wide := eval[int64](t, ctx, "document.documentElement.scrollWidth"); wide > width {
-				t.Errorf("%s: the page is %d pixels wide in a window of %d: %s", name, wide, width, eval[string](t, ctx, fmt.Sprintf("[...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > %d + 1).map(e => e.outerHTML.slice(0, 80)).join('\\n')", width)))
+				t.Errorf("%s: the page is %d pixels wide in a window of %d: %s", name, wide, width,
+					eval[string](t, ctx,
+						fmt.Sprintf("[...document.querySelectorAll('body *')].filter(e => "+
+							"e.getBoundingClientRect().right > %d + 1).map(e => e.outerHTML.slice(0, "+
+							"80)).join('\\n')", width)))
 			}
 		}
 		for _, scheme := range []string{"light", "dark"} {
@@ -441,7 +486,10 @@ func TestConsoleForEveryone(t *testing.T) {
 // set, and otherwise checks that they are there. They are not compared.
 func TestConsoleScreenshots(t *testing.T) {
 	folder := filepath.Join("..", "..", "docs", "console")
-	shots := []string{"now", "keys", "key", "key_messages", "key_send", "key_settings", "messages", "message", "inbox", "queue", "incidents", "silences", "steps", "devices", "device", "send", "services", "form", "error"}
+	shots := []string{
+		"now", "keys", "key", "key_messages", "key_send", "key_settings", "messages", "message", "inbox",
+		"queue", "incidents", "silences", "steps", "devices", "device", "send", "services", "form", "error",
+	}
 	sizes := []struct{ width, height int64 }{{390, 844}, {768, 900}, {1280, 800}}
 	name := func(shot string, width int64, scheme string) string {
 		return filepath.Join(folder, fmt.Sprintf("%s-%d-%s.webp", shot, width, scheme))

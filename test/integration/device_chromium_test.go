@@ -54,7 +54,8 @@ func newPhone(t *testing.T, origin string, s *subscription, permission browser.P
 			t.Errorf("the service worker: %s", e.ErrorMessage.ErrorMessage)
 		}
 	})
-	run(t, p.ctx, serviceworker.Enable(), emulation.SetDeviceMetricsOverride(390, 844, 1, true), chromedp.ActionFunc(func(ctx context.Context) error {
+	run(t, p.ctx, serviceworker.Enable(), emulation.SetDeviceMetricsOverride(390,
+		844, 1, true), chromedp.ActionFunc(func(ctx context.Context) error {
 		if _, err := page.AddScriptToEvaluateOnNewDocument(s.stub()).Do(ctx); err != nil {
 			return err
 		}
@@ -93,7 +94,9 @@ type notification struct {
 func (p *phone) notifications(t *testing.T) (all []notification) {
 	t.Helper()
 	run(t, p.ctx, chromedp.Evaluate(`navigator.serviceWorker.ready.then((r) => r.getNotifications())
-		.then((all) => all.map((n) => ({ title: n.title, body: n.body, tag: n.tag, renotify: n.renotify, actions: n.actions.map((a) => a.action) })))`, &all, awaitPromise))
+		.then((all) => all.map((n) => ({ title: n.title, body: n.body, tag: n.tag,
+			renotify: n.renotify, actions: n.actions.map((a) => a.action) })))`,
+		&all, awaitPromise))
 	return all
 }
 
@@ -131,7 +134,8 @@ func (p *phone) click(t *testing.T, title, action string) {
 		const e = new NotificationEvent("notificationclick", { notification: n, action: %q });
 		let work;
 		e.waitUntil = (p) => work = p;
-		Object.defineProperty(self.clients, "openWindow", { configurable: true, value: async (address) => self.registration.showNotification("opened", { body: address }) });
+		Object.defineProperty(self.clients, "openWindow", { configurable: true, value: async (address) =>
+		self.registration.showNotification("opened", { body: address }) });
 		self.dispatchEvent(e);
 		await work;
 	})()`, title, action))
@@ -223,7 +227,9 @@ func invite(t *testing.T, ctx context.Context, address, key, tags string) string
 func scan(t *testing.T, ctx context.Context, selector string) string {
 	t.Helper()
 	var shot []byte
-	run(t, ctx, emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}}), chromedp.Screenshot(selector, &shot, chromedp.ByQuery))
+	run(t, ctx,
+		emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}}),
+		chromedp.Screenshot(selector, &shot, chromedp.ByQuery))
 	picture, err := png.Decode(bytes.NewReader(shot))
 	if err != nil {
 		t.Fatal(err)
@@ -258,14 +264,18 @@ func TestDeviceInChromium(t *testing.T) {
 	p := newPhone(t, originOf(t, address), newSubscription(t, services, "/first"), browser.PermissionSettingGranted)
 	run(t, p.ctx, open(link))
 	shows(t, p.ctx, "#new:not([hidden])", "oncall")
-	run(t, p.ctx, chromedp.WaitVisible("#new", chromedp.ByQuery), chromedp.SetValue("#name", "Ann's phone", chromedp.ByQuery), chromedp.Focus("#name", chromedp.ByQuery), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Enter))
+	run(t, p.ctx, chromedp.WaitVisible("#new", chromedp.ByQuery),
+		chromedp.SetValue("#name", "Ann's phone", chromedp.ByQuery), chromedp.Focus("#name", chromedp.ByQuery),
+		chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Enter))
 	shows(t, p.ctx, "#subscribed:not([hidden])", "Subscribed as Ann's phone")
 	checkPage(t, p.ctx, "subscribed")
 
 	// An alert, which is acknowledged in the notification.
-	postForm(t, address+"/notify/ops?token=a-long-token-of-ops&type=failure", http.StatusOK, url.Values{"title": {"Disk full"}, "body": {"91% of db1"}, "incident": {"disk db1"}})
+	postForm(t, address+"/notify/ops?token=a-long-token-of-ops&type=failure", http.StatusOK,
+		url.Values{"title": {"Disk full"}, "body": {"91% of db1"}, "incident": {"disk db1"}})
 	got := services.take(t)
-	if got.path != "/first" || got.header.Get("Urgency") != "high" || got.header.Get("Topic") == "" || got.header.Get("TTL") == "" || !strings.HasPrefix(got.header.Get("Authorization"), "vapid t=") {
+	if got.path != "/first" || got.header.Get("Urgency") != "high" || got.header.Get("Topic") == "" ||
+		got.header.Get("TTL") == "" || !strings.HasPrefix(got.header.Get("Authorization"), "vapid t=") {
 		t.Errorf("the push is %s %v", got.path, got.header)
 	}
 	p.deliver(t, got)
@@ -274,7 +284,8 @@ func TestDeviceInChromium(t *testing.T) {
 		shown = p.notifications(t)
 		return len(shown) == 1
 	})
-	if n := shown[0]; n.Title != "Disk full" || n.Body != "91% of db1" || n.Tag == "" || !n.Renotify || len(n.Actions) != 1 || n.Actions[0] != "acknowledge" {
+	if n := shown[0]; n.Title != "Disk full" || n.Body != "91% of db1" || n.Tag == "" ||
+		!n.Renotify || len(n.Actions) != 1 || n.Actions[0] != "acknowledge" {
 		t.Errorf("the notification is %+v", n)
 	}
 	run(t, operator, open(address+"/notify/console/keys/ops?tab=devices"))
@@ -306,7 +317,9 @@ func TestDeviceChanges(t *testing.T) {
 	operator, complaints := newBrowser(t)
 	link := invite(t, operator, address, "ops", "")
 	p := newPhone(t, originOf(t, address), newSubscription(t, services, "/first"), browser.PermissionSettingGranted)
-	run(t, p.ctx, open(link), chromedp.WaitVisible("#new", chromedp.ByQuery), chromedp.SetValue("#name", "Ann's phone", chromedp.ByQuery), chromedp.Click("#new button", chromedp.ByQuery))
+	run(t, p.ctx, open(link), chromedp.WaitVisible("#new", chromedp.ByQuery),
+		chromedp.SetValue("#name", "Ann's phone", chromedp.ByQuery),
+		chromedp.Click("#new button", chromedp.ByQuery))
 	shows(t, p.ctx, "#subscribed:not([hidden])", "Subscribed as Ann's phone")
 
 	// A test.
@@ -336,7 +349,9 @@ func TestDeviceChanges(t *testing.T) {
 	})
 
 	// The operator revokes the device, whose page says so.
-	run(t, operator, open(address+"/notify/console/keys/ops?tab=devices"), chromedp.Click("#live-devices summary", chromedp.ByQuery), chromedp.Click("#live-devices [action*='?revoke'] button", chromedp.ByQuery))
+	run(t, operator, open(address+"/notify/console/keys/ops?tab=devices"),
+		chromedp.Click("#live-devices summary", chromedp.ByQuery),
+		chromedp.Click("#live-devices [action*='?revoke'] button", chromedp.ByQuery))
 	shows(t, operator, "main", "No browser or phone has subscribed")
 	run(t, p.ctx, open(link))
 	shows(t, p.ctx, "#said:not([hidden])", "Somebody has removed this device")
@@ -370,7 +385,8 @@ func TestDevicePageExplains(t *testing.T) {
 			return err
 		})
 	}
-	const iphone = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 Mobile/15E148 Safari/604.1"
+	const iphone = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) " +
+		"AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 Mobile/15E148 Safari/604.1"
 	for _, c := range []struct {
 		name, link string
 		permission browser.PermissionSetting
@@ -380,11 +396,22 @@ func TestDevicePageExplains(t *testing.T) {
 		{"new", link, browser.PermissionSettingPrompt, nil, "Get messages here"},
 		{"denied", link, browser.PermissionSettingDenied, nil, "Notifications are blocked here"},
 		{"iphone", link, browser.PermissionSettingPrompt, emulation.SetUserAgentOverride(iphone), "Add to Home Screen"},
-		{"installed", link, browser.PermissionSettingPrompt, chromedp.Tasks{emulation.SetUserAgentOverride(iphone), before("navigator.standalone = true")}, "Get messages here"},
+		{
+			"installed", link, browser.PermissionSettingPrompt,
+			chromedp.Tasks{emulation.SetUserAgentOverride(iphone), before("navigator.standalone = true")},
+			"Get messages here",
+		},
 		{"unsupported", link, browser.PermissionSettingPrompt, before("delete window.PushManager"), "This browser cannot get messages"},
-		{"insecure", link, browser.PermissionSettingPrompt, before("Object.defineProperty(window, 'isSecureContext', { value: false })"), "This page came without HTTPS"},
+		{
+			"insecure", link, browser.PermissionSettingPrompt,
+			before("Object.defineProperty(window, 'isSecureContext', { value: false })"),
+			"This page came without HTTPS",
+		},
 		{"unknown", address + "/notify/ops?invite=AAAAAAAAAAAAAAAAAAAAAA", browser.PermissionSettingPrompt, nil, "This device cannot be added"},
-		{"no-such-key", address + "/notify/none?invite=AAAAAAAAAAAAAAAAAAAAAA", browser.PermissionSettingPrompt, nil, "This device cannot be added"},
+		{
+			"no-such-key", address + "/notify/none?invite=AAAAAAAAAAAAAAAAAAAAAA",
+			browser.PermissionSettingPrompt, nil, "This device cannot be added",
+		},
 		{"uninvited", address + "/notify/home?device", browser.PermissionSettingPrompt, nil, "invitation"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

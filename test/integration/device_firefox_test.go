@@ -57,7 +57,9 @@ func (a *autopush) answer(conn *websocket.Conn, kind, channel string) error {
 	a.conn = conn
 	switch kind {
 	case "hello":
-		return conn.WriteJSON(map[string]any{"messageType": kind, "status": 200, "use_webpush": true, "uaid": strings.Repeat("0123456789abcdef", 2)})
+		return conn.WriteJSON(map[string]any{
+			"messageType": kind, "status": 200, "use_webpush": true, "uaid": strings.Repeat("0123456789abcdef", 2),
+		})
 	case "register":
 		a.channel = channel
 		return conn.WriteJSON(map[string]any{"messageType": kind, "status": 200, "channelID": channel, "pushEndpoint": a.endpoint})
@@ -91,7 +93,8 @@ func TestDeviceInFirefox(t *testing.T) {
 		// What Firefox does for drivers turns push off.
 		"remote.prefs.recommended": false, "dom.push.connection.enabled": true,
 		"permissions.default.desktop-notification": 1, "alerts.useSystemBackend": false,
-		"app.normandy.enabled": false, "datareporting.policy.dataSubmissionEnabled": false, "toolkit.telemetry.server": "", "services.settings.server": "data:,",
+		"app.normandy.enabled": false, "datareporting.policy.dataSubmissionEnabled": false,
+		"toolkit.telemetry.server": "", "services.settings.server": "data:,",
 	})
 	operator, _ := newBrowser(t)
 	link := invite(t, operator, address, "ops", "1:oncall")
@@ -99,11 +102,14 @@ func TestDeviceInFirefox(t *testing.T) {
 	f.shows(t, "#new:not([hidden])", "oncall")
 	f.eval(t, "document.getElementById('new').requestSubmit()")
 	f.shows(t, "#subscribed:not([hidden])", "Subscribed as Firefox on Linux")
-	postForm(t, address+"/notify/ops?token=a-long-token-of-ops&type=failure", http.StatusOK, url.Values{"title": {"Disk full"}, "body": {"91% of db1 ü"}, "incident": {"disk db1"}})
+	postForm(t, address+"/notify/ops?token=a-long-token-of-ops&type=failure", http.StatusOK,
+		url.Values{"title": {"Disk full"}, "body": {"91% of db1 ü"}, "incident": {"disk db1"}})
 	hub.deliver(t, services.take(t))
 	var shown []notification
 	eventually(t, "Firefox shows the message", func() bool {
-		got := f.eval(t, `navigator.serviceWorker.ready.then((r) => r.getNotifications()).then((all) => JSON.stringify(all.map((n) => ({ title: n.title, body: n.body, tag: n.tag }))))`)
+		got := f.eval(t,
+			`navigator.serviceWorker.ready.then((r) => r.getNotifications()).then((all) => `+
+				`JSON.stringify(all.map((n) => ({ title: n.title, body: n.body, tag: n.tag }))))`)
 		if err := json.Unmarshal([]byte(got), &shown); err != nil {
 			t.Fatal(err)
 		}

@@ -113,7 +113,9 @@ http://localhost:%[1]d {
 
 	p := newPhone(t, originOf(t, address), newSubscription(t, services, "/first"), browser.PermissionSettingGranted)
 	run(t, p.ctx, open(link))
-	run(t, p.ctx, chromedp.WaitVisible("#new", chromedp.ByQuery), chromedp.SetValue("#name", "Ann's phone", chromedp.ByQuery), chromedp.Click("#new button", chromedp.ByQuery))
+	run(t, p.ctx, chromedp.WaitVisible("#new", chromedp.ByQuery),
+		chromedp.SetValue("#name", "Ann's phone", chromedp.ByQuery),
+		chromedp.Click("#new button", chromedp.ByQuery))
 	shows(t, p.ctx, "#subscribed:not([hidden])", "Subscribed as Ann's phone")
 	run(t, p.ctx, chromedp.Click("#test", chromedp.ByQuery))
 	p.deliver(t, services.take(t))
@@ -179,7 +181,10 @@ http://localhost:%[1]d {
 			without[a.Request.Method+" "+u.Path] = true
 		}
 	}
-	for _, want := range []string{"GET /notify/ops", "GET /notify/push.js", "GET /notify/app.webmanifest", "GET /notify/icon-192.png", "GET /notify/icon-512.png", "GET /notify/icon.svg", "GET /notify/badge.png", "POST /notify/ops/devices"} {
+	for _, want := range []string{
+		"GET /notify/ops", "GET /notify/push.js", "GET /notify/app.webmanifest", "GET /notify/icon-192.png",
+		"GET /notify/icon-512.png", "GET /notify/icon.svg", "GET /notify/badge.png", "POST /notify/ops/devices",
+	} {
 		if !without[want] {
 			t.Errorf("the phone has not asked for %s without a login: %v", want, without)
 		}

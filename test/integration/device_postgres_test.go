@@ -105,7 +105,8 @@ func TestDevicesPostgres(t *testing.T) {
 	if created != 1 || refused != cap(statuses)-1 {
 		t.Fatalf("%d devices have used an invitation, and %d were refused", created, refused)
 	}
-	if status := call(http.MethodPost, a.url+"/notify/ops/devices", device(invite(b)), nil); status != http.StatusCreated { // which replaces it
+	// which replaces it
+	if status := call(http.MethodPost, a.url+"/notify/ops/devices", device(invite(b)), nil); status != http.StatusCreated {
 		t.Fatalf("the other gateway: status %d", status)
 	}
 	var sent struct{ ID string }
@@ -117,15 +118,18 @@ func TestDevicesPostgres(t *testing.T) {
 	mu.Lock()
 	receipt := last
 	mu.Unlock()
-	if status := call(http.MethodPost, b.url+"/notify/ops/devices/"+receipt.Device+"/receipts", map[string]string{"receipt": receipt.Receipt}, nil); status != http.StatusOK {
+	if status := call(http.MethodPost, b.url+"/notify/ops/devices/"+receipt.Device+"/receipts",
+		map[string]string{"receipt": receipt.Receipt}, nil); status != http.StatusOK {
 		t.Errorf("the receipt: status %d", status)
 	}
 	eventually(t, "the result tells the receipt", func() bool {
 		var m struct{ Results []struct{ Received string } }
-		return call(http.MethodGet, a.url+"/notify/messages/"+sent.ID, nil, &m) == http.StatusOK && len(m.Results) == 1 && m.Results[0].Received != ""
+		return call(http.MethodGet, a.url+"/notify/messages/"+sent.ID, nil, &m) == http.StatusOK &&
+			len(m.Results) == 1 && m.Results[0].Received != ""
 	})
 	var list []struct{ Name, Seen string }
-	if status := call(http.MethodGet, a.url+"/notify/ops/devices", nil, &list); status != http.StatusOK || len(list) != 1 || list[0].Name != "phone" || list[0].Seen == "" {
+	if status := call(http.MethodGet, a.url+"/notify/ops/devices", nil, &list); status != http.StatusOK ||
+		len(list) != 1 || list[0].Name != "phone" || list[0].Seen == "" {
 		t.Errorf("status %d, %+v", status, list)
 	}
 	mu.Lock()

@@ -88,7 +88,8 @@ func newSubscription(t *testing.T, s *pushService, path string) *subscription {
 // json is the subscription as PushSubscription.toJSON returns it.
 func (s *subscription) json() string {
 	b64 := base64.RawURLEncoding.EncodeToString
-	return fmt.Sprintf(`{"endpoint": %q, "expirationTime": null, "keys": {"p256dh": %q, "auth": %q}}`, s.endpoint, b64(s.key.PublicKey().Bytes()), b64(s.auth))
+	return fmt.Sprintf(`{"endpoint": %q, "expirationTime": null, "keys": {"p256dh": %q, "auth": %q}}`,
+		s.endpoint, b64(s.key.PublicKey().Bytes()), b64(s.auth))
 }
 
 // stub is a script that puts the subscription in place of what the browser would get
@@ -103,7 +104,8 @@ func (s *subscription) stub() string {
 		});
 		PushManager.prototype.getSubscription = async () => subscription();
 		PushManager.prototype.subscribe = async (options) => {
-			if (!options.userVisibleOnly || atob(options.applicationServerKey.replace(/-/g, "+").replace(/_/g, "/")).length !== 65) throw new TypeError("wrong options");
+			if (!options.userVisibleOnly || atob(options.applicationServerKey.replace(/-/g, "+").replace(/_/g, "/")).length !== 65)
+			throw new TypeError("wrong options");
 			localStorage.setItem("subscription", made = JSON.stringify(%s));
 			return subscription(options);
 		};

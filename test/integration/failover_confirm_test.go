@@ -39,7 +39,9 @@ func TestStandbyHangsPostgres(t *testing.T) {
 		t.Fatal(err)
 	}
 	known, refused := s.count(), s.refused.Load()
-	within(t, time.Minute, "requests are answered without the standby", func() bool { return s.count() > known+3 || s.refused.Load() > refused+3 })
+	within(t, time.Minute, "requests are answered without the standby", func() bool {
+		return s.count() > known+3 || s.refused.Load() > refused+3
+	})
 	primary.signal(syscall.SIGKILL)
 	eventually(t, "the standby becomes the primary", standby.isPrimary)
 	s.more(t, "after the fail-over")

@@ -37,7 +37,8 @@ var demotions = []struct {
 func switchOver(t *testing.T, primary *node) {
 	t.Helper()
 	eventually(t, "Patroni takes a switchover", func() bool {
-		resp, err := http.Post(fmt.Sprintf("http://127.0.0.1:%d/switchover", primary.api), "application/json", strings.NewReader(fmt.Sprintf(`{"leader": %q}`, primary.name)))
+		resp, err := http.Post(fmt.Sprintf("http://127.0.0.1:%d/switchover", primary.api),
+			"application/json", strings.NewReader(fmt.Sprintf(`{"leader": %q}`, primary.name)))
 		if err != nil {
 			return false
 		}

@@ -39,7 +39,8 @@ func newFirefox(t *testing.T, settings map[string]any) *firefox {
 	if err := os.WriteFile(filepath.Join(profile, "user.js"), []byte(prefs.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(program(t, "firefox-esr", "firefox-esr"), "--headless", "--no-remote", "--profile", profile, "--remote-debugging-port", "0", "about:blank")
+	cmd := exec.Command(program(t, "firefox-esr", "firefox-esr"), "--headless",
+		"--no-remote", "--profile", profile, "--remote-debugging-port", "0", "about:blank")
 	cmd.Env = append(os.Environ(), "HOME="+t.TempDir(), "MOZ_CRASHREPORTER_DISABLE=1")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	out, err := cmd.StderrPipe()
@@ -125,7 +126,8 @@ func (f *firefox) eval(t *testing.T, expression string) string {
 		ExceptionDetails struct{ Text string }
 	}
 	f.call(t, "script.evaluate", map[string]any{
-		"expression": "Promise.resolve(" + expression + ").then(String)", "awaitPromise": true, "userActivation": true, "target": map[string]any{"context": f.context},
+		"expression": "Promise.resolve(" + expression + ").then(String)", "awaitPromise": true,
+		"userActivation": true, "target": map[string]any{"context": f.context},
 	}, &got)
 	if got.Type != "success" {
 		t.Fatalf("%s: %s", expression, got.ExceptionDetails.Text)

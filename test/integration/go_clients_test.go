@@ -149,7 +149,8 @@ func TestSlackGo(t *testing.T) {
 	g.hook.mu.Lock()
 	file, comment := g.hook.got[0], g.hook.got[1]
 	g.hook.mu.Unlock()
-	if len(file.Attachments) != 1 || file.Attachments[0].Filename != "graph.txt" || string(file.Attachments[0].Base64) != "the\x00file" || comment.Message != "see" {
+	if len(file.Attachments) != 1 || file.Attachments[0].Filename != "graph.txt" ||
+		string(file.Attachments[0].Base64) != "the\x00file" || comment.Message != "see" {
 		t.Errorf("arrived %+v and %+v", file, comment)
 	}
 	g.refused(t, "invalid_auth", func() error {
@@ -231,7 +232,8 @@ func TestGoPagerDuty(t *testing.T) {
 // polls them.
 func (g *clientGateway) inboxOf(t *testing.T, since string) []string {
 	t.Helper()
-	resp, err := http.DefaultClient.Do(ntfyRequest(t, "http://"+g.host+"/notify/ops/ntfy/alerts/json?poll=1&since="+url.QueryEscape(since), ntfyCommand))
+	resp, err := http.DefaultClient.Do(ntfyRequest(t,
+		"http://"+g.host+"/notify/ops/ntfy/alerts/json?poll=1&since="+url.QueryEscape(since), ntfyCommand))
 	must(t, err)
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)

@@ -78,7 +78,8 @@ func TestImage(t *testing.T) {
 	if err := os.MkdirAll(secrets, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(secrets, "ops"), []byte("json"+strings.TrimPrefix(destination.URL, "http")+"/\n"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(secrets, "ops"),
+		[]byte("json"+strings.TrimPrefix(destination.URL, "http")+"/\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	port, admin := freePort(t), freePort(t)

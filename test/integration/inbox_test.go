@@ -136,7 +136,8 @@ func TestInboxPostgres(t *testing.T) {
 			}
 		}
 	}
-	if first[0].Message != "backup done" || first[1].Title != "From Gotify" || first[1].Message != "disk is full" || first[1].Topic != "phone" || first[0].Expires <= first[0].Time {
+	if first[0].Message != "backup done" || first[1].Title != "From Gotify" ||
+		first[1].Message != "disk is full" || first[1].Topic != "phone" || first[0].Expires <= first[0].Time {
 		t.Errorf("%+v", first[:2])
 	}
 	again := subscribeNtfy(t, b.url+topic+"/json?since="+first[4].ID, ntfyAndroid)

@@ -49,7 +49,10 @@ http://localhost:%d {
 }
 `, port, strings.TrimPrefix(phone.URL, "http://")))
 	withAndWithoutScript(t, func(ctx context.Context, script bool) {
-		postForm(t, address+"/notify/ops?type=failure", http.StatusOK, url.Values{"title": {"The router does not answer"}, "body": {"confidential"}, "incident": {fmt.Sprint("router ", script)}})
+		postForm(t, address+"/notify/ops?type=failure", http.StatusOK, url.Values{
+			"title": {"The router does not answer"}, "body": {"confidential"},
+			"incident": {fmt.Sprint("router ", script)},
+		})
 		link := address + "/notify/incidents/" + <-links
 		run(t, ctx, emulation.SetDeviceMetricsOverride(320, 640, 1, true), open(link))
 		shows(t, ctx, "h1", "The router does not answer")

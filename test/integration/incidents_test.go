@@ -270,7 +270,10 @@ func TestIncidentOrderPostgres(t *testing.T) {
 		defer mu.RUnlock()
 		name := fmt.Sprintf("incident-%d", i)
 		g := gateways[rand.IntN(len(gateways))]
-		form := url.Values{"title": {fmt.Sprint(name, " ", number)}, "body": {"x"}, "incident": {name}, "type": {[]string{"failure", "warning", "success", "info"}[rand.IntN(4)]}}
+		form := url.Values{
+			"title": {fmt.Sprint(name, " ", number)}, "body": {"x"}, "incident": {name},
+			"type": {[]string{"failure", "warning", "success", "info"}[rand.IntN(4)]},
+		}
 		r, err := http.NewRequest(http.MethodPost, g.url+"/notify/ops", strings.NewReader(form.Encode()))
 		if err != nil {
 			return 0, err

@@ -189,7 +189,7 @@ func start(t *testing.T, port int, name string, args ...string) *server {
 	t.Helper()
 	s := &server{cmd: exec.Command(name, args...)}
 	s.cmd.Stdout, s.cmd.Stderr, s.cmd.Dir = &s.out, &s.out, t.TempDir()
-	home := t.TempDir() // not that of the caller, whose data the program could change
+	home := t.TempDir() // not the caller's, whose data the program could change
 	s.cmd.Env = append(os.Environ(), "HOME="+home, "XDG_DATA_HOME="+home, "XDG_CONFIG_HOME="+home)
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := s.cmd.Start(); err != nil {

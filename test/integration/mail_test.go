@@ -104,7 +104,8 @@ func startExim(t *testing.T, authority *signer) *exim {
 	}
 	e := &exim{clear: freePort(t), tls: freePort(t), box: filepath.Join(dir, "box", "new")}
 	cert, key := authority.certificate(t)
-	config := writeFile(t, "exim.conf", strings.NewReplacer("DIR", dir, "CERT", cert, "KEY", key, "TLSPORT", fmt.Sprint(e.tls)).Replace(eximConfig))
+	config := writeFile(t, "exim.conf",
+		strings.NewReplacer("DIR", dir, "CERT", cert, "KEY", key, "TLSPORT", fmt.Sprint(e.tls)).Replace(eximConfig))
 	args := []string{"-C", config, "-bdf", "-oX", fmt.Sprintf("%d : %d", e.clear, e.tls)}
 	s := start(t, e.clear, name, args...)
 	e.restart = func() {
@@ -212,7 +213,8 @@ func TestExim(t *testing.T) {
 
 	// Every part of a message arrives.
 	file := bytes.Repeat([]byte("\r\n.\r\n\x00\xff"), 300_000)
-	r, _ := send(t, newSender(t), e.url("mailtos", login, "cc=%22D%C3%B6e,%20Jo%22%3Cjo@example.org%3E&name=W%C3%A4chter&+X-Origin=gateway"), &notifier.Message{
+	r, _ := send(t, newSender(t), e.url("mailtos", login,
+		"cc=%22D%C3%B6e,%20Jo%22%3Cjo@example.org%3E&name=W%C3%A4chter&+X-Origin=gateway"), &notifier.Message{
 		Title: "Über 90 %", Body: "<p>" + body + "</p>", Format: notifier.HTML,
 		Attachments: []*notifier.Attachment{notifier.NewAttachment("größe.bin", "application/octet-stream", file)},
 	})
@@ -250,7 +252,8 @@ func TestExim(t *testing.T) {
 		stranger.next(t)
 	}
 	for _, auth := range []string{"plain", "login", "cram-md5", "xoauth2"} {
-		fails(t, newSender(t), e.url("mailtos", "gateway:wrong-password", "auth="+auth), "the mail server answered 535 Incorrect authentication data (signing in)", "wrong-password")
+		fails(t, newSender(t), e.url("mailtos", "gateway:wrong-password", "auth="+auth),
+			"the mail server answered 535 Incorrect authentication data (signing in)", "wrong-password")
 	}
 	fails(t, newSender(t), e.url("mailto", "gateway", ""), "550 sign in first", "")
 	fails(t, newSender(t), e.url("mailtos", login, "cc=nobody@example.org"), "recipient 2 of 2: the mail server answered 550 no such user", "")
@@ -310,7 +313,8 @@ func readWithPython(t *testing.T, source []byte) (m readMail) {
 func TestMailReadsRight(t *testing.T) {
 	e := startExim(t, authority)
 	picture, file := []byte("\x89PNG\r\n\x1a\n\x00\xff"), []byte("line\r\n.\r\nline\n")
-	url := e.url("mailtos", "gateway:secret-word", "name=Die%20W%C3%A4chter&reply=%22Hilfe,%20Z%C3%BCrich%22%3Chelp@example.com%3E&bcc=secret@example.org"+
+	url := e.url("mailtos", "gateway:secret-word", "name=Die%20W%C3%A4chter&"+
+		"reply=%22Hilfe,%20Z%C3%BCrich%22%3Chelp@example.com%3E&bcc=secret@example.org"+
 		"&+X-Ort=Z%C3%BCrich%20%E2%98%83&inline=yes&format=html")
 	r, _ := send(t, newSender(t), strings.Replace(url, "/you@", "/%22D%C3%B6e,%20Jo%22%3Cyou@", 1), &notifier.Message{
 		Title: strings.Repeat("Über 90 % ☃ ", 20) + "Ende", Body: "<p>Größe: 漢字</p>" + strings.Repeat("<p>long</p>", 300), Format: notifier.HTML,
@@ -344,7 +348,9 @@ func TestMailReadsRight(t *testing.T) {
 		if len(m.Files) != 2 {
 			t.Fatalf("the files are %+v", m.Files)
 		}
-		if p := m.Files[0]; p.Kind != "inline image/png" || p.Name != "Kurve ☃.png" || !bytes.Equal(p.Data, picture) || !strings.Contains(m.HTML, `<img src="cid:`+strings.Trim(p.ID, "<>")+`">`) {
+		if p := m.Files[0]; p.Kind != "inline image/png" ||
+			p.Name != "Kurve ☃.png" || !bytes.Equal(p.Data, picture) ||
+			!strings.Contains(m.HTML, `<img src="cid:`+strings.Trim(p.ID, "<>")+`">`) {
 			t.Errorf("the picture is %+v", p)
 		}
 		if p := m.Files[1]; p.Kind != "attachment text/plain" || p.Name != "größe.txt" || !bytes.Equal(p.Data, file) {
@@ -368,7 +374,8 @@ func TestMailGnuPG(t *testing.T) {
 	t.Cleanup(func() { _ = exec.Command("gpgconf", "--homedir", home, "--kill", "all").Run() })
 	gpg := func(in []byte, args ...string) (out []byte, said string) {
 		t.Helper()
-		cmd := exec.Command(program(t, "gpg", "gnupg"), append([]string{"--homedir", home, "--batch", "--pinentry-mode", "loopback", "--passphrase", ""}, args...)...)
+		cmd := exec.Command(program(t, "gpg", "gnupg"),
+			append([]string{"--homedir", home, "--batch", "--pinentry-mode", "loopback", "--passphrase", ""}, args...)...)
 		var stdout, stderr bytes.Buffer
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(in), &stdout, &stderr
 		if err := cmd.Run(); err != nil {
@@ -386,7 +393,9 @@ func TestMailGnuPG(t *testing.T) {
 		{"", "encrypted with"},
 	} {
 		query := strings.NewReplacer("+", "%2B", "=", "%3D").Replace(base64.StdEncoding.EncodeToString(public))
-		delivers(t, newSender(t), e.url("mailtos", "gateway:secret-word", "format=text&pgppub="+query+"&"+strings.ReplaceAll(c.rest, "+", "%2B")), body)
+		delivers(t, newSender(t),
+			e.url("mailtos", "gateway:secret-word", "format=text&pgppub="+query+"&"+strings.ReplaceAll(c.rest, "+", "%2B")),
+			body)
 		m := e.next(t)
 		parts := leaves(t, m.Header, m.Body)
 		if len(parts) != 4 || parts[0] != "application/pgp-encrypted" || strings.Contains(parts[3], "漢字") {

@@ -111,7 +111,9 @@ func TestForwardAuth(t *testing.T) {
 	t.Setenv("DISCORD_URL", station.to("/ops"))
 	port := freePort(t)
 	site := fmt.Sprintf("http://127.0.0.1:%d", port)
-	text := strings.Replace(blockOf(t, "forward_auth @login"), "public_url https://alerts.example.com", "public_url https://alerts.example.com\n\t\tpush {\n\t\t\tcontact mailto:ann@example.com\n\t\t}\n\t\tqueue", 1)
+	text := strings.Replace(blockOf(t, "forward_auth @login"), "public_url https://alerts.example.com",
+		"public_url https://alerts.example.com\n\t\tpush {\n\t\t\tcontact mailto:ann@example.com\n\t\t}\n\t\tqueue",
+		1)
 	text = strings.Replace(text, "127.0.0.1:9091", strings.TrimPrefix(login.URL, "http://"), 1)
 	startGateway(t, port, strings.Replace(text, "alerts.example.com {", site+" {", 1))
 	for _, path := range []string{"/notify/ops", "/notify/console", "/notify", "/notify/ops/messages", "/notify/incidents"} {

@@ -17,7 +17,8 @@ func mosquitto(t *testing.T) (clear, good, bad int, restart func()) {
 	t.Helper()
 	broker := program(t, "mosquitto", "mosquitto")
 	passwords := writeFile(t, "passwords", "")
-	if out, err := exec.Command(program(t, "mosquitto_passwd", "mosquitto"), "-b", passwords, "gateway", "secret-word").CombinedOutput(); err != nil {
+	if out, err := exec.Command(program(t, "mosquitto_passwd", "mosquitto"),
+		"-b", passwords, "gateway", "secret-word").CombinedOutput(); err != nil {
 		t.Fatal(err, string(out))
 	}
 	if err := os.Chmod(passwords, 0o644); err != nil {
@@ -93,7 +94,8 @@ func TestMosquitto(t *testing.T) {
 	wrong := fmt.Sprintf("gateway:wrong-password@127.0.0.1:%d/alerts/disk", clear)
 	denies(t, newSender(t), "mqtt://"+wrong, "the MQTT server refused the connection: not authorised", "wrong-password")
 	denies(t, newSender(t), "mqtt://"+wrong+"?version=5", "the MQTT server refused the connection: Not authorized", "wrong-password")
-	denies(t, newSender(t), fmt.Sprintf("mqtt://%s:%d/private?version=5&qos=1", account, clear), "the MQTT server refused the message: The PUBLISH is not authorized", "")
+	denies(t, newSender(t), fmt.Sprintf("mqtt://%s:%d/private?version=5&qos=1", account, clear),
+		"the MQTT server refused the message: The PUBLISH is not authorized", "")
 
 	for _, rest := range []string{"", "?qos=1&version=5", "?qos=2&client_id=gateway&session=yes"} {
 		s, url := newSender(t), fmt.Sprintf("mqtt://%s:%d/alerts/disk", account, clear)+rest

@@ -14,9 +14,9 @@ import (
 // nfpm is the tool that makes packages, with the version that .ci/release uses.
 const nfpm = "github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.4"
 
-// TestPackage makes the packages of a release from a program, and installs, upgrades and
-// removes the one for Debian in a folder that stands for /. The user and systemd are
-// those of scripts, which note how they were called.
+// TestPackage makes the packages of a release from a program, and installs, upgrades and removes
+// the one for Debian in a folder that stands for /. Scripts, which note how they were called,
+// stand for the commands that make the user and for systemd.
 func TestPackage(t *testing.T) {
 	dpkg, dpkgDeb := program(t, "dpkg", "dpkg"), program(t, "dpkg-deb", "dpkg")
 	release, err := os.ReadFile("../../.ci/release")
@@ -72,7 +72,8 @@ func TestPackage(t *testing.T) {
 			t.Errorf("the package lacks %q:\n%s", want, contents)
 		}
 	}
-	if control := run(dpkgDeb, "--field", old); !strings.Contains(control, "Conflicts: caddy\n") || !strings.Contains(control, "Version: 1.0.0\n") {
+	if control := run(dpkgDeb, "--field", old); !strings.Contains(control, "Conflicts: caddy\n") ||
+		!strings.Contains(control, "Version: 1.0.0\n") {
 		t.Errorf("the fields are\n%s", control)
 	}
 
@@ -99,14 +100,21 @@ func TestPackage(t *testing.T) {
 	}
 	manage := func(args ...string) {
 		t.Helper()
-		run(dpkg, append([]string{"--root=" + root, "--log=/dev/null", "--force-script-chrootless", "--force-not-root", "--force-depends", "--force-bad-path", "--force-architecture"}, args...)...)
+		run(dpkg, append([]string{
+			"--root=" + root, "--log=/dev/null", "--force-script-chrootless",
+			"--force-not-root", "--force-depends", "--force-bad-path", "--force-architecture",
+		}, args...)...)
 	}
 	env := filepath.Join(root, "etc/caddy/notify.env")
 	manage("--install", old)
-	if text := noted(); !strings.Contains(text, "useradd --system --user-group --home-dir /var/lib/caddy --shell /usr/sbin/nologin caddy\n") || strings.Contains(text, " enable") {
+	if text := noted(); !strings.Contains(text,
+		"useradd --system --user-group --home-dir /var/lib/caddy --shell /usr/sbin/nologin caddy\n") || strings.Contains(text, " enable") {
 		t.Errorf("the installation calls\n%s", text)
 	}
-	for path, want := range map[string]os.FileMode{"etc/caddy/notify.env": 0o600, "etc/caddy/secrets": 0o700, "etc/caddy/Caddyfile": 0o644, "usr/bin/caddy": 0o755} {
+	for path, want := range map[string]os.FileMode{
+		"etc/caddy/notify.env": 0o600, "etc/caddy/secrets": 0o700,
+		"etc/caddy/Caddyfile": 0o644, "usr/bin/caddy": 0o755,
+	} {
 		if info, err := os.Stat(filepath.Join(root, path)); err != nil || info.Mode().Perm() != want {
 			t.Errorf("%s: %v, want the mode %v", path, err, want)
 		}

@@ -146,7 +146,7 @@ func TestKeyPageMistakesWithoutScript(t *testing.T) {
 	ctx, complaints := newBrowser(t)
 	run(t, ctx, withoutScript, open(address+"/cfg/ops"), chromedp.SendKeys("#config", "nope://t0ken\n\nnonsense", chromedp.ByQuery))
 	for _, button := range []string{"#check", "button.primary"} {
-		// Without the text of the page before, the outcome is that of the next page.
+		// Without the text of the page before, the outcome comes from the next page.
 		run(t, ctx, chromedp.Evaluate(`document.getElementById("checked").textContent = ""`, nil), chromedp.Click(button, chromedp.ByQuery))
 		shows(t, ctx, "#checked .outcome", "correct 2 mistakes")
 		shows(t, ctx, "#line-3.wrong", "3")
@@ -206,7 +206,8 @@ func TestKeyPageQueue(t *testing.T) {
 	if eval[bool](t, ctx, fmt.Sprintf("document.querySelector(%q).checkVisibility()", drop)) {
 		t.Error("one click drops a message")
 	}
-	run(t, ctx, chromedp.Click("#queue + ul .menu > summary", chromedp.ByQuery), chromedp.Click("#queue + ul summary.danger", chromedp.ByQuery), chromedp.Click(drop, chromedp.ByQuery))
+	run(t, ctx, chromedp.Click("#queue + ul .menu > summary", chromedp.ByQuery),
+		chromedp.Click("#queue + ul summary.danger", chromedp.ByQuery), chromedp.Click(drop, chromedp.ByQuery))
 	shows(t, ctx, "#queue + p", "No message")
 	if got := eval[string](t, ctx, "location.pathname + location.hash"); got != "/alerts/notify/console/keys/ops#queue" {
 		t.Errorf("dropping leads to %s", got)
@@ -344,14 +345,19 @@ func checkTabs(t *testing.T, ctx context.Context, path string) {
 		run(t, ctx, chromedp.KeyEvent(kb.Tab))
 		// The parts of a time are stops of their own, as is the button of its calendar.
 		for range 8 {
-			if i == 0 || !eval[bool](t, ctx, fmt.Sprintf("document.activeElement === stops[%d] && document.activeElement.type === 'datetime-local'", i-1)) {
+			if i == 0 || !eval[bool](t, ctx,
+				fmt.Sprintf("document.activeElement === stops[%d] && document.activeElement.type === 'datetime-local'", i-1)) {
 				break
 			}
 			run(t, ctx, chromedp.KeyEvent(kb.Tab))
 		}
 		// A page that refreshes itself may have replaced a control by its like, which has the focus then.
-		if !eval[bool](t, ctx, fmt.Sprintf("document.activeElement === stops[%d] || document.activeElement.outerHTML === stops[%d].outerHTML", i, i)) {
-			t.Errorf("%s: the tab key leads to control %d, %s, want %d: %s", path, eval[int](t, ctx, "stops.indexOf(document.activeElement)"), eval[string](t, ctx, "document.activeElement.outerHTML.slice(0, 100)"), i, eval[string](t, ctx, fmt.Sprintf("stops[%d].outerHTML.slice(0, 100)", i)))
+		if !eval[bool](t, ctx,
+			fmt.Sprintf("document.activeElement === stops[%d] || document.activeElement.outerHTML === stops[%d].outerHTML", i, i)) {
+			t.Errorf("%s: the tab key leads to control %d, %s, want %d: %s",
+				path, eval[int](t, ctx, "stops.indexOf(document.activeElement)"),
+				eval[string](t, ctx, "document.activeElement.outerHTML.slice(0, 100)"), i,
+				eval[string](t, ctx, fmt.Sprintf("stops[%d].outerHTML.slice(0, 100)", i)))
 			return
 		}
 	}

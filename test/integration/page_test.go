@@ -219,9 +219,12 @@ func TestPageByKeyboard(t *testing.T) {
 		run(t, ctx, chromedp.Navigate(address+"/ops"+slash), chromedp.WaitReady("form", chromedp.ByQuery))
 		// The tags in their order. A radio group is one tab stop.
 		run(t, ctx, chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(" "))
-		run(t, ctx, chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.ArrowRight), chromedp.KeyEvent(kb.ArrowRight))
+		run(t, ctx, chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab),
+			chromedp.KeyEvent(kb.ArrowRight), chromedp.KeyEvent(kb.ArrowRight))
 		run(t, ctx, chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent("Disk"), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent("91 % full"))
-		if got := eval[string](t, ctx, "new URLSearchParams(new FormData(document.forms[0])).toString()"); !strings.HasPrefix(got, "tags=refuse&type=warning&title=Disk&body=91+%25+full&incident=&format=text") {
+		if got := eval[string](t, ctx,
+			"new URLSearchParams(new FormData(document.forms[0])).toString()"); !strings.HasPrefix(got,
+			"tags=refuse&type=warning&title=Disk&body=91+%25+full&incident=&format=text") {
 			t.Fatalf("the form holds %s", got)
 		}
 		run(t, ctx, chromedp.KeyEvent(kb.Enter, chromedp.KeyModifiers(2))) // Ctrl
@@ -241,7 +244,8 @@ func TestPageByKeyboard(t *testing.T) {
 			t.Errorf("the message that was sent is still in the form: %q", got)
 		}
 	}
-	run(t, ctx, chromedp.Click(`[value=slow]`, chromedp.ByQuery), chromedp.Click(`[value=chat]`, chromedp.ByQuery), chromedp.SendKeys("#body", "x", chromedp.ByQuery), chromedp.Click("#send", chromedp.ByQuery))
+	run(t, ctx, chromedp.Click(`[value=slow]`, chromedp.ByQuery), chromedp.Click(`[value=chat]`, chromedp.ByQuery),
+		chromedp.SendKeys("#body", "x", chromedp.ByQuery), chromedp.Click("#send", chromedp.ByQuery))
 	shows(t, ctx, "#results li:nth-child(1)", "delivered")
 	shows(t, ctx, "#results li:nth-child(2)", "JSON (slow) sending…")
 	if got := text(t, ctx, "#outcome"); got != "Sending…" {
@@ -260,7 +264,8 @@ func TestPageFollowsQueue(t *testing.T) {
 	ctx, complaints := newBrowser(t)
 	for _, page := range []string{"/ops", "/ops/"} {
 		run(t, ctx, chromedp.Navigate(address+page), chromedp.WaitReady("form", chromedp.ByQuery),
-			chromedp.Click(`[value=slow]`, chromedp.ByQuery), chromedp.SendKeys("#body", "x", chromedp.ByQuery), chromedp.Click("#send", chromedp.ByQuery))
+			chromedp.Click(`[value=slow]`, chromedp.ByQuery),
+			chromedp.SendKeys("#body", "x", chromedp.ByQuery), chromedp.Click("#send", chromedp.ByQuery))
 		if page == "/ops" {
 			shows(t, ctx, "#outcome", "Queued: the gateway keeps trying.")
 			shows(t, ctx, "#results", "JSON (slow) queued")
@@ -280,7 +285,8 @@ func TestPageWithoutKey(t *testing.T) {
 	ctx, _ := newBrowser(t)
 	to := "json://" + strings.TrimPrefix(hook.URL, "http://") + "/chat"
 	run(t, ctx, chromedp.Navigate(address), chromedp.WaitReady("form", chromedp.ByQuery),
-		chromedp.SendKeys("#urls", "nonsense://x\n"+to, chromedp.ByQuery), chromedp.SendKeys("#body", "x", chromedp.ByQuery), chromedp.Click("#send", chromedp.ByQuery))
+		chromedp.SendKeys("#urls", "nonsense://x\n"+to, chromedp.ByQuery),
+		chromedp.SendKeys("#body", "x", chromedp.ByQuery), chromedp.Click("#send", chromedp.ByQuery))
 	shows(t, ctx, "#outcome", "1 of 2 notifications could not be sent.")
 	shows(t, ctx, "#results li:nth-child(1)", "URL not sent: URL 1 of 2")
 	shows(t, ctx, "#results li:nth-child(2)", "JSON delivered")
@@ -323,10 +329,16 @@ func TestPagePreview(t *testing.T) {
 	var loaded []string
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { loaded = append(loaded, r.URL.Path) }))
 	ctx, _ := newBrowser(t)
-	evil := `<script>parent.document.title = "bad"; top.location = "` + elsewhere.URL + `/top"</script><img src="` + elsewhere.URL + `/img" onerror="parent.document.title = 'bad'">` +
-		`<link rel=stylesheet href="` + elsewhere.URL + `/css"><iframe src="` + elsewhere.URL + `/frame"></iframe><meta http-equiv=refresh content="0;url=` + elsewhere.URL + `/refresh">`
+	evil := `<script>parent.document.title = "bad"; top.location = "` + elsewhere.URL +
+		`/top"</script><img src="` + elsewhere.URL + `/img" onerror="parent.document.title = 'bad'">` +
+		`<link rel=stylesheet href="` + elsewhere.URL + `/css"><iframe src="` + elsewhere.URL +
+		`/frame"></iframe><meta http-equiv=refresh content="0;url=` + elsewhere.URL + `/refresh">`
 	run(t, ctx, chromedp.Navigate(address+"/ops"), chromedp.WaitReady("form", chromedp.ByQuery),
-		chromedp.Click("#preview summary", chromedp.ByQuery), chromedp.Click("details.more summary", chromedp.ByQuery), chromedp.Click("[value=markdown]", chromedp.ByQuery), chromedp.SendKeys("#title", "a <b>", chromedp.ByQuery), chromedp.SendKeys("#body", "**bold**", chromedp.ByQuery))
+		chromedp.Click("#preview summary", chromedp.ByQuery),
+		chromedp.Click("details.more summary", chromedp.ByQuery),
+		chromedp.Click("[value=markdown]", chromedp.ByQuery),
+		chromedp.SendKeys("#title", "a <b>", chromedp.ByQuery),
+		chromedp.SendKeys("#body", "**bold**", chromedp.ByQuery))
 	document := func(want string) {
 		t.Helper()
 		eventually(t, "the preview shows "+want, func() bool {
@@ -355,7 +367,10 @@ func TestPageWithoutScript(t *testing.T) {
 	address, hook := newPage(t)
 	ctx, complaints := newBrowser(t)
 	run(t, ctx, emulation.SetScriptExecutionDisabled(true), chromedp.Navigate(address+"/ops/"), chromedp.WaitReady("form", chromedp.ByQuery),
-		chromedp.Click("#preview summary", chromedp.ByQuery), chromedp.SendKeys("#body", "*hi*", chromedp.ByQuery), chromedp.Click("details.more summary", chromedp.ByQuery), chromedp.Click("[value=markdown]", chromedp.ByQuery), chromedp.Click("#preview button", chromedp.ByQuery))
+		chromedp.Click("#preview summary", chromedp.ByQuery), chromedp.SendKeys("#body", "*hi*", chromedp.ByQuery),
+		chromedp.Click("details.more summary", chromedp.ByQuery),
+		chromedp.Click("[value=markdown]", chromedp.ByQuery),
+		chromedp.Click("#preview button", chromedp.ByQuery))
 	eventually(t, "the preview is shown", func() bool {
 		frames, err := chromedp.Targets(ctx)
 		if err != nil {
@@ -369,7 +384,9 @@ func TestPageWithoutScript(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	run(t, ctx, chromedp.Click("p a", chromedp.ByQuery), chromedp.WaitReady("form", chromedp.ByQuery))
-	run(t, ctx, chromedp.Click("[value=optional]", chromedp.ByQuery), chromedp.SendKeys("#body", "x", chromedp.ByQuery), chromedp.Click("#send", chromedp.ByQuery), chromedp.WaitReady("ul.logs", chromedp.ByQuery))
+	run(t, ctx, chromedp.Click("[value=optional]", chromedp.ByQuery),
+		chromedp.SendKeys("#body", "x", chromedp.ByQuery), chromedp.Click("#send", chromedp.ByQuery),
+		chromedp.WaitReady("ul.logs", chromedp.ByQuery))
 	shows(t, ctx, ".logs .optional", "Failed to send to JSON")
 	if got := colour(t, ctx, ".logs .optional"); got != warningColour {
 		t.Errorf("an optional failure has the colour %s", got)
@@ -383,7 +400,9 @@ func TestPageForEveryone(t *testing.T) {
 	address, _ := newPage(t)
 	ctx, _ := newBrowser(t)
 	for _, path := range []string{"", "/ops"} {
-		run(t, ctx, chromedp.Navigate(address+path), chromedp.WaitReady("form", chromedp.ByQuery), chromedp.Click("details.more summary", chromedp.ByQuery), chromedp.Click("#preview summary", chromedp.ByQuery))
+		run(t, ctx, chromedp.Navigate(address+path), chromedp.WaitReady("form", chromedp.ByQuery),
+			chromedp.Click("details.more summary", chromedp.ByQuery),
+			chromedp.Click("#preview summary", chromedp.ByQuery))
 		seen := checkNames(t, ctx, path)
 		if !seen["textbox"] || !seen["radio"] || !seen["button"] || !seen["Iframe"] {
 			t.Errorf("%s: the page has %v", path, seen)
@@ -421,14 +440,19 @@ func TestPageOptionalFailure(t *testing.T) {
 	address, _ := newPage(t)
 	ctx, _ := newBrowser(t)
 	run(t, ctx, chromedp.Navigate(address+"/ops"), chromedp.WaitReady("form", chromedp.ByQuery),
-		chromedp.Click("[value=all]", chromedp.ByQuery), chromedp.Click("[value=slow]", chromedp.ByQuery), chromedp.Click("[value=all]", chromedp.ByQuery), chromedp.Click("[value=slow]", chromedp.ByQuery),
-		chromedp.Click("[value=chat]", chromedp.ByQuery), chromedp.Click("[value=optional]", chromedp.ByQuery), chromedp.SendKeys("#body", "x", chromedp.ByQuery), chromedp.Click("#send", chromedp.ByQuery))
+		chromedp.Click("[value=all]", chromedp.ByQuery), chromedp.Click("[value=slow]", chromedp.ByQuery),
+		chromedp.Click("[value=all]", chromedp.ByQuery), chromedp.Click("[value=slow]", chromedp.ByQuery),
+		chromedp.Click("[value=chat]", chromedp.ByQuery), chromedp.Click("[value=optional]", chromedp.ByQuery),
+		chromedp.SendKeys("#body", "x", chromedp.ByQuery), chromedp.Click("#send", chromedp.ByQuery))
 	shows(t, ctx, "#outcome", "Sent.")
 	shows(t, ctx, "#results li.optional", "JSON (optional) failed (optional): the service answered 500")
-	if delivered, optional := colour(t, ctx, "#results li.delivered"), colour(t, ctx, "#results li.optional"); delivered != successColour || optional != warningColour {
+	if delivered, optional := colour(t, ctx, "#results li.delivered"),
+		colour(t, ctx, "#results li.optional"); delivered != successColour || optional != warningColour {
 		t.Errorf("delivered is %s and an optional failure %s", delivered, optional)
 	}
-	run(t, ctx, chromedp.Click("[value=optional]", chromedp.ByQuery), chromedp.Click("[value=refuse]", chromedp.ByQuery), chromedp.SendKeys("#body", "x", chromedp.ByQuery), chromedp.Click("#send", chromedp.ByQuery))
+	run(t, ctx, chromedp.Click("[value=optional]", chromedp.ByQuery),
+		chromedp.Click("[value=refuse]", chromedp.ByQuery), chromedp.SendKeys("#body", "x", chromedp.ByQuery),
+		chromedp.Click("#send", chromedp.ByQuery))
 	shows(t, ctx, "#outcome", "1 of 2 notifications could not be sent.")
 	if got := colour(t, ctx, "#results li.failed"); got != failureColour {
 		t.Errorf("a failure is %s", got)
@@ -442,7 +466,8 @@ func TestPageOnPhone(t *testing.T) {
 	ctx, _ := newBrowser(t)
 	hints := func() string {
 		t.Helper()
-		return eval[string](t, ctx, "[...document.querySelectorAll('.hint')].filter((e) => e.getClientRects().length).map((e) => e.innerText).join(' ')")
+		return eval[string](t, ctx,
+			"[...document.querySelectorAll('.hint')].filter((e) => e.getClientRects().length).map((e) => e.innerText).join(' ')")
 	}
 	run(t, ctx, chromedp.Navigate(address+"/ops"), chromedp.WaitReady("form", chromedp.ByQuery))
 	if got := hints(); !strings.Contains(got, "Ctrl") || !strings.Contains(got, "drop") {
@@ -458,7 +483,8 @@ func TestPageOnPhone(t *testing.T) {
 			t.Errorf("%s: the button ends at %.0f of 844 pixels", path, end)
 		}
 		// The button is there because of the layout, and not only because it sticks.
-		if end := eval[float64](t, ctx, "document.querySelector('.send').style.position = 'static', document.getElementById('send').getBoundingClientRect().bottom"); end > 844 {
+		if end := eval[float64](t, ctx,
+			"document.querySelector('.send').style.position = 'static', document.getElementById('send').getBoundingClientRect().bottom"); end > 844 {
 			t.Errorf("%s: the button's own place ends at %.0f of 844 pixels", path, end)
 		}
 		if wide := eval[bool](t, ctx, "document.documentElement.scrollWidth > 390"); wide {
@@ -471,7 +497,9 @@ func TestPageOnPhone(t *testing.T) {
 func TestPageOfErrors(t *testing.T) {
 	address, _ := newPage(t)
 	ctx, complaints := newBrowser(t)
-	const look = "['body', 'h1', '.card'].map((s) => { const c = getComputedStyle(document.querySelector(s)); return [c.backgroundColor, c.fontFamily, c.fontSize, c.borderRadius, c.padding].join(' ') }).join('; ') + document.querySelector('link[rel=icon]').href.length"
+	const look = "['body', 'h1', '.card'].map((s) => { const c = getComputedStyle(document.querySelector(s)); " +
+		"return [c.backgroundColor, c.fontFamily, c.fontSize, c.borderRadius, c.padding].join(' ') }).join('; " +
+		"') + document.querySelector('link[rel=icon]').href.length"
 	run(t, ctx, chromedp.Navigate(address+"/ops"), chromedp.WaitReady("form", chromedp.ByQuery))
 	want := eval[string](t, ctx, look)
 	noErrors(t, complaints())
@@ -489,7 +517,8 @@ func TestPageOfAnotherSite(t *testing.T) {
 	address, hook := newPage(t)
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
-		_, _ = io.WriteString(w, `<form method="post" action="`+address+`/ops"><input name="body" value="x"></form><script>document.forms[0].submit()</script>`)
+		_, _ = io.WriteString(w, `<form method="post" action="`+address+
+			`/ops"><input name="body" value="x"></form><script>document.forms[0].submit()</script>`)
 	}))
 	defer other.Close()
 	ctx, _ := newBrowser(t)

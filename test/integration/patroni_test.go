@@ -20,7 +20,8 @@ func startEtcd(t *testing.T) int {
 	t.Helper()
 	port, peer := freePort(t), freePort(t)
 	clients, peers := fmt.Sprintf("http://127.0.0.1:%d", port), fmt.Sprintf("http://127.0.0.1:%d", peer)
-	start(t, port, program(t, "etcd", "etcd-server"), "--name", "etcd", "--data-dir", "data", "--listen-client-urls", clients, "--advertise-client-urls", clients,
+	start(t, port, program(t, "etcd", "etcd-server"), "--name", "etcd", "--data-dir",
+		"data", "--listen-client-urls", clients, "--advertise-client-urls", clients,
 		"--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers, "--initial-cluster", "etcd="+peers)
 	return port
 }
@@ -141,7 +142,7 @@ func (n *node) signalPatroni(sig syscall.Signal) {
 }
 
 // processes returns the processes with a file of the node in their command line, which are
-// Patroni and the parent of those of the server, and then their children.
+// Patroni and the parent of the server's processes, and then their children.
 func (n *node) processes() []int {
 	var parents []int
 	dir := []byte(filepath.Dir(n.dir) + "/")
@@ -173,7 +174,9 @@ func (n *node) processes() []int {
 
 // query returns what a server answers to a statement, without a line's end, or "" if it does not.
 func (n *node) query(sql string) string {
-	cmd := n.command("psql", "-d", fmt.Sprintf("host=127.0.0.1 port=%d user=postgres dbname=postgres connect_timeout=2", n.port), "-tA", "-c", sql)
+	cmd := n.command("psql", "-d",
+		fmt.Sprintf("host=127.0.0.1 port=%d user=postgres dbname=postgres connect_timeout=2", n.port),
+		"-tA", "-c", sql)
 	out, err := cmd.Output()
 	if err != nil {
 		return ""
@@ -206,7 +209,8 @@ func (c *cluster) ready(t *testing.T) (primary, standby *node) {
 	within(t, 90*time.Second, "a standby follows a primary", func() bool {
 		for i, n := range c.nodes {
 			primary, standby = n, c.nodes[1-i]
-			if primary.isPrimary() && standby.is(role) && primary.query("SELECT sync_state FROM pg_stat_replication WHERE state = 'streaming'") == state {
+			if primary.isPrimary() && standby.is(role) &&
+				primary.query("SELECT sync_state FROM pg_stat_replication WHERE state = 'streaming'") == state {
 				return true
 			}
 		}
@@ -217,5 +221,6 @@ func (c *cluster) ready(t *testing.T) (primary, standby *node) {
 
 // dsn returns the connection string of a gateway.
 func (c *cluster) dsn() string {
-	return fmt.Sprintf("postgres://postgres@127.0.0.1:%d,127.0.0.1:%d/postgres?sslmode=disable&target_session_attrs=read-write", c.nodes[0].port, c.nodes[1].port)
+	return fmt.Sprintf("postgres://postgres@127.0.0.1:%d,127.0.0.1:%d/postgres?sslmode=disable&target_session_attrs=read-write",
+		c.nodes[0].port, c.nodes[1].port)
 }

@@ -81,10 +81,20 @@ func newPictured(t *testing.T) (address string) {
 
 	slackIsDown.Store(true)
 	startGateway(t, port, config)
-	for _, line := range [][3]string{{"success", "backups", "Backup of nas: 1.2 TB in 47 min"}, {"info", "ops", "Deploy 1.4 has begun"}, {"success", "ops", "Deploy 1.4 is done"}, {"warning", "ops", "Certificate of shop.example ends in 6 days"}} {
+	for _, line := range [][3]string{
+		{"success", "backups", "Backup of nas: 1.2 TB in 47 min"},
+		{"info", "ops", "Deploy 1.4 has begun"},
+		{"success", "ops", "Deploy 1.4 is done"},
+		{"warning", "ops", "Certificate of shop.example ends in 6 days"},
+	} {
 		post(line[1], http.StatusOK, "title", line[2], "body", "See the dashboard.", "type", line[0])
 	}
-	for _, line := range [][3]string{{"failure", "router", "The router does not answer"}, {"warning", "nas", "The backup is late"}, {"failure", "switch", "Port 7 is down"}, {"success", "switch", "Port 7 is up"}} {
+	for _, line := range [][3]string{
+		{"failure", "router", "The router does not answer"},
+		{"warning", "nas", "The backup is late"},
+		{"failure", "switch", "Port 7 is down"},
+		{"success", "switch", "Port 7 is up"},
+	} {
 		post("network", http.StatusOK, "title", line[2], "body", "Seen from the core switch.", "type", line[0], "incident", line[1])
 	}
 	post("oncall", http.StatusOK, "title", "The shop is down", "body", "No answer for 2 minutes.", "type", "failure", "incident", "shop")
@@ -161,7 +171,12 @@ func makeDay(t *testing.T, folder string) {
 		}
 		name := q.Hash(fmt.Sprint("tally of the day ", slot))
 		err := q.Records.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func([][]byte, queue.StatusFunc) (*queue.RuledChange, error) {
-			return &queue.RuledChange{Records: []queue.Record{{Data: outbox.EncodeRecord(outbox.KindTally, r.Encode()), Due: slot.End().Add((tally.Kept - 1) * tally.Length), Group: group}}}, nil
+			return &queue.RuledChange{
+				Records: []queue.Record{{
+					Data: outbox.EncodeRecord(outbox.KindTally, r.Encode()),
+					Due:  slot.End().Add((tally.Kept - 1) * tally.Length), Group: group,
+				}},
+			}, nil
 		}})
 		if err != nil {
 			t.Fatal(err)

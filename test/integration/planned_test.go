@@ -50,9 +50,9 @@ func wantSent(t *testing.T, a *arrivals, titles *sync.Map, cancelled []string, a
 	}
 }
 
-// TestPlannedPostgres checks that of three gateways that share a database each message which
-// is planned is sent by one, also if the gateway that took it is killed, and that none is sent
-// which was cancelled.
+// TestPlannedPostgres checks that each planned message is sent by one of three gateways that
+// share a database, also if the gateway that took it is killed, and that none is sent which was
+// cancelled.
 func TestPlannedPostgres(t *testing.T) {
 	t.Parallel()
 	p, a := newPostgres(t), newArrivals(t)
@@ -85,7 +85,8 @@ func TestPlannedKilled(t *testing.T) {
 	t.Parallel()
 	a, port, queue := newArrivals(t), freePort(t), t.TempDir()
 	startNotify := func() *server {
-		return startGateway(t, port, fmt.Sprintf("{\nnotify {\nqueue {\npath %s\n}\nkey ops {\nurl %s\n}\n}\n}\nhttp://127.0.0.1:%d {\nnotify\n}\n", queue, a.url, port))
+		return startGateway(t, port,
+			fmt.Sprintf("{\nnotify {\nqueue {\npath %s\n}\nkey ops {\nurl %s\n}\n}\n}\nhttp://127.0.0.1:%d {\nnotify\n}\n", queue, a.url, port))
 	}
 	address := fmt.Sprintf("http://127.0.0.1:%d", port)
 	gateway := startNotify()

@@ -52,7 +52,8 @@ func newPostgresPage(t *testing.T) *postgresPage {
 func (p *postgresPage) run(t *testing.T, command string) string {
 	t.Helper()
 	cmd := exec.Command("sh", "-c", command)
-	cmd.Env = append(os.Environ(), "PATH="+p.server.bin+":"+os.Getenv("PATH"), "PGHOST=127.0.0.1", fmt.Sprint("PGPORT=", p.server.port), "PGUSER=postgres")
+	cmd.Env = append(os.Environ(), "PATH="+p.server.bin+":"+os.Getenv("PATH"),
+		"PGHOST=127.0.0.1", fmt.Sprint("PGPORT=", p.server.port), "PGUSER=postgres")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%s: %v\n%s", command, err, out)
@@ -137,7 +138,8 @@ func TestMistakesPostgres(t *testing.T) {
 	p := newPostgresPage(t)
 	standby := findPostgres(t)
 	p.run(t, "psql -c 'CREATE ROLE stranger LOGIN'")
-	if out, err := standby.command("pg_basebackup", "-D", standby.dir, "-R", "-h", "127.0.0.1", "-p", fmt.Sprint(p.server.port), "-U", "postgres", "-c", "fast", "--no-sync").CombinedOutput(); err != nil {
+	if out, err := standby.command("pg_basebackup", "-D", standby.dir, "-R", "-h", "127.0.0.1", "-p",
+		fmt.Sprint(p.server.port), "-U", "postgres", "-c", "fast", "--no-sync").CombinedOutput(); err != nil {
 		t.Fatalf("pg_basebackup: %v\n%s", err, out)
 	}
 	standby.start(t)
@@ -156,7 +158,8 @@ func TestMistakesPostgres(t *testing.T) {
 			t.Errorf("the page does not quote %q", want)
 		}
 		file := writeFile(t, "secret", secret)
-		config := writeFile(t, "Caddyfile", "{\nadmin off\npersist_config off\n"+strings.TrimPrefix(strings.ReplaceAll(p.caddyfile(t, freePort(t)), p.secret, file), "{\n"))
+		config := writeFile(t, "Caddyfile", "{\nadmin off\npersist_config off\n"+
+			strings.TrimPrefix(strings.ReplaceAll(p.caddyfile(t, freePort(t)), p.secret, file), "{\n"))
 		out := filepath.Join(t.TempDir(), "out")
 		w, err := os.Create(out)
 		if err != nil {
@@ -165,7 +168,8 @@ func TestMistakesPostgres(t *testing.T) {
 		defer w.Close()
 		cmd := exec.Command(caddy, "run", "--config", config, "--adapter", "caddyfile")
 		home := t.TempDir()
-		cmd.Env = append(os.Environ(), "HOME="+home, "XDG_DATA_HOME="+home, "XDG_CONFIG_HOME="+home, "DATABASE_URL="+dsn, "DISCORD_URL=json://127.0.0.1:1")
+		cmd.Env = append(os.Environ(), "HOME="+home, "XDG_DATA_HOME="+home,
+			"XDG_CONFIG_HOME="+home, "DATABASE_URL="+dsn, "DISCORD_URL=json://127.0.0.1:1")
 		cmd.Stdout, cmd.Stderr = w, w
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)

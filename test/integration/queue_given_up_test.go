@@ -21,7 +21,8 @@ func TestGivenUpPostgres(t *testing.T) {
 	var told atomic.Int64
 	backup := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { told.Add(1) }))
 	t.Cleanup(backup.Close)
-	keys := "key ops {\nurl json://" + strings.TrimPrefix(refuses.URL, "http://") + "\nfallback backup\n}\nkey backup {\nurl json://" + strings.TrimPrefix(backup.URL, "http://") + "\n}"
+	keys := "key ops {\nurl json://" + strings.TrimPrefix(refuses.URL, "http://") +
+		"\nfallback backup\n}\nkey backup {\nurl json://" + strings.TrimPrefix(backup.URL, "http://") + "\n}"
 	gateways := []*queueGateway{newQueueGatewayWith(t, p, keys, ""), newQueueGatewayWith(t, p, keys, "")}
 	ask := func(method, address, form string) (int, givenUpMessage) {
 		t.Helper()

@@ -34,7 +34,8 @@ type postgres struct {
 func newPostgres(t *testing.T) *postgres {
 	t.Helper()
 	p := findPostgres(t)
-	if out, err := p.command("initdb", "-D", p.dir, "-U", "postgres", "-A", "trust", "--no-sync", "-E", "UTF8", "--locale=C").CombinedOutput(); err != nil {
+	if out, err := p.command("initdb", "-D", p.dir, "-U", "postgres", "-A", "trust",
+		"--no-sync", "-E", "UTF8", "--locale=C").CombinedOutput(); err != nil {
 		t.Fatalf("initdb: %v\n%s", err, out)
 	}
 	p.start(t)
@@ -213,7 +214,7 @@ func TestSiteOfGatewaysPostgres(t *testing.T) {
 	ids := map[string]bool{}
 	hosts := []string{"127.0.0.1", "127.0.0.2"}
 	for _, host := range hosts {
-		up := freePort(t) // that of the other gateway listens already
+		up := freePort(t) // the other gateway listens at its port already
 		startGateway(t, up, fmt.Sprintf(`{
 	notify {
 		queue postgres postgres://postgres@127.0.0.1:%d/postgres?sslmode=disable {
@@ -240,7 +241,8 @@ http://127.0.0.1:%d {
 	}
 	for id := range ids {
 		for _, host := range hosts {
-			if status, text := ask(t, request(t, http.MethodGet, fmt.Sprintf("http://%s:%d/notify/messages/%s", host, port, id), "")); status != http.StatusOK {
+			if status, text := ask(t, request(t, http.MethodGet,
+				fmt.Sprintf("http://%s:%d/notify/messages/%s", host, port, id), "")); status != http.StatusOK {
 				t.Errorf("%s: %d %s", host, status, text)
 			}
 		}
@@ -283,7 +285,10 @@ func TestQueuePostgresInPlain(t *testing.T) {
 	g := newQueueGateway(t, p, "json://127.0.0.1:1")
 	body, err := json.Marshal(map[string]any{
 		"title": postgresTexts["title"], "body": postgresTexts["body"],
-		"attach": map[string]string{"base64": base64.StdEncoding.EncodeToString([]byte(postgresTexts["file"])), "filename": postgresTexts["file name"]},
+		"attach": map[string]string{
+			"base64":   base64.StdEncoding.EncodeToString([]byte(postgresTexts["file"])),
+			"filename": postgresTexts["file name"],
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -313,7 +318,8 @@ func (g *queueGateway) post(title string, async bool) (status int, header http.H
 // postAs is post with an idempotency key, unless that is "".
 func (g *queueGateway) postAs(title string, async bool, idempotency string) (status int, header http.Header, text string, err error) {
 	n, _ := strconv.Atoi(title)
-	r, err := http.NewRequest(http.MethodPost, fmt.Sprintf("%s/notify/k%d", g.url, n%4), strings.NewReader(fmt.Sprintf(`{"title": %q, "body": "x"}`, title)))
+	r, err := http.NewRequest(http.MethodPost, fmt.Sprintf("%s/notify/k%d", g.url, n%4),
+		strings.NewReader(fmt.Sprintf(`{"title": %q, "body": "x"}`, title)))
 	if err != nil {
 		return 0, nil, "", err
 	}

@@ -71,7 +71,8 @@ func TestRulersPostgres(t *testing.T) {
 	}
 	post := func(g *queueGateway, lasts time.Duration) {
 		t.Helper()
-		body := fmt.Sprintf(`[{"labels": {"alertname": "Disk", "severity": "critical"}, "endsAt": %q}]`, time.Now().Add(lasts).UTC().Format(time.RFC3339Nano))
+		body := fmt.Sprintf(`[{"labels": {"alertname": "Disk", "severity": "critical"}, "endsAt": %q}]`,
+			time.Now().Add(lasts).UTC().Format(time.RFC3339Nano))
 		eventually(t, "the gateway takes an alert", func() bool {
 			resp, err := http.Post(g.url+"/notify/ops/prometheus/api/v2/alerts", "application/json", strings.NewReader(body))
 			if err != nil {
@@ -109,13 +110,17 @@ func TestRulersPrometheus(t *testing.T) {
 	a, port := newTold(t), freePort(t)
 	queue := t.TempDir()
 	startNotify := func() *server {
-		return startGateway(t, port, fmt.Sprintf("{\nnotify {\nqueue {\npath %s\n}\n%skey ops {\ntoken 0123456789abcdef\nurl %s\n}\n}\n}\nhttp://127.0.0.1:%d {\nnotify\n}\n", queue, rulerBlock, a.url, port))
+		return startGateway(t, port,
+			fmt.Sprintf("{\nnotify {\nqueue {\npath %s\n}\n%skey ops {\n"+
+				"token 0123456789abcdef\nurl %s\n}\n}\n}\nhttp://127.0.0.1:%d {\nnotify\n}\n",
+				queue, rulerBlock, a.url, port))
 	}
 	gateway := startNotify()
 	value := filepath.Join(t.TempDir(), "rules.yml")
 	write := func(expr string) {
 		t.Helper()
-		rule := fmt.Sprintf("groups: [{name: g, interval: 1s, rules: [{alert: Disk, expr: %q, labels: {severity: critical}, annotations: {summary: The disk is full}}]}]\n", expr)
+		rule := fmt.Sprintf("groups: [{name: g, interval: 1s, rules: [{alert: Disk, expr: "+
+			"%q, labels: {severity: critical}, annotations: {summary: The disk is full}}]}]\n", expr)
 		if err := os.WriteFile(value, []byte(rule), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -134,9 +139,12 @@ func TestRulersPrometheus(t *testing.T) {
 rule_files: [%s]
 alerting:
   alert_relabel_configs: [{action: labeldrop, regex: replica}]
-  alertmanagers: [{path_prefix: /notify/ops/prometheus, authorization: {credentials: 0123456789abcdef}, static_configs: [{targets: ["127.0.0.1:%d"]}]}]
+  alertmanagers: [{path_prefix: /notify/ops/prometheus, authorization: {credentials: 0123456789abcdef},
+    static_configs: [{targets: ["127.0.0.1:%d"]}]}]
 `, name, value, port))
-		r.server = start(t, r.port, prometheus, "--config.file="+settings, "--storage.tsdb.path="+r.dir, "--rules.alert.resend-delay=4s", "--web.enable-lifecycle", fmt.Sprintf("--web.listen-address=127.0.0.1:%d", r.port))
+		r.server = start(t, r.port, prometheus, "--config.file="+settings,
+			"--storage.tsdb.path="+r.dir, "--rules.alert.resend-delay=4s", "--web.enable-lifecycle",
+			fmt.Sprintf("--web.listen-address=127.0.0.1:%d", r.port))
 	}
 	var pair [2]replica
 	startReplica(&pair[0], "one")

@@ -220,7 +220,8 @@ func TestRulesPostgres(t *testing.T) {
 	p, pages, a := newPostgres(t), rulestest.NewPhones(phones), newArrivals(t)
 	s := httptest.NewServer(pages)
 	t.Cleanup(s.Close)
-	keys := fmt.Sprintf("public_url https://alerts.example.com\nkey ops {\n%sescalate after 2s {\nrepeat %d\n}\n}\n", pages.URLs(strings.TrimPrefix(s.URL, "http://")), rounds)
+	keys := fmt.Sprintf("public_url https://alerts.example.com\nkey ops {\n%sescalate after 2s {\nrepeat %d\n}\n}\n",
+		pages.URLs(strings.TrimPrefix(s.URL, "http://")), rounds)
 	keys += "key beats {\nurl " + a.url + "\nexpect sync every 10s grace 2s\n}\n"
 	for i := range lots {
 		keys += fmt.Sprintf("key lot%d {\nurl %s\ndigest 8s\n}\n", i, a.url)
@@ -230,7 +231,11 @@ func TestRulesPostgres(t *testing.T) {
 	var work sync.WaitGroup
 	told := make([]*rulestest.Told, incidents)
 	for i := range incidents {
-		x := &rulestest.Told{Incident: fmt.Sprint("incident-", i), Fate: []rulestest.Fate{rulestest.Forgotten, rulestest.Acknowledged, rulestest.Resolved}[i%3], Rounds: rounds}
+		x := &rulestest.Told{
+			Incident: fmt.Sprint("incident-", i),
+			Fate:     []rulestest.Fate{rulestest.Forgotten, rulestest.Acknowledged, rulestest.Resolved}[i%3],
+			Rounds:   rounds,
+		}
 		told[i] = x
 		work.Go(func() {
 			time.Sleep(time.Duration(i) * 300 * time.Millisecond)

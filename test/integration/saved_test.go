@@ -26,7 +26,10 @@ func TestAppriseConfig(t *testing.T) {
 	yaml := fmt.Sprintf("urls:\n  - %s:\n      tag: ops\n  - %s:\n      tag: dev\n", hook.to("/ops"), hook.to("/dev"))
 	for _, c := range []struct{ name, path, contentType, body string }{
 		{"text", "/add/text", "application/json", `{"urls": "` + hook.to("/text") + `"}`},
-		{"yaml", "/sub/add/yaml/", "application/x-www-form-urlencoded", "format=yaml&config=" + strings.NewReplacer("\n", "%0A", " ", "+", ":", "%3A").Replace(yaml)},
+		{
+			"yaml", "/sub/add/yaml/", "application/x-www-form-urlencoded",
+			"format=yaml&config=" + strings.NewReplacer("\n", "%0A", " ", "+", ":", "%3A").Replace(yaml),
+		},
 	} {
 		if status, answer := call(http.MethodPost, c.path, c.contentType, c.body); status != http.StatusOK {
 			t.Fatalf("saving the key %s: %d %s", c.name, status, answer)
@@ -68,7 +71,8 @@ assert a.notify(body="The garage is open", title="Home Assistant", tag=sys.argv[
 	}
 	// multi-scrobbler asks first whether a key exists; health checks ask for the
 	// status.
-	if status, answer := call(http.MethodGet, "/json/urls/yaml", "", ""); status != http.StatusOK || !strings.Contains(answer, `"tags":["dev","ops"]`) {
+	if status, answer := call(http.MethodGet, "/json/urls/yaml", "", ""); status != http.StatusOK ||
+		!strings.Contains(answer, `"tags":["dev","ops"]`) {
 		t.Errorf("/json/urls: %d %s", status, answer)
 	}
 	if status, answer := call(http.MethodGet, "/status", "", ""); status != http.StatusOK || answer != "OK" {

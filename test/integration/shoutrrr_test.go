@@ -47,7 +47,8 @@ func TestShoutrrr(t *testing.T) {
 	}
 	e := got[0]
 	if e.Title != "Disk" || e.Message != "91% full" || e.Priority != 5 || !slices.Equal(e.Tags, []string{"rotating_light", "db1"}) ||
-		e.Click != "https://db1.example.com/" || len(e.Actions) != 1 || e.Actions[0].Label != "Graph" || e.Actions[0].URL != "https://db1.example.com/graph" {
+		e.Click != "https://db1.example.com/" || len(e.Actions) != 1 ||
+		e.Actions[0].Label != "Graph" || e.Actions[0].URL != "https://db1.example.com/graph" {
 		t.Errorf("the inbox has %+v", e)
 	}
 	if later := g.inboxOf(t, e.ID); len(later) != 2 {

@@ -84,13 +84,14 @@ func TestSilencePostgres(t *testing.T) {
 		return !strings.Contains(x+y, "a silence matches it")
 	})
 	digests := slices.DeleteFunc(all()[before+1:], func(x string) bool { return strings.Contains(x, "again") })
-	if len(digests) != 1 || !strings.Contains(digests[0], "2 failures") || !strings.Contains(digests[0], "open-1") || !strings.Contains(digests[0], "open-2") {
+	if len(digests) != 1 || !strings.Contains(digests[0], "2 failures") ||
+		!strings.Contains(digests[0], "open-1") || !strings.Contains(digests[0], "open-2") {
 		t.Errorf("told %q", digests)
 	}
 }
 
 // TestPlannedSilencePostgres checks that two gateways that share a database tell the beginning
-// and the end of a silence once, and have those of the configuration and planned ones.
+// and the end of a silence once, and have the silences of the configuration and planned ones.
 func TestPlannedSilencePostgres(t *testing.T) {
 	t.Parallel()
 	p := newPostgres(t)
@@ -117,7 +118,8 @@ func TestPlannedSilencePostgres(t *testing.T) {
 	}
 	now := time.Now().UTC()
 	window := now.Add(-time.Hour).Format("15:04") + "-" + now.Add(time.Hour).Format("15:04")
-	key := "key ops {\nurl json" + strings.TrimPrefix(destination.URL, "http") + "/\nsilence " + window + " UTC {\ntitle window\nreason backups\ntell\n}\n}"
+	key := "key ops {\nurl json" + strings.TrimPrefix(destination.URL, "http") +
+		"/\nsilence " + window + " UTC {\ntitle window\nreason backups\ntell\n}\n}"
 	site := "console {\nmanage open\n}"
 	a, b := newQueueGatewayWith(t, p, key, site), newQueueGatewayWith(t, p, key, site)
 	post := func(g *queueGateway, path string, fields url.Values) string {
@@ -138,20 +140,26 @@ func TestPlannedSilencePostgres(t *testing.T) {
 	}
 	var made struct{ ID string }
 	begin := time.Now().Add(2 * time.Second)
-	text := post(a, "/notify/ops/silences", url.Values{"from": {begin.Format(time.RFC3339Nano)}, "for": {"1h"}, "title": {"disk"}, "reason": {"disks"}, "tell": {"yes"}})
+	text := post(a, "/notify/ops/silences", url.Values{
+		"from": {begin.Format(time.RFC3339Nano)}, "for": {"1h"},
+		"title": {"disk"}, "reason": {"disks"}, "tell": {"yes"},
+	})
 	if err := json.Unmarshal([]byte(text), &made); err != nil || !strings.Contains(text, `"planned"`) {
 		t.Fatalf("planned: %s", text)
 	}
 	eventually(t, "the planned silence is told", func() bool { return count("A silence has begun: disks") > 0 })
 	eventually(t, "it holds at the other gateway", func() bool {
-		return strings.Contains(post(b, "/notify/ops", url.Values{"title": {"disk is full"}, "body": {"x"}, "type": {"failure"}, "incident": {"disk"}}), "a silence matches it")
+		return strings.Contains(post(b, "/notify/ops", url.Values{
+			"title": {"disk is full"}, "body": {"x"}, "type": {"failure"}, "incident": {"disk"},
+		}), "a silence matches it")
 	})
 	if status, answer := ask(t, request(t, http.MethodDelete, b.url+"/notify/ops/silences/"+made.ID, "")); status != http.StatusOK {
 		t.Fatalf("ending the silence: %d %s", status, answer)
 	}
 	eventually(t, "what is open is told", func() bool { return count("disk is full") > 0 })
 	eventually(t, "the end is told", func() bool { return count("A silence has ended: disks\nIt began ") > 0 })
-	if n, m, o := count("A silence has begun: backups"), count("A silence has begun: disks"), count("A silence has ended"); n != 1 || m != 1 || o != 1 {
+	if n, m, o := count("A silence has begun: backups"), count("A silence has begun: disks"),
+		count("A silence has ended"); n != 1 || m != 1 || o != 1 {
 		t.Errorf("told %d, %d and %d times", n, m, o)
 	}
 }

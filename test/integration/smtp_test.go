@@ -66,17 +66,20 @@ func TestMailClients(t *testing.T) {
 		login := []string{"--tls", "--auth-user", "nas", "--auth-password", "tray 2 &%"}
 		for _, mechanism := range []string{"PLAIN", "LOGIN"} {
 			file := writeFile(t, "scan.txt", "scanned")
-			out, err := swaks(append(login, "--auth", mechanism, "--to", "ops.failure+disk@localhost", "--header", "Subject: =?utf-8?q?Gr=C3=BC=C3=9Fe?=",
+			out, err := swaks(append(login, "--auth", mechanism, "--to",
+				"ops.failure+disk@localhost", "--header", "Subject: =?utf-8?q?Gr=C3=BC=C3=9Fe?=",
 				"--body", "Seite 1", "--attach-type", "text/plain", "--attach", "@"+file)...)
 			if err != nil {
 				t.Fatalf("%s: %v\n%s", mechanism, err, out)
 			}
 			got := hook.take(t, "/disk")
-			if got.Title != "Grüße" || got.Message != "Seite 1" || got.Type != "failure" || len(got.Attachments) != 1 || string(got.Attachments[0].Base64) != "scanned" {
+			if got.Title != "Grüße" || got.Message != "Seite 1" || got.Type != "failure" ||
+				len(got.Attachments) != 1 || string(got.Attachments[0].Base64) != "scanned" {
 				t.Errorf("%s: got %+v", mechanism, got)
 			}
 		}
-		out, err := swaks(append(login, "--auth", "PLAIN", "--to", "ops.failure@localhost", "--header", "Subject: ** RECOVERY Host Alert: nas is UP **", "--body", "PING OK")...)
+		out, err := swaks(append(login, "--auth", "PLAIN", "--to", "ops.failure@localhost",
+			"--header", "Subject: ** RECOVERY Host Alert: nas is UP **", "--body", "PING OK")...)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
@@ -84,7 +87,8 @@ func TestMailClients(t *testing.T) {
 		if out, err := swaks(append(login, "--auth", "PLAIN", "--to", "none@x")...); err == nil || !strings.Contains(out, "550 5.1.1") {
 			t.Errorf("an unknown key: %v\n%s", err, out)
 		}
-		if out, err := swaks("--tls", "--auth", "PLAIN", "--auth-user", "nas", "--auth-password", "tray", "--to", "ops@x"); err == nil || !strings.Contains(out, "535 5.7.8") {
+		if out, err := swaks("--tls", "--auth", "PLAIN", "--auth-user", "nas", "--auth-password",
+			"tray", "--to", "ops@x"); err == nil || !strings.Contains(out, "535 5.7.8") {
 			t.Errorf("a wrong password: %v\n%s", err, out)
 		}
 	})
@@ -93,7 +97,8 @@ func TestMailClients(t *testing.T) {
 		ca := writeFile(t, "ca.pem", string(authority.pem))
 		send := func(to, mail string) (string, error) {
 			c := exec.Command(program(t, "msmtp", "msmtp"), "--host=localhost", fmt.Sprintf("--port=%d", port), "--from=root@nas.example.com",
-				"--auth=plain", "--user=nas", "--passwordeval=echo 'tray 2 &%'", "--tls=on", "--tls-starttls=on", "--tls-trust-file="+ca, "--file=/dev/null", "--", to)
+				"--auth=plain", "--user=nas", "--passwordeval=echo 'tray 2 &%'", "--tls=on",
+				"--tls-starttls=on", "--tls-trust-file="+ca, "--file=/dev/null", "--", to)
 			c.Stdin = strings.NewReader(mail)
 			out, err := c.CombinedOutput()
 			return string(out), err
@@ -105,7 +110,8 @@ func TestMailClients(t *testing.T) {
 		// Scans as printers name them, up to the number of attachments that a message may
 		// have, and an invitation as calendars send it.
 		for mail, want := range map[string]string{
-			"file_names.eml":    "Scan 1 of the printer.pdf|Tür #1.pdf|しのみ (1).pdf|Report of the whole night, part 1; draft.pdf|Zażółć gęślą.pdf|Rechnung Närz. pdf.pdf",
+			"file_names.eml": "Scan 1 of the printer.pdf|Tür #1.pdf|しのみ (1).pdf|Report of " +
+				"the whole night, part 1; draft.pdf|Zażółć gęślą.pdf|Rechnung Närz. pdf.pdf",
 			"invite_google.eml": "invite.ics",
 		} {
 			data, err := os.ReadFile("../../gateway/mail/testdata/" + mail)
@@ -158,7 +164,8 @@ with smtplib.SMTP("localhost", int(sys.argv[1])) as s:
 			t.Fatalf("got %d messages", len(got))
 		}
 		title := "Überlauf: 漢字 " + strings.Repeat("lang ", 30) + "Ende"
-		if m := got[0]; m.Title != title || m.Message != "Größe: 91 %\n漢字 😀" || len(m.Attachments) != 1 || m.Attachments[0].Filename != "Tür.png" || len(m.Attachments[0].Base64) != 8+256*8192 {
+		if m := got[0]; m.Title != title || m.Message != "Größe: 91 %\n漢字 😀" || len(m.Attachments) != 1 ||
+			m.Attachments[0].Filename != "Tür.png" || len(m.Attachments[0].Base64) != 8+256*8192 {
 			t.Errorf("got %q, %q, %d files", m.Title, m.Message, len(m.Attachments))
 		}
 	})

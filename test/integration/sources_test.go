@@ -18,9 +18,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
-// apiGateway runs a gateway whose key ops leads to a webhook, and whose APIs
-// demand the token secret. It returns its host and port, and those of a site
-// that is an ntfy server.
+// apiGateway runs a gateway whose key ops leads to a webhook, and whose APIs demand the token
+// secret. It returns its host and port, and the host and port of a site that is an ntfy server.
 func apiGateway(t *testing.T) (gateway, ntfy string, hook *webhook) {
 	t.Helper()
 	hook = newWebhook(t)
@@ -76,15 +75,22 @@ func TestAppriseAPIs(t *testing.T) {
 		{url: "gotify://" + gateway + "/notify/ops/gotify/secret?priority=high", want: posted{Title: "A title", Message: text, Type: "failure"}},
 		{url: "gotify://" + gateway + "/notify/ops/gotify/secret?priority=low", want: posted{Title: "A title", Message: text, Type: "info"}},
 		{url: "mmost://" + gateway + "/notify/ops/slack/secret", want: posted{Message: text, Type: "info"}},
-		{url: "ntfy://user:secret@" + ntfy + "/alerts?priority=emergency&mode=private", want: posted{Title: "A title", Message: text, Type: "failure"}},
-		{url: "ntfy://user:secret@" + ntfy + "/alerts?mode=private", args: []string{"-a", file}, want: posted{Title: "A title", Message: text, Type: "info"}, files: 1},
+		{
+			url:  "ntfy://user:secret@" + ntfy + "/alerts?priority=emergency&mode=private",
+			want: posted{Title: "A title", Message: text, Type: "failure"},
+		},
+		{
+			url: "ntfy://user:secret@" + ntfy + "/alerts?mode=private", args: []string{"-a", file},
+			want: posted{Title: "A title", Message: text, Type: "info"}, files: 1,
+		},
 	} {
 		if ok, said := apprise(t, append([]string{"-t", "A title", "-b", text, tt.url}, tt.args...)...); !ok {
 			t.Errorf("%s: %s", tt.url, said)
 			continue
 		}
 		p := hook.take(t, "/hook")
-		if !strings.Contains(p.Message, tt.want.Message) || tt.want.Title != "" && p.Title != tt.want.Title || p.Type != tt.want.Type || len(p.Attachments) != tt.files {
+		if !strings.Contains(p.Message, tt.want.Message) || tt.want.Title != "" && p.Title != tt.want.Title ||
+			p.Type != tt.want.Type || len(p.Attachments) != tt.files {
 			t.Errorf("%s: arrived %+v", tt.url, p)
 		}
 		if tt.files > 0 && (p.Attachments[0].Filename != "graph.txt" || string(p.Attachments[0].Base64) != "the\x00file\n") {
@@ -118,7 +124,8 @@ func TestOwnServicesAsClients(t *testing.T) {
 			continue
 		}
 		p := hook.take(t, "/hook")
-		if !strings.Contains(p.Title+p.Message, "A title") || !strings.Contains(p.Message, "91%") || !strings.Contains(p.Message, "é 漢字") || len(p.Attachments) != files {
+		if !strings.Contains(p.Title+p.Message, "A title") || !strings.Contains(p.Message, "91%") ||
+			!strings.Contains(p.Message, "é 漢字") || len(p.Attachments) != files {
 			t.Errorf("%s: arrived %+v", url, p)
 		}
 	}
@@ -271,12 +278,14 @@ func TestAlertmanagerAsIncidentToolClient(t *testing.T) {
 		address := alertmanager(t, "[alertname]", tt.receiver)
 		postAlerts(t, address, diskAlert("db1", 0))
 		opened := next()
-		if !strings.HasPrefix(opened.Title, "[FIRING:1] DiskFull") || opened.Type != "failure" || !strings.Contains(opened.Message, "The disk of db1 is 91% full.") {
+		if !strings.HasPrefix(opened.Title, "[FIRING:1] DiskFull") || opened.Type != "failure" ||
+			!strings.Contains(opened.Message, "The disk of db1 is 91% full.") {
 			t.Errorf("%s: %+v", name, opened)
 		}
 		postAlerts(t, address, diskAlert("db1", -time.Second))
 		resolved := next()
-		if !strings.HasPrefix(resolved.Title, tt.resolved) || resolved.Type != "success" || resolved.Incident != opened.Incident || resolved.Incident == "" {
+		if !strings.HasPrefix(resolved.Title, tt.resolved) || resolved.Type != "success" ||
+			resolved.Incident != opened.Incident || resolved.Incident == "" {
 			t.Errorf("%s: %+v after %+v", name, resolved, opened)
 		}
 		if n := metric(t, address, `alertmanager_notifications_failed_total{integration="`+name+`"`); n != 0 {

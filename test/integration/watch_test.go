@@ -59,8 +59,11 @@ func TestPrometheus(t *testing.T) {
 		t.Fatal(err)
 	}
 	watch := freePort(t)
-	settings := writeFile(t, "prometheus.yml", fmt.Sprintf("global: {scrape_interval: 1s, evaluation_interval: 1s}\nrule_files: [%s]\nscrape_configs: [{job_name: caddy, static_configs: [{targets: ['127.0.0.1:%d']}]}]\n", rules, port))
-	start(t, watch, prometheus, "--config.file="+settings, "--storage.tsdb.path="+t.TempDir(), fmt.Sprintf("--web.listen-address=127.0.0.1:%d", watch))
+	settings := writeFile(t, "prometheus.yml",
+		fmt.Sprintf("global: {scrape_interval: 1s, evaluation_interval: 1s}\nrule_files: [%s]\n"+
+			"scrape_configs: [{job_name: caddy, static_configs: [{targets: ['127.0.0.1:%d']}]}]\n", rules, port))
+	start(t, watch, prometheus, "--config.file="+settings, "--storage.tsdb.path="+t.TempDir(),
+		fmt.Sprintf("--web.listen-address=127.0.0.1:%d", watch))
 	query := func(expr string) int {
 		t.Helper()
 		resp, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/api/v1/query?query=%s", watch, url.QueryEscape(expr)))

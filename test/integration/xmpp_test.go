@@ -119,7 +119,8 @@ func read(t *testing.T, port int) *reader {
 	}))
 	for _, p := range []xml.TokenReader{
 		stanza.Presence{}.Wrap(nil),
-		stanza.Presence{To: jid.MustParse("ops@rooms.example.org/bob")}.Wrap(xmlstream.Wrap(nil, xml.StartElement{Name: xml.Name{Space: "http://jabber.org/protocol/muc", Local: "x"}})),
+		stanza.Presence{To: jid.MustParse("ops@rooms.example.org/bob")}.Wrap(xmlstream.Wrap(nil,
+			xml.StartElement{Name: xml.Name{Space: "http://jabber.org/protocol/muc", Local: "x"}})),
 	} {
 		if err := session.Send(ctx, p); err != nil {
 			t.Fatal(err)
@@ -132,7 +133,10 @@ func read(t *testing.T, port int) *reader {
 	}
 	// A new room is locked until its owner accepts its settings.
 	answer, err := session.SendIQ(ctx, stanza.IQ{To: jid.MustParse("ops@rooms.example.org"), Type: stanza.SetIQ}.Wrap(xmlstream.Wrap(
-		xmlstream.Wrap(nil, xml.StartElement{Name: xml.Name{Space: "jabber:x:data", Local: "x"}, Attr: []xml.Attr{{Name: xml.Name{Local: "type"}, Value: "submit"}}}),
+		xmlstream.Wrap(nil, xml.StartElement{
+			Name: xml.Name{Space: "jabber:x:data", Local: "x"},
+			Attr: []xml.Attr{{Name: xml.Name{Local: "type"}, Value: "submit"}},
+		}),
 		xml.StartElement{Name: xml.Name{Space: "http://jabber.org/protocol/muc#owner", Local: "query"}})))
 	if err != nil {
 		t.Fatal(err)

@@ -20,7 +20,8 @@ func TestDotSegments(t *testing.T) {
 		ops $2a$14$Zkx19XLiW6VYouLHR5NmfOFU0z2GTNmpkT/5qqR7hx4IjWJPDhjvG
 	`)
 	for _, path := range []string{
-		"/notify/secret/slack/../../..", "/notify/secret/slack/%2e%2e/%2E%2E/..", "/notify/secret/slack/..%2F..%2F..", "/notify/secret/slack/./../../..",
+		"/notify/secret/slack/../../..", "/notify/secret/slack/%2e%2e/%2E%2E/..",
+		"/notify/secret/slack/..%2F..%2F..", "/notify/secret/slack/./../../..",
 		"/notify/secret/ntfy/../../../x", "/notify/secret/opsgenie/../../../close", "/notify/secret/discord/../../..",
 	} {
 		if r := g.post(path, message{"text": "x", "content": "x", "message": "x"}); r.Status != http.StatusUnauthorized && r.Body != "" {

@@ -109,7 +109,8 @@ func TestAmplification(t *testing.T) {
 	part, _ := w.CreateFormFile("attach", "f.bin")
 	_, _ = part.Write(make([]byte, 20<<20))
 	_ = w.Close()
-	if got := g.do("/notify", w.FormDataContentType(), &form); got.Status != 413 || !strings.Contains(got.Error, "would send 800 MiB") || c.n.Swap(0) != 0 {
+	if got := g.do("/notify", w.FormDataContentType(), &form); got.Status != 413 ||
+		!strings.Contains(got.Error, "would send 800 MiB") || c.n.Swap(0) != 0 {
 		t.Errorf("a file: %d %s", got.Status, got.Error)
 	}
 }
@@ -123,7 +124,9 @@ func TestRetriesOfClients(t *testing.T) {
 	c, own := newRequestCount(t, http.StatusInternalServerError, ""), newRequestCount(t, http.StatusInternalServerError, "")
 	g := start(t, "", "key ops {\nurl json://"+own.authority+"/?retry=5&wait=0\n}\negress {\nallow 127.0.0.1\n}")
 	begun := time.Now()
-	got := g.post("/notify", message{"body": "x", "urls": repeated(100, func(i int) string { return fmt.Sprintf("json://%s/%d?retry=10&wait=0", c.authority, i) })})
+	got := g.post("/notify", message{"body": "x", "urls": repeated(100, func(i int) string {
+		return fmt.Sprintf("json://%s/%d?retry=10&wait=0", c.authority, i)
+	})})
 	if took := time.Since(begun); took < 2*time.Second {
 		t.Errorf("three tries took %s", took)
 	}
@@ -159,7 +162,8 @@ func TestRequestsOfServers(t *testing.T) {
 	url := "matrix://user:password@" + c.authority
 	g := start(t, "", "timeout 2m\nclient_limits {\nrequests 100\n}\nkey ops {\nurl "+url+"\n}\negress {\nallow 127.0.0.1\n}")
 	got := g.post("/notify", message{"body": "x", "urls": url})
-	if n := c.n.Swap(0); n > 100 || got.Status != http.StatusFailedDependency || !strings.Contains(got.text(), "has made 100 requests and may not make more (client_limits requests)") {
+	if n := c.n.Swap(0); n > 100 || got.Status != http.StatusFailedDependency ||
+		!strings.Contains(got.text(), "has made 100 requests and may not make more (client_limits requests)") {
 		t.Errorf("%d requests: %d %s", n, got.Status, got.text())
 	}
 	got = g.post("/notify/ops", message{"body": "x"})
@@ -186,11 +190,13 @@ func TestRedirectsOfServers(t *testing.T) {
 	urls := func(n int) []string {
 		return repeated(n, func(i int) string { return fmt.Sprintf("json://%s/%d?redirect=yes", authority(s), i) })
 	}
-	if r := g.post("/notify", message{"body": "x", "urls": urls(490)}); requests.Load() > 1500 || !strings.Contains(r.text(), "(client_limits requests)") {
+	if r := g.post("/notify", message{"body": "x", "urls": urls(490)}); requests.Load() > 1500 ||
+		!strings.Contains(r.text(), "(client_limits requests)") {
 		t.Errorf("490 URLs made %d requests: %.300s", requests.Load(), r.text())
 	}
 	received.Store(0)
-	if r := g.post("/notify", message{"body": strings.Repeat("x", mebibyte), "urls": urls(8)}); received.Load() > 18*mebibyte || !strings.Contains(r.text(), "(client_limits bytes)") {
+	if r := g.post("/notify", message{"body": strings.Repeat("x", mebibyte), "urls": urls(8)}); received.Load() > 18*mebibyte ||
+		!strings.Contains(r.text(), "(client_limits bytes)") {
 		t.Errorf("8 URLs with 1 MiB received %d bytes: %.300s", received.Load(), r.text())
 	}
 }

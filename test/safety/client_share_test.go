@@ -131,7 +131,8 @@ func TestClientsLeaveRoomForKeys(t *testing.T) {
 	}
 	// The clients' half is full. Alerts arrive, with their files.
 	for range 50 {
-		if got := g.post("/notify/ops", message{"body": "the alert", "attach": map[string]string{"base64": "QUJD"}}); got.Status != http.StatusOK {
+		if got := g.post("/notify/ops",
+			message{"body": "the alert", "attach": map[string]string{"base64": "QUJD"}}); got.Status != http.StatusOK {
 			t.Fatalf("an alert during the flood: %d %s", got.Status, got.text())
 		}
 	}

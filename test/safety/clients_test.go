@@ -51,7 +51,8 @@ func TestHostileClients(t *testing.T) {
 		defer mu.Unlock()
 		arrived++
 	})
-	g := start(t, "", "timeout "+seconds(5)+"\nmax_body 8MiB\nattachments {\nmax_size 4MiB\nmax_count 3\n}\negress {\nallow 127.0.0.1\n}\nkey k {\nurl json://"+authority(fine)+"/ a\n}")
+	g := start(t, "", "timeout "+seconds(5)+"\nmax_body 8MiB\nattachments {\nmax_size 4MiB\n"+
+		"max_count 3\n}\negress {\nallow 127.0.0.1\n}\nkey k {\nurl json://"+authority(fine)+"/ a\n}")
 	before, heap := g.goroutines(), g.memory().HeapAlloc
 	const asJSON, asForm = "application/json", "application/x-www-form-urlencoded"
 	manyParts, manyPartsBody := form(t, func(w *multipart.Writer) {
@@ -92,7 +93,10 @@ func TestHostileClients(t *testing.T) {
 		{"a form without a boundary", "/notify/k", "multipart/form-data", "x", 400, "boundary"},
 		{"a boundary that never comes", "/notify/k", "multipart/form-data; boundary=b", strings.Repeat("x", 8<<20), 400, "malformed"},
 		{"a hundred thousand tags", "/notify/k", asJSON, `{"body":"x","tag":` + quoted(100_000) + `}`, 400, "tag"},
-		{"a hundred thousand tags in an array", "/notify/k", asJSON, `{"body":"x","tag":[` + strings.Repeat(`"x",`, 100_000) + `"x"]}`, 400, "tag"},
+		{
+			"a hundred thousand tags in an array", "/notify/k", asJSON,
+			`{"body":"x","tag":[` + strings.Repeat(`"x",`, 100_000) + `"x"]}`, 400, "tag",
+		},
 		{"a hundred thousand tags in a form", "/notify/k", asForm, "body=x" + strings.Repeat("&tag=x", 100_000), 400, ""},
 		{"tags a thousand deep", "/notify/k", asJSON, `{"body":"x","tag":` + nested("[", "]", 1000) + `}`, 400, "tag"},
 		{"JSON a million deep", "/notify/k", asJSON, `{"body":"x","y":` + nested("[", "]", 1_000_000) + `}`, 400, "JSON"},
@@ -107,11 +111,21 @@ func TestHostileClients(t *testing.T) {
 		{"text that is too long", "/notify/k", asForm, "body=" + strings.Repeat("x", 9<<20), 413, ""},
 		{"JSON that is too long", "/notify/k", asJSON, `{"body":"` + strings.Repeat("x", 9<<20) + `"}`, 413, ""},
 		{"a picture as a text", "/notify/k", "text/plain", "\xff\xd8\xff\xe0\x00\x10JFIF", 400, "the text is a file"},
-		{"a file in base64 that is too large", "/notify/k", asJSON, `{"body":"x","attach":{"base64":"` + strings.Repeat("QUJD", 5<<20/3) + `"}}`, 413, "larger than 4.0 MiB"},
+		{
+			"a file in base64 that is too large", "/notify/k", asJSON,
+			`{"body":"x","attach":{"base64":"` + strings.Repeat("QUJD", 5<<20/3) + `"}}`, 413, "larger than 4.0 MiB",
+		},
 		{"invalid base64", "/notify/k", asJSON, `{"body":"x","attach":{"base64":"` + strings.Repeat("!", 5<<20) + `"}}`, 400, "base64"},
-		{"a thousand files in base64", "/notify/k", asJSON, `{"body":"x","attach":[` + strings.TrimSuffix(strings.Repeat(`{"base64":"QUJD"},`, 1000), ",") + `]}`, 400, "too many attachments"},
+		{
+			"a thousand files in base64", "/notify/k", asJSON,
+			`{"body":"x","attach":[` + strings.TrimSuffix(strings.Repeat(`{"base64":"QUJD"},`, 1000), ",") + `]}`,
+			400, "too many attachments",
+		},
 		{"a type of a megabyte", "/notify/k", asJSON, `{"body":"x","type":"` + strings.Repeat("t", 1<<20) + `"}`, 400, "type"},
-		{"JSON a thousand deep", "/notify/k?:a" + strings.Repeat(".a", 14) + "=body", asJSON, strings.Repeat(`{"a":`, 1000) + "1" + strings.Repeat("}", 1000), 400, "body"},
+		{
+			"JSON a thousand deep", "/notify/k?:a" + strings.Repeat(".a", 14) + "=body", asJSON,
+			strings.Repeat(`{"a":`, 1000) + "1" + strings.Repeat("}", 1000), 400, "body",
+		},
 		{"compressed", "/notify/k", "application/zip", "PK", 415, ""},
 	} {
 		begun := time.Now()
@@ -170,18 +184,38 @@ func TestContradictoryRequests(t *testing.T) {
 	before := g.goroutines()
 	head := "POST /notify/k HTTP/1.1\r\nHost: SELF\r\nConnection: close\r\n"
 	for name, tt := range map[string]struct{ request, want string }{
-		"claims a terabyte":            {head + "Content-Type: application/json\r\nContent-Length: 1099511627776\r\n\r\n{", " 413 "},
-		"claims less than it sends":    {head + "Content-Type: application/json\r\nContent-Length: 5\r\n\r\n{\"body\":\"x\"}", " 400 "},
-		"two lengths":                  {head + "Content-Type: application/json\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n{}", " 400 "},
-		"length and chunks":            {head + "Content-Type: application/json\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\nc\r\n{\"body\":\"x\"}\r\n0\r\n\r\n", " 200 "},
-		"broken chunks":                {head + "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", " 400 "},
-		"huge headers":                 {head + "X: " + strings.Repeat("h", 4<<20) + "\r\n\r\n", " 431 "},
-		"a huge target":                {"POST /notify/" + strings.Repeat("k", 4<<20) + " HTTP/1.1\r\nHost: SELF\r\n\r\n", " 431 "},
-		"a line break in the key":      {"POST /notify/k%0d%0aX-Evil:%201 HTTP/1.1\r\nHost: SELF\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", " 404 "},
-		"many passes":                  {head + "X-Apprise-Recursion-Count: 99999999999999999999\r\nContent-Type: application/json\r\nContent-Length: 12\r\n\r\n{\"body\":\"x\"}", " 508 "},
-		"a media type of a megabyte":   {head + "Content-Type: application/json; " + strings.Repeat("a=b;", 1<<16) + "\r\nContent-Length: 12\r\n\r\n{\"body\":\"x\"}", ""},
-		"an Accept of five hundred":    {head + "Accept: " + strings.Repeat("a/b;q=0.1,", 500) + "\r\nContent-Type: application/json\r\nContent-Length: 12\r\n\r\n{\"body\":\"x\"}", " 200 "},
-		"an Accept with quotes astray": {head + "Accept: \"\\,\"\"\"" + strings.Repeat("\"", 10_000) + "\r\nContent-Type: application/json\r\nContent-Length: 12\r\n\r\n{\"body\":\"x\"}", " 200 "},
+		"claims a terabyte":         {head + "Content-Type: application/json\r\nContent-Length: 1099511627776\r\n\r\n{", " 413 "},
+		"claims less than it sends": {head + "Content-Type: application/json\r\nContent-Length: 5\r\n\r\n{\"body\":\"x\"}", " 400 "},
+		"two lengths":               {head + "Content-Type: application/json\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n{}", " 400 "},
+		"length and chunks": {
+			head + "Content-Type: application/json\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\nc\r\n{\"body\":\"x\"}\r\n0\r\n\r\n",
+			" 200 ",
+		},
+		"broken chunks": {head + "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", " 400 "},
+		"huge headers":  {head + "X: " + strings.Repeat("h", 4<<20) + "\r\n\r\n", " 431 "},
+		"a huge target": {"POST /notify/" + strings.Repeat("k", 4<<20) + " HTTP/1.1\r\nHost: SELF\r\n\r\n", " 431 "},
+		"a line break in the key": {
+			"POST /notify/k%0d%0aX-Evil:%201 HTTP/1.1\r\nHost: SELF\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",
+			" 404 ",
+		},
+		"many passes": {
+			head + "X-Apprise-Recursion-Count: 99999999999999999999\r\nContent-Type: application/json\r\nContent-Length: 12\r\n\r\n{\"body\":\"x\"}",
+			" 508 ",
+		},
+		"a media type of a megabyte": {
+			head + "Content-Type: application/json; " + strings.Repeat("a=b;", 1<<16) + "\r\nContent-Length: 12\r\n\r\n{\"body\":\"x\"}",
+			"",
+		},
+		"an Accept of five hundred": {
+			head + "Accept: " + strings.Repeat("a/b;q=0.1,", 500) + "\r\n" +
+				"Content-Type: application/json\r\nContent-Length: 12\r\n\r\n{\"body\":\"x\"}",
+			" 200 ",
+		},
+		"an Accept with quotes astray": {
+			head + "Accept: \"\\,\"\"\"" + strings.Repeat("\"", 10_000) + "\r\n" +
+				"Content-Type: application/json\r\nContent-Length: 12\r\n\r\n{\"body\":\"x\"}",
+			" 200 ",
+		},
 	} {
 		got := g.raw(tt.request, 10*time.Second)
 		line, _, _ := strings.Cut(got, "\r\n")
@@ -224,7 +258,8 @@ func TestFalseAttachmentSizes(t *testing.T) {
 	t.Parallel()
 	fine := newDiscard(t)
 	timeout := seconds(4)
-	g := start(t, "", "timeout "+timeout+"\nattachments {\nmax_size 2MiB\n}\negress {\nallow 127.0.0.1\n}\nkey k {\nurl json://"+authority(fine)+"/\n}")
+	g := start(t, "", "timeout "+timeout+"\nattachments {\nmax_size 2MiB\n}\n"+
+		"egress {\nallow 127.0.0.1\n}\nkey k {\nurl json://"+authority(fine)+"/\n}")
 	before, heap := g.goroutines(), g.memory().HeapAlloc
 	megabyte := strings.Repeat("gigabyte", 1<<17)
 	var wg sync.WaitGroup
@@ -292,10 +327,15 @@ func TestNamesOfClients(t *testing.T) {
 	})
 	g := start(t, "", "key k {\nurl form://"+authority(fine)+"/\n}")
 	evil := []string{
-		"../../../etc/passwd", `..\..\evil.exe`, "/etc/passwd", "a\x00b.txt", "a\r\nX-Evil: 1\r\n\r\nbody", "a\nX-Evil: 1", "a\"; name=\"evil", "a\\\"; filename=\"x",
-		"..", ".", "/", "", " ", "\u202etxt.exe", "a\u2028b", strings.Repeat("n", 4<<20), "--boundary--", "a%0d%0aX-Evil: 1", "a;b=c", "=?utf-8?q?=0D=0AX-Evil:_1?=", "\xff\xfe",
+		"../../../etc/passwd", `..\..\evil.exe`, "/etc/passwd", "a\x00b.txt",
+		"a\r\nX-Evil: 1\r\n\r\nbody", "a\nX-Evil: 1", "a\"; name=\"evil", "a\\\"; filename=\"x",
+		"..", ".", "/", "", " ", "\u202etxt.exe", "a\u2028b", strings.Repeat("n", 4<<20),
+		"--boundary--", "a%0d%0aX-Evil: 1", "a;b=c", "=?utf-8?q?=0D=0AX-Evil:_1?=", "\xff\xfe",
 	}
-	types := []string{"text/plain", "text/plain\r\nX-Evil: 1", "text/plain;\r\n\r\nx=\"evil\"", "text/plain; x=\"a\\\"b\"", "évil/ül", "", "a/b; name=\"x\r\nX-Evil: 1\""}
+	types := []string{
+		"text/plain", "text/plain\r\nX-Evil: 1", "text/plain;\r\n\r\nx=\"evil\"",
+		"text/plain; x=\"a\\\"b\"", "évil/ül", "", "a/b; name=\"x\r\nX-Evil: 1\"",
+	}
 	for _, name := range evil {
 		for i, kind := range types {
 			if name != evil[0] && i > 2 {
@@ -324,7 +364,8 @@ func TestNamesOfClients(t *testing.T) {
 					continue
 				}
 				files++
-				if p.body != "content" || p.name == "" || strings.ContainsAny(p.name, "/\\\r\n\x00") || strings.HasPrefix(p.name, "..") || len(p.name) > 1100 {
+				if p.body != "content" || p.name == "" || strings.ContainsAny(p.name, "/\\\r\n\x00") ||
+					strings.HasPrefix(p.name, "..") || len(p.name) > 1100 {
 					t.Errorf("%q %q: the file arrived as %.100q: %.100q", name, kind, p.name, p.body)
 				}
 			}

@@ -80,7 +80,8 @@ func elGamalKey(t *testing.T, bits int) []byte {
 		t.Fatal(err)
 	}
 	sub := &e.Subkeys[0]
-	sub.PublicKey = pgppacket.NewElGamalPublicKey(time.Now(), &elgamal.PublicKey{G: randomOdd(t, bits-8), P: randomOdd(t, bits), Y: randomOdd(t, bits-8)})
+	sub.PublicKey = pgppacket.NewElGamalPublicKey(time.Now(),
+		&elgamal.PublicKey{G: randomOdd(t, bits-8), P: randomOdd(t, bits), Y: randomOdd(t, bits-8)})
 	sub.PublicKey.IsSubkey = true
 	if err := sub.Bindings[0].Packet.SignKey(sub.PublicKey, e.PrivateKey, nil); err != nil {
 		t.Fatal(err)
@@ -98,7 +99,11 @@ var initialResponse = regexp.MustCompile(`<auth[^>]*>([^<]+)</auth>`)
 // number of iterations.
 func demandingXMPP(t *testing.T, iterations int) (address string) {
 	return listen(t, "127.0.0.1:0", func(c net.Conn) {
-		_, _ = io.WriteString(c, `<?xml version='1.0'?><stream:stream xmlns='jabber:client' xmlns:stream='http://etherx.jabber.org/streams' id='1' from='127.0.0.1' version='1.0'><stream:features><mechanisms xmlns='urn:ietf:params:xml:ns:xmpp-sasl'><mechanism>SCRAM-SHA-256</mechanism></mechanisms></stream:features>`)
+		_, _ = io.WriteString(c,
+			`<?xml version='1.0'?><stream:stream xmlns='jabber:client' `+
+				`xmlns:stream='http://etherx.jabber.org/streams' id='1' `+
+				`from='127.0.0.1' version='1.0'><stream:features><mechanisms `+
+				`xmlns='urn:ietf:params:xml:ns:xmpp-sasl'><mechanism>SCRAM-SHA-256</mechanism></mechanisms></stream:features>`)
 		var got []byte
 		for b := make([]byte, 4096); ; {
 			n, err := c.Read(b)
@@ -114,7 +119,8 @@ func demandingXMPP(t *testing.T, iterations int) (address string) {
 			first, _ := base64.StdEncoding.DecodeString(string(m[1]))
 			_, nonce, _ := strings.Cut(string(first), ",r=")
 			challenge := fmt.Sprintf("r=%sx,s=QSXCR+Q6sek8bf92,i=%d", nonce, iterations)
-			_, _ = fmt.Fprintf(c, "<challenge xmlns='urn:ietf:params:xml:ns:xmpp-sasl'>%s</challenge>", base64.StdEncoding.EncodeToString([]byte(challenge)))
+			_, _ = fmt.Fprintf(c, "<challenge xmlns='urn:ietf:params:xml:ns:xmpp-sasl'>%s</challenge>",
+				base64.StdEncoding.EncodeToString([]byte(challenge)))
 		}
 	})
 }

@@ -24,7 +24,10 @@ func caddy(t *testing.T, dir string, env []string, args ...string) (string, erro
 	t.Helper()
 	c := exec.CommandContext(t.Context(), program, args...)
 	c.Dir = dir
-	c.Env = append([]string{"HOME=" + dir, "XDG_CONFIG_HOME=" + dir, "XDG_DATA_HOME=" + dir, "PATH=" + os.Getenv("PATH"), "GORACE=" + os.Getenv("GORACE")}, env...)
+	c.Env = append([]string{
+		"HOME=" + dir, "XDG_CONFIG_HOME=" + dir, "XDG_DATA_HOME=" + dir,
+		"PATH=" + os.Getenv("PATH"), "GORACE=" + os.Getenv("GORACE"),
+	}, env...)
 	out, err := c.CombinedOutput()
 	return string(out), err
 }
@@ -54,7 +57,9 @@ type wrongConfig struct{ text, want string }
 // in the line that ends with # HERE.
 var wrongConfigs = map[string]wrongConfig{
 	"a variable": {
-		":0 {\n	handle_path /alerts/* {\n		notify {\n			key ops {\n				url json://127.0.0.1:1\n				url json://h/{env.SAFETY_UNSET} # HERE\n			}\n		}\n	}\n}\n",
+		":0 {\n	handle_path /alerts/* {\n		notify {\n			key ops {\n" +
+			"				url json://127.0.0.1:1\n				url json://h/{env.SAFETY_UNSET} # HERE\n" +
+			"			}\n		}\n	}\n}\n",
 		"key ops, URL 2: {env.SAFETY_UNSET} has no value: there is no such environment variable; set it, or correct the name",
 	},
 	"a file": {
@@ -82,7 +87,9 @@ var wrongConfigs = map[string]wrongConfig{
 		"client_limits: memory is 1.0 MiB",
 	},
 	"the source of no site": {
-		"{\n	notify {\n		key ops {\n			url json://127.0.0.1:1\n			accept direct garfana # HERE\n		}\n	}\n}\n:0 {\n	notify {\n		stateless off\n	}\n}\n:1 {\n	notify {\n		from backup {\n			title x\n		}\n	}\n}\n",
+		"{\n	notify {\n		key ops {\n			url json://127.0.0.1:1\n" +
+			"			accept direct garfana # HERE\n		}\n	}\n}\n:0 {\n	notify {\n		stateless off\n	}\n" +
+			"}\n:1 {\n	notify {\n		from backup {\n			title x\n		}\n	}\n}\n",
 		"key ops: accept: there is no source garfana; you may mean grafana",
 	},
 	"a source without a site": {
@@ -98,11 +105,14 @@ var wrongConfigs = map[string]wrongConfig{
 		"on started notify: the global option notify has no key nobody",
 	},
 	"the data of an event": {
-		"{\n	notify {\n		key ops {\n			url json://127.0.0.1:1\n		}\n	}\n	events {\n		on cert_failed notify ops {\n			title x\n			body \"{event.data.identifer}\" # HERE\n		}\n	}\n}\n",
+		"{\n	notify {\n		key ops {\n			url json://127.0.0.1:1\n		}\n" +
+			"	}\n	events {\n		on cert_failed notify ops {\n			title x\n" +
+			"			body \"{event.data.identifer}\" # HERE\n		}\n	}\n}\n",
 		"on cert_failed notify: body: the placeholder {event.data.identifer} has no value",
 	},
 	"the tag of an event": {
-		"{\n	notify {\n		key ops {\n			url json://127.0.0.1:1\n		}\n	}\n	events {\n		on started notify ops {\n			type info\n			tag nobody # HERE\n		}\n	}\n}\n",
+		"{\n	notify {\n		key ops {\n			url json://127.0.0.1:1\n		}\n	}\n	events {\n" +
+			"		on started notify ops {\n			type info\n			tag nobody # HERE\n		}\n	}\n}\n",
 		"on started notify: ",
 	},
 	"the key of a log": {
@@ -153,8 +163,8 @@ func TestConfigErrors(t *testing.T) {
 				t.Errorf("%s: %s succeeds", name, command)
 			}
 			lines := logLines(out)
-			// The last line is Caddy's. That of reload is a response of the
-			// admin API; the plain one is in the log of the running program.
+			// The last line is Caddy's. The last line of reload is a response of the admin API;
+			// the plain one is in the log of the running program.
 			if len(lines) == 0 || !strings.Contains(lines[len(lines)-1], want) {
 				t.Errorf("%s: %s prints no error with %q:\n%s", name, command, want, out)
 			}
@@ -177,12 +187,30 @@ func TestCaddyfileErrors(t *testing.T) {
 	racetest.SkipIfSlow(t)
 	t.Parallel()
 	for name, tt := range map[string]wrongConfig{
-		"an open placeholder":       {":0 {\n	notify {\n		key ops {\n			url json://{env.HOME/secretsecret\n		}\n	}\n}\n", "the placeholder {env.HOME has no closing brace; write {env.HOME}, at Caddyfile:4"},
-		"an open placeholder alone": {":0 {\n	notify {\n		default_urls {env.HOME\n	}\n}\n", "the placeholder {env.HOME has no closing brace; write {env.HOME}, at Caddyfile:3"},
-		"an open file":              {":0 {\n	notify {\n		key ops {\n			url json://user:{file./secretsecret@h/{env.HOME}\n		}\n	}\n}\n", "has no closing brace; write {file./path}, at Caddyfile:4"},
-		"an open name of an event":  {"{\n	events {\n		on started notify ops {\n			title \"{event.name is here\"\n		}\n	}\n}\n", "title: the placeholder {event.name has no closing brace; write {event.name}, at Caddyfile:4"},
-		"a directive in a key":      {":0 {\n	notify {\n		key ops {\n			url json://h\n		reverse_proxy h {\n			}\n		}\n	}\n}\n", `unknown subdirective "reverse_proxy" in key; it is a directive of Caddy, so a } for the key in line 3 may be missing, at Caddyfile:5`},
-		"a directive in notify":     {":0 {\n	notify {\n		key ops {\n			url json://h\n		}\n	handle /x {\n	}\n	}\n}\n", `unknown subdirective "handle" in notify; it is a directive of Caddy, so a } for the notify in line 2 may be missing, at Caddyfile:6`},
+		"an open placeholder": {
+			":0 {\n	notify {\n		key ops {\n			url json://{env.HOME/secretsecret\n		}\n	}\n}\n",
+			"the placeholder {env.HOME has no closing brace; write {env.HOME}, at Caddyfile:4",
+		},
+		"an open placeholder alone": {
+			":0 {\n	notify {\n		default_urls {env.HOME\n	}\n}\n",
+			"the placeholder {env.HOME has no closing brace; write {env.HOME}, at Caddyfile:3",
+		},
+		"an open file": {
+			":0 {\n	notify {\n		key ops {\n			url json://user:{file./secretsecret@h/{env.HOME}\n		}\n	}\n}\n",
+			"has no closing brace; write {file./path}, at Caddyfile:4",
+		},
+		"an open name of an event": {
+			"{\n	events {\n		on started notify ops {\n			title \"{event.name is here\"\n		}\n	}\n}\n",
+			"title: the placeholder {event.name has no closing brace; write {event.name}, at Caddyfile:4",
+		},
+		"a directive in a key": {
+			":0 {\n	notify {\n		key ops {\n			url json://h\n		reverse_proxy h {\n			}\n		}\n	}\n}\n",
+			`unknown subdirective "reverse_proxy" in key; it is a directive of Caddy, so a } for the key in line 3 may be missing, at Caddyfile:5`,
+		},
+		"a directive in notify": {
+			":0 {\n	notify {\n		key ops {\n			url json://h\n		}\n	handle /x {\n	}\n	}\n}\n",
+			`unknown subdirective "handle" in notify; it is a directive of Caddy, so a } for the notify in line 2 may be missing, at Caddyfile:6`,
+		},
 	} {
 		dir := t.TempDir()
 		writeFile(t, filepath.Join(dir, "Caddyfile"), tt.text)
@@ -198,9 +226,11 @@ func TestCaddyfileErrors(t *testing.T) {
 func TestEventWarning(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	writeFile(t, filepath.Join(dir, "Caddyfile"), "{\n	notify {\n		key ops {\n			url json://h\n		}\n	}\n	events {\n		on cert_faild notify ops\n	}\n}\n")
+	writeFile(t, filepath.Join(dir, "Caddyfile"),
+		"{\n	notify {\n		key ops {\n			url json://h\n		}\n	}\n	events {\n		on cert_faild notify ops\n	}\n}\n")
 	out, err := caddy(t, dir, nil, "validate", "--config", "Caddyfile")
-	if want := "\nwarn Caddyfile:8: on cert_faild notify: Caddy has no event cert_faild; did you mean cert_failed?"; err != nil || !strings.Contains("\n"+strings.Join(logLines(out), "\n"), want) {
+	if want := "\nwarn Caddyfile:8: on cert_faild notify: Caddy has no event cert_faild; " +
+		"did you mean cert_failed?"; err != nil || !strings.Contains("\n"+strings.Join(logLines(out), "\n"), want) {
 		t.Errorf("want %q, got %v:\n%s", want, err, out)
 	}
 }
@@ -234,7 +264,8 @@ func TestChangedFiles(t *testing.T) {
 		}
 	}
 	link("one")
-	g := start(t, "", fmt.Sprintf("key k {\nurl %s/{file.%s}\nurl {file.%s}\nimport_apprise %s\n}\nkey t {\nurl discord://1234/abcd?template=%s\n}",
+	g := start(t, "", fmt.Sprintf("key k {\nurl %s/{file.%s}\nurl {file.%s}\n"+
+		"import_apprise %s\n}\nkey t {\nurl discord://1234/abcd?template=%s\n}",
 		k.url, path("secret"), path("current/url"), path("apprise.yml"), path("own.json")))
 
 	reload := func() (loaded bool) {
@@ -344,7 +375,9 @@ func TestUnreachable(t *testing.T) {
 			g.reload("", "key k {\nurl "+k.url+"\n}\n")
 			continue
 		}
-		if resp.StatusCode != http.StatusBadRequest || !strings.Contains(string(text), "no request reaches this notify") || !strings.Contains(string(text), tt.want) {
+		if resp.StatusCode != http.StatusBadRequest ||
+			!strings.Contains(string(text), "no request reaches this notify") ||
+			!strings.Contains(string(text), tt.want) {
 			t.Errorf("%s: %d %s", name, resp.StatusCode, text)
 		}
 	}
@@ -377,7 +410,9 @@ func TestOpenSiteWarning(t *testing.T) {
 		"public, guarded": {public("basic_auth {\nops $2a$14$Zkx19XLiW6VYouLHR5NmfOFU0z2GTNmpkT/5qqR7hx4IjWJPDhjvG\n}", key), 0},
 	} {
 		got := start(t, "", tt.block).siteWarnings()
-		if len(got) != tt.want || tt.want > 0 && !strings.Contains(got[0], "anyone who can reach this site can send to notification URLs of their own with POST /notify,") {
+		if len(got) != tt.want ||
+			tt.want > 0 && !strings.Contains(got[0],
+				"anyone who can reach this site can send to notification URLs of their own with POST /notify,") {
 			t.Errorf("%s: %d warnings, want %d: %q", name, len(got), tt.want, got)
 		}
 	}
@@ -388,7 +423,8 @@ func TestOpenSiteWarning(t *testing.T) {
 func TestSpellingWarning(t *testing.T) {
 	t.Parallel()
 	for path, want := range map[string]int{"/notify/secret": 1, "/notify/secret*": 0, "/notify*": 0} {
-		g := start(t, "", "key secret {\nurl json://127.0.0.1:1\n}\n}\nbasic_auth "+path+" {\nops $2a$14$Zkx19XLiW6VYouLHR5NmfOFU0z2GTNmpkT/5qqR7hx4IjWJPDhjvG\n")
+		g := start(t, "", "key secret {\nurl json://127.0.0.1:1\n}\n}\nbasic_auth "+path+" {\n"+
+			"ops $2a$14$Zkx19XLiW6VYouLHR5NmfOFU0z2GTNmpkT/5qqR7hx4IjWJPDhjvG\n")
 		got := g.siteWarnings()
 		if len(got) != want || want > 0 && !strings.Contains(got[0], "the authentication for /notify/secret does not apply to /notify/secret/") {
 			t.Errorf("%s: %d warnings, want %d: %q", path, len(got), want, got)

@@ -91,7 +91,8 @@ func (g *gateway) json(method, address string, body, to any, header ...string) i
 
 // devicesOption returns the global option with which devices can subscribe.
 func devicesOption(folder, more string) string {
-	return "notify {\nqueue {\npath " + folder + "\n}\npublic_url https://alerts.example.com\npush {\nservices 127.0.0.1\n}\nkey phones\n" + more + "\n}"
+	return "notify {\nqueue {\npath " + folder + "\n}\npublic_url https://alerts.example.com\n" +
+		"push {\nservices 127.0.0.1\n}\nkey phones\n" + more + "\n}"
 }
 
 // TestDevicesSurviveKills checks that an invitation, a device, its secret and the VAPID key
@@ -103,7 +104,8 @@ func TestDevicesSurviveKills(t *testing.T) {
 	s, folder := newPushService(t), newFolder(t)
 	g := start(t, devicesOption(folder, "egress {\nallow 127.0.0.0/8\n}"), "stateless off", "SSL_CERT_FILE="+s.ca)
 	var invited struct{ URL string }
-	if status := g.json(http.MethodPost, g.adminURL+"/notify/keys/phones/invitations", map[string][]string{"tags": {"oncall"}}, &invited); status != http.StatusCreated {
+	if status := g.json(http.MethodPost, g.adminURL+"/notify/keys/phones/invitations",
+		map[string][]string{"tags": {"oncall"}}, &invited); status != http.StatusCreated {
 		t.Fatalf("the invitation: status %d", status)
 	}
 	link, err := url.Parse(invited.URL)
@@ -112,7 +114,8 @@ func TestDevicesSurviveKills(t *testing.T) {
 	}
 	g.kill()
 	g.run()
-	for _, path := range []string{"/notify/phones", "/notify/phones/", "/notify/other", "/notify/app.webmanifest"} { // as a browser opens the link
+	// as a browser opens the link
+	for _, path := range []string{"/notify/phones", "/notify/phones/", "/notify/other", "/notify/app.webmanifest"} {
 		if _, body := g.get(g.url+path+"?key=phones&"+link.RawQuery, "text/html"); body == "" {
 			t.Errorf("%s has no answer", path)
 		}
@@ -122,7 +125,10 @@ func TestDevicesSurviveKills(t *testing.T) {
 	}
 	eventually(t, "the access log has other requests", func() bool { return strings.Contains(g.log(), "never-made") }) // and so those before
 	var device struct{ ID, Secret string }
-	subscribe := map[string]any{"name": "phone", "subscription": s.browser.Subscription(s.URL + "/endpoint-secret"), "invite": link.Query().Get("invite")}
+	subscribe := map[string]any{
+		"name": "phone", "subscription": s.browser.Subscription(s.URL + "/endpoint-secret"),
+		"invite": link.Query().Get("invite"),
+	}
 	if status := g.json(http.MethodPost, g.url+"/notify/phones/devices", subscribe, &device); status != http.StatusCreated {
 		t.Fatalf("after a kill, the invitation: status %d", status)
 	}
@@ -133,7 +139,8 @@ func TestDevicesSurviveKills(t *testing.T) {
 			t.Errorf("an invitation that is used up: status %d", status)
 		}
 		title := fmt.Sprintf("message %d", i)
-		if status := g.json(http.MethodPost, g.url+"/notify/phones?tag=oncall", map[string]string{"title": title, "body": "text-secret"}, nil); status != http.StatusOK {
+		if status := g.json(http.MethodPost, g.url+"/notify/phones?tag=oncall",
+			map[string]string{"title": title, "body": "text-secret"}, nil); status != http.StatusOK {
 			t.Errorf("%s: status %d", title, status)
 		}
 	}
@@ -144,10 +151,12 @@ func TestDevicesSurviveKills(t *testing.T) {
 	s.mu.Lock()
 	last := s.last
 	s.mu.Unlock()
-	if status := g.json(http.MethodPost, g.url+"/notify/phones/devices/"+last.Device+"/receipts", map[string]string{"receipt": last.Receipt}, nil); status != http.StatusOK {
+	if status := g.json(http.MethodPost, g.url+"/notify/phones/devices/"+last.Device+"/receipts",
+		map[string]string{"receipt": last.Receipt}, nil); status != http.StatusOK {
 		t.Errorf("the receipt: status %d", status)
 	}
-	if status := g.json(http.MethodDelete, g.url+"/notify/phones/devices/"+device.ID, nil, nil, "Authorization", "Bearer "+device.Secret); status != http.StatusOK {
+	if status := g.json(http.MethodDelete, g.url+"/notify/phones/devices/"+device.ID,
+		nil, nil, "Authorization", "Bearer "+device.Secret); status != http.StatusOK {
 		t.Errorf("the device removes itself: status %d", status)
 	}
 	for _, secret := range []string{"text-secret", "endpoint-secret", device.Secret, link.Query().Get("invite"), last.Receipt} {
@@ -171,7 +180,9 @@ func TestDevicesEgress(t *testing.T) {
 		return token
 	}
 	subscribe := func(path string) int {
-		return g.json(http.MethodPost, g.url+"/notify/phones/devices", map[string]any{"name": "phone", "subscription": s.browser.Subscription(s.URL + path), "invite": invite()}, nil)
+		return g.json(http.MethodPost, g.url+"/notify/phones/devices",
+			map[string]any{"name": "phone", "subscription": s.browser.Subscription(s.URL + path), "invite": invite()},
+			nil)
 	}
 	if status := subscribe("/a"); status != http.StatusCreated {
 		t.Fatalf("status %d", status)
@@ -180,11 +191,13 @@ func TestDevicesEgress(t *testing.T) {
 	if status := subscribe("/b"); status != http.StatusBadRequest {
 		t.Errorf("a forbidden address: status %d", status)
 	}
-	if status := g.json(http.MethodPost, g.url+"/notify/phones", map[string]string{"title": "forbidden", "body": "b"}, nil); status == http.StatusOK {
+	if status := g.json(http.MethodPost, g.url+"/notify/phones",
+		map[string]string{"title": "forbidden", "body": "b"}, nil); status == http.StatusOK {
 		t.Errorf("a message to a forbidden address: status %d", status)
 	}
 	g.reload(devicesOption(folder, allow), "stateless off")
-	if status := g.json(http.MethodPost, g.url+"/notify/phones", map[string]string{"title": "allowed", "body": "b"}, nil); status != http.StatusOK {
+	if status := g.json(http.MethodPost, g.url+"/notify/phones",
+		map[string]string{"title": "allowed", "body": "b"}, nil); status != http.StatusOK {
 		t.Errorf("an allowed address: status %d", status)
 	}
 	if s.has("forbidden") || !s.has("allowed") {

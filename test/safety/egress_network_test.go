@@ -43,7 +43,10 @@ func TestEgressOwnNetwork(t *testing.T) {
 	hosts := []string{"11.22.33.44", "11.22.33.1", "[2a00:db9::5]", "[2a00:db9::1]", "[::ffff:11.22.33.44]", "185999660"}
 	g := start(t, "", "timeout 5s")
 	for _, host := range hosts {
-		for _, url := range []string{"json://" + host + ":" + v.port + "/", "syslog://" + host + ":" + v.port + "/user", "mqtt://" + host + ":" + v.port + "/topic"} {
+		for _, url := range []string{
+			"json://" + host + ":" + v.port + "/", "syslog://" + host + ":" + v.port + "/user",
+			"mqtt://" + host + ":" + v.port + "/topic",
+		} {
 			r := g.post("/notify", message{"urls": url, "body": "x"})
 			if r.Status/100 != 4 {
 				t.Errorf("%s: status %d, want a refusal", url, r.Status)
@@ -74,8 +77,14 @@ func TestEgressProxyHost(t *testing.T) {
 	p := newProxy(t)
 	p.is("200")
 	g := start(t, "", "timeout 5s", p.environment()...)
-	for _, host := range []string{"169.254.169.254", "127.0.0.1", "localhost", "[::1]:80", "2130706433", "10.0.0.1:80", "a@127.0.0.1", "127.0.0.1#"} {
-		r := g.post("/notify", message{"urls": "json://hooks.example/?+Host=" + strings.NewReplacer("#", "%23", "@", "%40").Replace(host), "body": "x"})
+	for _, host := range []string{
+		"169.254.169.254", "127.0.0.1", "localhost", "[::1]:80",
+		"2130706433", "10.0.0.1:80", "a@127.0.0.1", "127.0.0.1#",
+	} {
+		r := g.post("/notify", message{
+			"urls": "json://hooks.example/?+Host=" + strings.NewReplacer("#", "%23", "@", "%40").Replace(host),
+			"body": "x",
+		})
 		if r.Status/100 != 4 {
 			t.Errorf("Host %s: status %d %s, want a refusal", host, r.Status, r.text())
 		}

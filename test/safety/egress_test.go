@@ -51,8 +51,8 @@ var forbidden = []struct{ address, rule string }{
 	{"2001:0:7f00:1::", "Teredo"},
 }
 
-// spellings are the ways to write an IPv4 address. rule is a word of the error
-// if it differs from that of the address.
+// spellings are the ways to write an IPv4 address. rule is a word of the error if it differs from
+// the error of the address.
 var spellings = []struct {
 	name  string
 	write func(a [4]byte) string
@@ -360,7 +360,10 @@ func TestEgressTricks(t *testing.T) {
 func TestEgressOfTheMachine(t *testing.T) {
 	t.Parallel()
 	g := start(t, "", "")
-	for _, u := range []string{"syslog://kern", "syslog://user/me", "json://%2Fvar%2Frun%2Fdocker.sock/", "unix:///var/run/docker.sock", "file:///etc/passwd"} {
+	for _, u := range []string{
+		"syslog://kern", "syslog://user/me", "json://%2Fvar%2Frun%2Fdocker.sock/",
+		"unix:///var/run/docker.sock", "file:///etc/passwd",
+	} {
 		for _, m := range []message{{"body": "x", "urls": []string{u}}, {"body": "x", "urls": []string{"json://example.invalid/"}, "attach": u}} {
 			if got := g.post("/notify", m); got.Status != 400 && got.Status != 424 {
 				t.Errorf("%v: status %d: %s", m, got.Status, got.text())
@@ -368,8 +371,10 @@ func TestEgressOfTheMachine(t *testing.T) {
 		}
 	}
 	for _, u := range []string{
-		"discord://1098765432109876543/AbCdEf-0123456789?template=/etc/hostname", "discord://1098765432109876543/AbCdEf-0123456789?template=file:///etc/hostname",
-		"tgram://123456789:abcdefg_hijklmnop/5?template=Caddyfile", "fcm://project/device?keyfile=/etc/hostname", "mailtos://me:x@example.com?pgpprv=/etc/hostname",
+		"discord://1098765432109876543/AbCdEf-0123456789?template=/etc/hostname",
+		"discord://1098765432109876543/AbCdEf-0123456789?template=file:///etc/hostname",
+		"tgram://123456789:abcdefg_hijklmnop/5?template=Caddyfile",
+		"fcm://project/device?keyfile=/etc/hostname", "mailtos://me:x@example.com?pgpprv=/etc/hostname",
 	} {
 		if got := g.post("/notify", message{"body": "x", "urls": []string{u}}); got.Status != 400 {
 			t.Errorf("%s: status %d: %s", u, got.Status, got.text())

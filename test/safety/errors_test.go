@@ -116,7 +116,11 @@ func TestErrorsShowNoNetwork(t *testing.T) {
 				attempt{way + ", of the operator: " + u, "/notify/" + key, url.Values{"body": {"x"}}, u})
 		}
 		if way != "silent" {
-			all = append(all, attempt{way + ", an attachment", "/notify/reset-0", url.Values{"body": {"x"}, "attach": {"http://" + host + "/file"}}, "json://" + host})
+			all = append(all, attempt{
+				way + ", an attachment", "/notify/reset-0",
+				url.Values{"body": {"x"}, "attach": {"http://" + host + "/file"}},
+				"json://" + host,
+			})
 		}
 	}
 	block += "key log {\nurl syslog://\n}\n"
@@ -171,8 +175,10 @@ func TestErrorsShowNoNameServer(t *testing.T) {
 	g := start(t, "", "timeout 5s\nkey k {\nurl json://absent.example/\n}")
 	for what, text := range map[string]string{
 		"of the operator": g.checkErrors("of the operator", "/notify/k", url.Values{"body": {"x"}}, "json://absent.example/"),
-		"of a client":     g.checkErrors("of a client", "/notify", url.Values{"body": {"x"}, "urls": {"json://absent.example/"}}, "json://absent.example/"),
-		"an attachment":   g.checkErrors("an attachment", "/notify/k", url.Values{"body": {"x"}, "attach": {"http://absent.example/file"}}, "json://absent.example/"),
+		"of a client": g.checkErrors("of a client", "/notify",
+			url.Values{"body": {"x"}, "urls": {"json://absent.example/"}}, "json://absent.example/"),
+		"an attachment": g.checkErrors("an attachment", "/notify/k",
+			url.Values{"body": {"x"}, "attach": {"http://absent.example/file"}}, "json://absent.example/"),
 	} {
 		if !strings.Contains(text, "host name") {
 			t.Errorf("%s: %s", what, text)

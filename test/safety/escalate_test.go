@@ -27,13 +27,19 @@ func TestEscalationOverKills(t *testing.T) {
 	incidents, kills, rounds := amount(soak, 60, 12), amount(soak, 20, 4), amount(soak, 2, 1)
 	p := rulestest.NewPhones(phones)
 	s := serveHTTP(t, "127.0.0.1", p.ServeHTTP)
-	g := start(t, queueOption(newFolder(t), "wait 500ms"), fmt.Sprintf("public_url https://alerts.example.com\nkey ops {\n%sescalate after 1s 2s {\nrepeat %d\n}\n}\n", p.URLs(authority(s)), rounds))
+	g := start(t, queueOption(newFolder(t), "wait 500ms"),
+		fmt.Sprintf("public_url https://alerts.example.com\nkey ops {\n%sescalate after 1s 2s {\nrepeat %d\n}\n}\n",
+			p.URLs(authority(s)), rounds))
 	g.client.Transport.(*http.Transport).MaxIdleConnsPerHost = 32
 
 	told := make([]*rulestest.Told, incidents)
 	var wg sync.WaitGroup
 	for i := range incidents {
-		x := &rulestest.Told{Incident: fmt.Sprint("incident-", i), Fate: []rulestest.Fate{rulestest.Forgotten, rulestest.Acknowledged, rulestest.Resolved}[i%3], Rounds: rounds}
+		x := &rulestest.Told{
+			Incident: fmt.Sprint("incident-", i),
+			Fate:     []rulestest.Fate{rulestest.Forgotten, rulestest.Acknowledged, rulestest.Resolved}[i%3],
+			Rounds:   rounds,
+		}
 		told[i] = x
 		wg.Go(func() {
 			g.tell(x.Incident, "failure")
@@ -83,7 +89,9 @@ func TestEscalationOverKills(t *testing.T) {
 func (g *gateway) tell(incident, typ string) {
 	g.t.Helper()
 	for !g.t.Failed() {
-		status, _, text, err := g.tryPost("/notify/ops", message{"title": incident, "body": "x", "type": typ, "incident": incident}, "Idempotency-Key", incident+" "+typ)
+		status, _, text, err := g.tryPost("/notify/ops",
+			message{"title": incident, "body": "x", "type": typ, "incident": incident},
+			"Idempotency-Key", incident+" "+typ)
 		switch {
 		case err == nil && (status == http.StatusOK || status == http.StatusAccepted):
 			return

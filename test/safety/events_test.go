@@ -54,7 +54,10 @@ func (w *watcher) options() string {
 	fmt.Fprintf(&b, "notify {\nkey watcher {\nurl json://%s/\n}\n}\nevents {\n", authority(w.server))
 	for _, name := range []string{"notify_failed", "notify_delivered"} {
 		fmt.Fprintf(&b, "on %s notify watcher\n", name)
-		fmt.Fprintf(&b, "on %s notify watcher {\ntitle \"{event.name} of {event.data.key} by {event.data.source}: {event.data.delivered} delivered, {event.data.failed} failed\"\n", name)
+		fmt.Fprintf(&b,
+			"on %s notify watcher {\ntitle \"{event.name} of {event.data.key} by {event.data.source}: "+
+				"{event.data.delivered} delivered, {event.data.failed} failed\"\n",
+			name)
 		fmt.Fprintf(&b, "body \"{event.data.destinations}\n{event.module} {event.data}\"\n}\n")
 	}
 	return b.String() + "}\n"
@@ -122,7 +125,8 @@ func TestMisspelledEvents(t *testing.T) {
 	for line := range strings.Lines(g.log()) {
 		var e struct{ Level, Msg string }
 		if json.Unmarshal([]byte(line), &e) == nil && strings.Contains(e.Msg, "Caddy has no event") {
-			if warnings++; e.Level != "warn" || !strings.Contains(e.Msg, "on cert_faild notify: Caddy has no event cert_faild; did you mean cert_failed?") {
+			if warnings++; e.Level != "warn" ||
+				!strings.Contains(e.Msg, "on cert_faild notify: Caddy has no event cert_faild; did you mean cert_failed?") {
 				t.Errorf("a line of level %s: %s", e.Level, e.Msg)
 			}
 		}
@@ -131,7 +135,8 @@ func TestMisspelledEvents(t *testing.T) {
 		t.Errorf("%d warnings, want 1:\n%s", warnings, g.log())
 	}
 
-	wrong := g.caddyfile(notify+"events {\non cert_failed notify phone {\ntitle {event.data.identifer}\n}\n}", "key k {\nurl json://127.0.0.1:9/\n}")
+	wrong := g.caddyfile(notify+"events {\non cert_failed notify phone {\ntitle {event.data.identifer}\n}\n}",
+		"key k {\nurl json://127.0.0.1:9/\n}")
 	resp, err := g.client.Post(g.adminURL+"/load", "text/caddyfile", strings.NewReader(wrong))
 	if err != nil {
 		t.Fatal(err)

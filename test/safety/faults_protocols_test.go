@@ -27,8 +27,14 @@ var serverFaults = []struct {
 	{"hangs up", func(net.Conn) {}, `reset|closed|EOF|broken pipe|hung up`},
 	{"stays silent", func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }, `not done within 5s`},
 	{"sends one byte at a time", repeating("1", 100*time.Millisecond), `not done within 5s|does not speak` + noTLS},
-	{"sends a gigabyte in one line", repeating(strings.Repeat("gigabyte", 1<<17), 0), `more than 4 MiB|does not speak|unexpected|closed|not done within 5s` + noTLS},
-	{"sends a gigabyte in lines", repeating(strings.Repeat("250-gigabyte\r\n", 1<<16), 0), `more than 4 MiB|does not speak|unexpected|closed|not done within 5s` + noTLS},
+	{
+		"sends a gigabyte in one line", repeating(strings.Repeat("gigabyte", 1<<17), 0),
+		`more than 4 MiB|does not speak|unexpected|closed|not done within 5s` + noTLS,
+	},
+	{
+		"sends a gigabyte in lines", repeating(strings.Repeat("250-gigabyte\r\n", 1<<16), 0),
+		`more than 4 MiB|does not speak|unexpected|closed|not done within 5s` + noTLS,
+	},
 	{"speaks HTTP", func(c net.Conn) {
 		_, _ = io.WriteString(c, "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
 		_, _ = io.Copy(io.Discard, c)

@@ -81,16 +81,34 @@ func faults() []fault {
 		{name: "one byte at a time in the headers", want: "timeout", serve: forever("HTTP/1.1 200 OK\r\nX: ", "x", 100*time.Millisecond)},
 		{name: "one byte at a time in the answer", want: "timeout", serve: forever("HTTP/1.1 200 OK\r\n\r\n", "x", 100*time.Millisecond)},
 		{name: "a gigabyte of answer", want: "longer than 1 MiB", serve: forever("HTTP/1.1 200 OK\r\n\r\n", megabyte, 0)},
-		{name: "a gigabyte of refusal", want: "longer than 1 MiB", serve: forever("HTTP/1.1 400 Bad\r\nContent-Length: 1073741824\r\n\r\n", megabyte, 0)},
-		{name: "a gigabyte of headers", want: "headers exceeded 65536 bytes", serve: forever("HTTP/1.1 200 OK\r\n", "X-Y: "+strings.Repeat("z", 1000)+"\r\n", 0)},
+		{
+			name: "a gigabyte of refusal", want: "longer than 1 MiB",
+			serve: forever("HTTP/1.1 400 Bad\r\nContent-Length: 1073741824\r\n\r\n", megabyte, 0),
+		},
+		{
+			name: "a gigabyte of headers", want: "headers exceeded 65536 bytes",
+			serve: forever("HTTP/1.1 200 OK\r\n", "X-Y: "+strings.Repeat("z", 1000)+"\r\n", 0),
+		},
 		{name: "a gigabyte of status", want: "headers exceeded 65536 bytes", serve: forever("HTTP/1.1 200 ", megabyte, 0)},
-		{name: "a gigabyte of redirect", query: "?redirect=yes", want: "more than 5 redirects", serve: forever("HTTP/1.1 302 Found\r\nLocation: /\r\n\r\n", megabyte, 0)},
+		{
+			name: "a gigabyte of redirect", query: "?redirect=yes", want: "more than 5 redirects",
+			serve: forever("HTTP/1.1 302 Found\r\nLocation: /\r\n\r\n", megabyte, 0),
+		},
 		{name: "invalid HTTP", want: "malformed", serve: answering("SSH-2.0-OpenSSH_9.2\r\n")},
 		{name: "informs without end", want: "headers exceeded 65536 bytes", serve: forever("", "HTTP/1.1 102 Processing\r\n\r\n", 0)},
-		{name: "broken chunks", want: "invalid byte in chunk length", serve: answering("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzzzz\r\nx")},
+		{
+			name: "broken chunks", want: "invalid byte in chunk length",
+			serve: answering("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzzzz\r\nx"),
+		},
 		{name: "short answer", want: "EOF", serve: answering("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nx")},
-		{name: "redirects in a circle", query: "?redirect=yes", want: "redirects", serve: answering(status("307 Temporary Redirect", "Location: /again"))},
-		{name: "redirects to nowhere", query: "?redirect=yes", want: "redirected to an invalid address", serve: answering(status("307 Temporary Redirect", "Location: ftp://x/"))},
+		{
+			name: "redirects in a circle", query: "?redirect=yes", want: "redirects",
+			serve: answering(status("307 Temporary Redirect", "Location: /again")),
+		},
+		{
+			name: "redirects to nowhere", query: "?redirect=yes", want: "redirected to an invalid address",
+			serve: answering(status("307 Temporary Redirect", "Location: ftp://x/")),
+		},
 		{name: "429", want: "429 Too Many Requests", serve: answering(status("429 Too Many"))},
 		{name: "429 for long", want: "after the timeout", serve: answering(status("429 Too Many", "Retry-After: 3600"))},
 		{name: "429 for a moment", good: true, serve: answering(status("429 Too Many", "Retry-After: 0.2"), status("200 OK"))},
@@ -119,7 +137,8 @@ func TestFaults(t *testing.T) {
 		defer mu.Unlock()
 		arrived[r.URL.Path]++
 	})
-	g := start(t, "", "timeout "+seconds(3)+"\nservices {\nallow json\n}\nkey k {\nurl json://"+authority(fine)+"/k\n}\negress {\nallow 127.0.0.1\n}")
+	g := start(t, "", "timeout "+seconds(3)+"\nservices {\nallow json\n}\nkey k {\nurl json://"+
+		authority(fine)+"/k\n}\negress {\nallow 127.0.0.1\n}")
 	g.post("/notify/k", message{"body": "x"})
 	var urls []string
 	all := faults()

@@ -72,7 +72,9 @@ func TestKnownSecretsAreRefused(t *testing.T) {
 		{"sign github", " ", "the secret is empty"},
 		{"token", " ", "token: it is empty"},
 	} {
-		g := prepare(t, "", "key ops {\nurl json://127.0.0.1:9/\n}\nfrom mine {\ntitle x\n"+tt.check+" {env.SOURCE_SECRET}\n}", "SOURCE_SECRET="+tt.secret)
+		g := prepare(t, "",
+			"key ops {\nurl json://127.0.0.1:9/\n}\nfrom mine {\ntitle x\n"+tt.check+" {env.SOURCE_SECRET}\n}",
+			"SOURCE_SECRET="+tt.secret)
 		c := exec.Command(program, "validate", "--config", g.config)
 		c.Env = g.env
 		out, err := c.CombinedOutput()

@@ -142,7 +142,8 @@ func prepare(t *testing.T, options, block string, env ...string) *gateway {
 		t.Fatal(err)
 	}
 	g.config, g.env = filepath.Join(dir, "Caddyfile"), append([]string{
-		"HOME=" + dir, "XDG_CONFIG_HOME=" + dir, "XDG_DATA_HOME=" + dir, "TMPDIR=" + g.tmp, "PATH=" + os.Getenv("PATH"), "GORACE=" + os.Getenv("GORACE"),
+		"HOME=" + dir, "XDG_CONFIG_HOME=" + dir, "XDG_DATA_HOME=" + dir,
+		"TMPDIR=" + g.tmp, "PATH=" + os.Getenv("PATH"), "GORACE=" + os.Getenv("GORACE"),
 	}, env...)
 	g.configure(options, block)
 	t.Cleanup(func() {
@@ -436,7 +437,9 @@ type goroutines struct {
 // ownGoroutine matches the stacks of goroutines that belong to the gateway: in
 // its code, in libraries that only it uses, or serving a connection that it has
 // opened.
-var ownGoroutine = regexp.MustCompile(`github\.com/(caddy-notify|eclipse|linxGnu|wneessen)/|mellium\.im/|net/http\.\(\*(persistConn|Transport|http2ClientConn)\)|net\.\(\*(Dialer|Resolver|sysDialer)\)|crypto/tls\.\(\*Conn\)`)
+var ownGoroutine = regexp.MustCompile(`github\.com/(caddy-notify|eclipse|linxGnu|` +
+	`wneessen)/|mellium\.im/|net/http\.\(\*(persistConn|Transport|http2ClientConn)\)|` +
+	`net\.\(\*(Dialer|Resolver|sysDialer)\)|crypto/tls\.\(\*Conn\)`)
 
 var goroutineTotal = regexp.MustCompile(`goroutine profile: total (\d+)`)
 
@@ -481,7 +484,8 @@ func (g *gateway) waitIdle(before goroutines) {
 			return
 		}
 	}
-	g.t.Errorf("the gateway has %d goroutines of its own (%d before) and %d in total (%d before); files: %v\n%s", now.own, before.own, now.all, before.all, g.files(), now.text)
+	g.t.Errorf("the gateway has %d goroutines of its own (%d before) and %d in total (%d before); files: %v\n%s",
+		now.own, before.own, now.all, before.all, g.files(), now.text)
 }
 
 // files returns the files of messages: those in the gateway's temporary folder,

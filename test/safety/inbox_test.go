@@ -116,7 +116,8 @@ func TestInbox(t *testing.T) {
 	g.kill()
 	g.run()
 	// It runs with the first configuration again.
-	if status, list := g.inbox("/notify/ops/messages?since="+id, inboxReader); status != http.StatusOK || !strings.Contains(list, `"body":"second"`) || strings.Contains(list, "first") {
+	if status, list := g.inbox("/notify/ops/messages?since="+id, inboxReader); status != http.StatusOK ||
+		!strings.Contains(list, `"body":"second"`) || strings.Contains(list, "first") {
 		t.Errorf("after a kill: %d %s", status, list)
 	}
 }
@@ -147,12 +148,17 @@ reader {env.OTHER_READER}
 	if err := json.Unmarshal([]byte(got.Body), &answer); err != nil || got.Status != http.StatusFailedDependency {
 		t.Fatalf("%d %s", got.Status, got.Body)
 	}
-	if status, list := g.inbox("/notify/ops/messages", inboxReader); status != http.StatusOK || !strings.Contains(list, title) || !strings.Contains(list, body) || !strings.Contains(list, name) || strings.Contains(list, content) {
+	if status, list := g.inbox("/notify/ops/messages", inboxReader); status != http.StatusOK ||
+		!strings.Contains(list, title) || !strings.Contains(list, body) ||
+		!strings.Contains(list, name) || strings.Contains(list, content) {
 		t.Errorf("the reader gets %d %s", status, list)
 	}
 	readable := map[string]string{"the answer": got.Body, "logs, metrics, pages and the admin API": g.exposed("ops")}
 	for _, secret := range []string{"", otherReader} {
-		for _, path := range []string{"messages", "stream", "ntfy/x/json?poll=1", "ntfy/x/sse?poll=1", "ntfy/x/raw?poll=1", "ntfy/x/ws", "ntfy/x/auth"} {
+		for _, path := range []string{
+			"messages", "stream", "ntfy/x/json?poll=1", "ntfy/x/sse?poll=1",
+			"ntfy/x/raw?poll=1", "ntfy/x/ws", "ntfy/x/auth",
+		} {
 			status, text := g.inbox("/notify/ops/"+path, secret)
 			if status != http.StatusUnauthorized {
 				t.Errorf("%s with %q: %d", path, secret, status)

@@ -161,7 +161,10 @@ func TestIncidentsAreToldInOrder(t *testing.T) {
 		sending.Go(func() {
 			name := "incident-" + strconv.Itoa(i)
 			for n := 1; n <= total/incidents && !t.Failed(); n++ {
-				m := message{"title": name + " " + strconv.Itoa(n), "body": "x", "incident": name, "type": []string{"failure", "warning", "success", "info"}[rand.IntN(4)]}
+				m := message{
+					"title": name + " " + strconv.Itoa(n), "body": "x", "incident": name,
+					"type": []string{"failure", "warning", "success", "info"}[rand.IntN(4)],
+				}
 				var header []string
 				if rand.IntN(2) == 0 {
 					header = []string{"Prefer", "respond-async"}
@@ -238,7 +241,8 @@ func TestIncidentsAreToldInOrder(t *testing.T) {
 		}
 		b.mu.Unlock()
 	}
-	t.Logf("%d messages, %d delivered to %d destinations, %d of them told what was not delivered", accepted.Load(), delivered, len(boards), superseded.Load())
+	t.Logf("%d messages, %d delivered to %d destinations, %d of them told what was not delivered",
+		accepted.Load(), delivered, len(boards), superseded.Load())
 }
 
 // TestAlertmanagerStory plays what a real Alertmanager sends to a destination that is
@@ -256,7 +260,8 @@ func TestAlertmanagerStory(t *testing.T) {
 		for _, a := range alerts {
 			name, status, _ := strings.Cut(a, " ")
 			list = append(list, map[string]any{
-				"status": status, "labels": map[string]string{"alertname": "Down", "instance": name}, "annotations": map[string]string{"summary": name + " is " + status},
+				"status": status, "labels": map[string]string{"alertname": "Down", "instance": name},
+				"annotations": map[string]string{"summary": name + " is " + status},
 				"fingerprint": name,
 			})
 		}

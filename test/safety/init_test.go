@@ -96,7 +96,10 @@ func initiated(t *testing.T, env []string, output, port, text string, messages c
 func initEnv(t *testing.T) []string {
 	t.Helper()
 	home := t.TempDir()
-	return []string{"HOME=" + home, "XDG_CONFIG_HOME=" + home, "XDG_DATA_HOME=" + home, "PATH=" + os.Getenv("PATH"), "CADDY_ADMIN=127.0.0.1:" + porttest.Free()}
+	return []string{
+		"HOME=" + home, "XDG_CONFIG_HOME=" + home, "XDG_DATA_HOME=" + home,
+		"PATH=" + os.Getenv("PATH"), "CADDY_ADMIN=127.0.0.1:" + porttest.Free(),
+	}
 }
 
 // TestInit runs `caddy notify init` as a script does, the gateway that it has written,

@@ -85,7 +85,7 @@ func TestIsolation(t *testing.T) {
 }
 
 // TestClientsDoNotStarveOthers checks that clients with silent destinations
-// delay neither the operator's messages nor those of other clients.
+// delay neither the operator's messages nor the messages of other clients.
 func TestClientsDoNotStarveOthers(t *testing.T) {
 	racetest.LeaveToCI(t)
 	t.Parallel()
@@ -95,7 +95,8 @@ func TestClientsDoNotStarveOthers(t *testing.T) {
 		waiting.Add(1)
 		_, _ = io.Copy(io.Discard, c)
 	})
-	g := start(t, "", "timeout 40s\nclient_limits {\ndeliveries 1000\n}\nkey k {\nurl json://"+authority(fine)+"/\n}\negress {\nallow 127.0.0.1\n}")
+	g := start(t, "", "timeout 40s\nclient_limits {\ndeliveries 1000\n}\n"+
+		"key k {\nurl json://"+authority(fine)+"/\n}\negress {\nallow 127.0.0.1\n}")
 	urls := make([]string, 1000)
 	for i := range urls {
 		urls[i] = fmt.Sprintf("json://%s/%d", silent, i)
@@ -156,7 +157,9 @@ func TestLongTextToMany(t *testing.T) {
 		_, _ = c.Read(make([]byte, 1))
 		time.Sleep(5 * time.Second)
 	})
-	for _, tt := range []struct{ length, urls, status int }{{7 << 20, 1000, 413}, {7 << 20, 40, 413}, {7 << 20, 20, 424}, {7 << 20, 8, 424}, {60 << 10, 1000, 424}} {
+	for _, tt := range []struct{ length, urls, status int }{
+		{7 << 20, 1000, 413}, {7 << 20, 40, 413}, {7 << 20, 20, 424}, {7 << 20, 8, 424}, {60 << 10, 1000, 424},
+	} {
 		urls := make([]string, tt.urls)
 		for i := range urls {
 			urls[i] = fmt.Sprintf("json://%s/%d", silent, i)

@@ -64,7 +64,8 @@ func TestTextsInMail(t *testing.T) {
 	t.Parallel()
 	address, letters := mailServer(t)
 	host, port, _ := strings.Cut(address, ":")
-	g := start(t, "", "key k {\nurl \"mailto://"+host+":"+port+"?mode=insecure&from=gw@example.com&to=ops@example.com\"\n}\negress {\nallow 127.0.0.1\n}")
+	g := start(t, "", "key k {\nurl \"mailto://"+host+":"+port+
+		"?mode=insecure&from=gw@example.com&to=ops@example.com\"\n}\negress {\nallow 127.0.0.1\n}")
 	const evil = "a\r\nX-Evil: 1\nX-Evil: 2\r\n\r\nMAIL FROM:<x@example.com>\r\n.\r\nRCPT TO:<evil@example.com>\x00"
 	check := func(what string, got reply) {
 		t.Helper()
@@ -115,9 +116,17 @@ func TestTextsInMail(t *testing.T) {
 		check("texts, "+format, g.post("/notify/k", message{"title": evil, "body": evil, "format": format}))
 	}
 	file := base64.StdEncoding.EncodeToString([]byte(evil))
-	for _, name := range []string{evil, "../../x", `..\x`, "a\"; x=\"b", "ü\u2028\r\nX-Evil: 1", "=?utf-8?q?a=0D=0AX-Evil:_1?=", strings.Repeat("x", 5000)} {
-		for _, kind := range []string{"", evil, "text/plain;\r\n\r\nx=\"evil\"", "text/plain; name=\"a\r\nX-Evil: 1\"", "message/rfc822", "multipart/mixed; boundary=x"} {
-			check(fmt.Sprintf("file %.20q of type %.20q", name, kind), g.post("/notify/k", message{"body": "x", "attach": []any{map[string]string{"base64": file, "filename": name, "mimetype": kind}}}))
+	for _, name := range []string{
+		evil, "../../x", `..\x`, "a\"; x=\"b", "ü\u2028\r\nX-Evil: 1",
+		"=?utf-8?q?a=0D=0AX-Evil:_1?=", strings.Repeat("x", 5000),
+	} {
+		for _, kind := range []string{
+			"", evil, "text/plain;\r\n\r\nx=\"evil\"", "text/plain; name=\"a\r\nX-Evil: 1\"",
+			"message/rfc822", "multipart/mixed; boundary=x",
+		} {
+			check(fmt.Sprintf("file %.20q of type %.20q", name, kind), g.post("/notify/k", message{
+				"body": "x", "attach": []any{map[string]string{"base64": file, "filename": name, "mimetype": kind}},
+			}))
 		}
 	}
 	// A client may choose the addresses of its URL.

@@ -49,7 +49,8 @@ func unfinishedForm(path string, files int) string {
 	fmt.Fprintf(&b, "POST %s HTTP/1.1\r\nHost: SELF\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Length: %d\r\n\r\n", path,
 		(files+1)<<20)
 	for i := range files {
-		fmt.Fprintf(&b, "--b\r\nContent-Disposition: form-data; name=\"attach\"; filename=\"%d.bin\"\r\n\r\n%s\r\n", i, strings.Repeat("x", 1<<20))
+		fmt.Fprintf(&b, "--b\r\nContent-Disposition: form-data; name=\"attach\"; filename=\"%d.bin\"\r\n\r\n%s\r\n",
+			i, strings.Repeat("x", 1<<20))
 	}
 	b.WriteString("--b\r\nContent-Disposition: form-data; name=\"body\"\r\n\r\nthe ")
 	return b.String()
@@ -93,7 +94,8 @@ func TestStalledTextsTakeBoundedMemory(t *testing.T) {
 	t.Parallel()
 	const budget = 64 << 20
 	fine := newRecorder(t)
-	g := start(t, "", "client_limits {\nmemory 64MiB\nin_flight_per_address 100\n}\nkey k {\nurl "+fine.url+"\n}\negress {\nallow 127.0.0.1\n}")
+	g := start(t, "", "client_limits {\nmemory 64MiB\nin_flight_per_address 100\n"+
+		"}\nkey k {\nurl "+fine.url+"\n}\negress {\nallow 127.0.0.1\n}")
 	peak := g.peak()
 	text := strings.Repeat("x", 1<<20)
 	request := func(path string) string {
@@ -104,7 +106,8 @@ func TestStalledTextsTakeBoundedMemory(t *testing.T) {
 		t.Helper()
 		eventually(t, "a long text to "+path+" is refused", func() bool {
 			got := g.post(path, m)
-			if got.Status == http.StatusServiceUnavailable && (got.Header.Get("Retry-After") != "1" || !strings.Contains(got.Error, "client_limits memory 64 MiB")) {
+			if got.Status == http.StatusServiceUnavailable &&
+				(got.Header.Get("Retry-After") != "1" || !strings.Contains(got.Error, "client_limits memory 64 MiB")) {
 				t.Errorf("%v %s", got.Header, got.Error)
 			}
 			return got.Status == http.StatusServiceUnavailable

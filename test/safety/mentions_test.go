@@ -50,8 +50,12 @@ func TestStrangersMentionNobody(t *testing.T) {
 			got          string
 			want, absent []string
 		}{
-			"Slack":   {slack, []string{"&lt;!channel&gt;", "https://github.com/acme/shop/issues/7"}, []string{"<!", "<https"}},
-			"Discord": {discord, []string{`"allowed_mentions":{"parse":[]`, `\\[click\\](https://evil.example)`, "https://github.com/acme/shop/issues/7"}, []string{" [click]"}},
+			"Slack": {slack, []string{"&lt;!channel&gt;", "https://github.com/acme/shop/issues/7"}, []string{"<!", "<https"}},
+			"Discord": {
+				discord,
+				[]string{`"allowed_mentions":{"parse":[]`, `\\[click\\](https://evil.example)`, "https://github.com/acme/shop/issues/7"},
+				[]string{" [click]"},
+			},
 		} {
 			for _, want := range tt.want {
 				if !strings.Contains(tt.got, want) {
@@ -81,7 +85,8 @@ func TestStrangersMentionNobody(t *testing.T) {
 	if got := g.post("/notify/ops", message{"title": "from a client", "body": text}); got.Status != http.StatusOK {
 		t.Fatalf("status %d: %s", got.Status, got.Body)
 	}
-	if slack, discord := p.last("hooks.slack.com"), p.last("discord.com"); !strings.Contains(slack, "<!channel>") || strings.Contains(discord, "allowed_mentions") {
+	if slack, discord := p.last("hooks.slack.com"),
+		p.last("discord.com"); !strings.Contains(slack, "<!channel>") || strings.Contains(discord, "allowed_mentions") {
 		t.Errorf("the message of a client arrives as %s and %s", slack, discord)
 	}
 }

@@ -114,7 +114,8 @@ func TestSlowClientsTimeOut(t *testing.T) {
 	const bound = 20
 	fine := newDiscard(t)
 	// A busy machine reads all requests before the first one times out.
-	g := start(t, "servers {\ntimeouts {\nread_body "+seconds(4)+"\n}\n}", fmt.Sprintf("max_in_flight %d\nkey k {\nurl json://%s/\n}", bound, authority(fine)))
+	g := start(t, "servers {\ntimeouts {\nread_body "+seconds(4)+"\n}\n}",
+		fmt.Sprintf("max_in_flight %d\nkey k {\nurl json://%s/\n}", bound, authority(fine)))
 	before := g.goroutines()
 	slow := make([]net.Conn, bound)
 	for i := range slow {

@@ -108,7 +108,8 @@ func TestTextsAreData(t *testing.T) {
 	t.Parallel()
 	k := newRecorder(t)
 	g := start(t, "", "key k {\nurl "+k.url+"/\n}\negress {\nallow 127.0.0.1\n}", "SECRET=resolved-secret")
-	const text = `{env.SECRET} {$SECRET} {{env "SECRET"}} {{.}} {file./etc/hostname} {http.request.host} {system.hostname} ${SECRET} %(SECRET)s`
+	const text = `{env.SECRET} {$SECRET} {{env "SECRET"}} {{.}} {file./etc/hostname} ` +
+		`{http.request.host} {system.hostname} ${SECRET} %(SECRET)s`
 	for _, format := range []string{"text", "markdown", "html"} {
 		got := g.post("/notify/k", message{"title": text, "body": text, "format": format})
 		for _, arrived := range append(k.take(), got.Body) {
@@ -123,7 +124,10 @@ func TestTextsAreData(t *testing.T) {
 	if err := json.Unmarshal([]byte(arrived), &m); err != nil || m.Title != text || m.Message != text {
 		t.Errorf("%v: it arrived as %s", err, arrived)
 	}
-	for _, u := range []string{k.url + "/{env.SECRET}", k.url + "/?-a={env.SECRET}", k.url + "/{$SECRET}", "{env.SECRET}", "json://{env.SECRET}/"} {
+	for _, u := range []string{
+		k.url + "/{env.SECRET}", k.url + "/?-a={env.SECRET}",
+		k.url + "/{$SECRET}", "{env.SECRET}", "json://{env.SECRET}/",
+	} {
 		got := g.post("/notify", message{"body": "x", "urls": u})
 		for _, where := range append(k.take(), got.Body, g.log()) {
 			if strings.Contains(where, "resolved-secret") {
@@ -147,7 +151,10 @@ func TestTextsAreInNoLog(t *testing.T) {
 		_, _ = io.WriteString(f, texts[3])
 	})
 	for _, tag := range []string{"", "?tag=works", "?tag=nothing", "?type=bogus"} {
-		g.post("/notify/k"+tag, message{"title": texts[0], "body": texts[1], "attach": map[string]any{"base64": []byte(texts[3]), "filename": texts[2]}})
+		g.post("/notify/k"+tag, message{
+			"title": texts[0], "body": texts[1],
+			"attach": map[string]any{"base64": []byte(texts[3]), "filename": texts[2]},
+		})
 		g.do("/notify/k"+tag, "application/x-www-form-urlencoded", strings.NewReader("title="+texts[0]+"&body="+texts[1]))
 		g.do("/notify/k"+tag, asForm, strings.NewReader(multi))
 		g.do("/notify/k"+tag, asForm, bytes.NewReader([]byte(multi)[:len(multi)-10]))

@@ -68,7 +68,8 @@ func TestBackUpAndRestore(t *testing.T) {
 	c.release()
 	restored.run()
 	waitArrived(t, func() []string { return c.missing(numbers(1, 5)) })
-	if status, text := restored.get(restored.url+"/notify/k/messages?token=a-secret-of-the-reader", "application/json"); status != http.StatusOK || strings.Count(text, `"title"`) != 5 {
+	if status, text := restored.get(restored.url+"/notify/k/messages?token=a-secret-of-the-reader",
+		"application/json"); status != http.StatusOK || strings.Count(text, `"title"`) != 5 {
 		t.Errorf("the inbox: %d %s", status, text)
 	}
 	if r := restored.post("/notify/saved", message{"title": "to the saved key", "body": "x"}); r.Status != http.StatusOK {
@@ -87,7 +88,10 @@ func backupCommands(t *testing.T) map[string]string {
 		t.Fatal(err)
 	}
 	found := map[string]string{}
-	for _, prefix := range []string{"tar -c -f /backup/data.tar", "tar -x -f /backup/data.tar", "caddy notify queue backup", "tar -x -f /backup/queue.tar"} {
+	for _, prefix := range []string{
+		"tar -c -f /backup/data.tar", "tar -x -f /backup/data.tar",
+		"caddy notify queue backup", "tar -x -f /backup/queue.tar",
+	} {
 		for line := range strings.Lines(string(page)) {
 			if line = strings.TrimSpace(line); strings.HasPrefix(line, prefix) {
 				found[prefix] = line

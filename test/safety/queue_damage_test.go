@@ -38,7 +38,8 @@ func TestQueueFlippedBits(t *testing.T) {
 	const messages = 8
 	ids := map[string]string{} // by title
 	for _, title := range numbers(1, messages) {
-		status, _, text, err := g.tryPost("/notify/k", message{"title": title, "body": strings.Repeat("x", 500)}, "Prefer", "respond-async", "Idempotency-Key", title)
+		status, _, text, err := g.tryPost("/notify/k", message{"title": title, "body": strings.Repeat("x", 500)},
+			"Prefer", "respond-async", "Idempotency-Key", title)
 		m := messageID.FindStringSubmatch(text)
 		if err != nil || status != http.StatusAccepted || m == nil {
 			t.Fatalf("%d %s %v", status, text, err)

@@ -29,7 +29,8 @@ func TestQueueFullDisk(t *testing.T) {
 	}
 	slow, fine := newReceiver(t, nil), newReceiver(t, nil)
 	slow.silence()
-	g := start(t, queueOption(filepath.Join(disk, "queue")), "console {\nmanage open\n}\nkey slow {\nurl "+slow.url+"/\n}\nkey fine {\nurl "+fine.url+"/\n}")
+	g := start(t, queueOption(filepath.Join(disk, "queue")),
+		"console {\nmanage open\n}\nkey slow {\nurl "+slow.url+"/\n}\nkey fine {\nurl "+fine.url+"/\n}")
 	text := strings.Repeat("word ", 2000)
 	attachment := message{"base64": bytes.Repeat([]byte("x"), 10<<10), "filename": "f"}
 	var accepted []string
@@ -77,17 +78,21 @@ func TestQueueFullDisk(t *testing.T) {
 			status, _, _ = post(n)
 		}
 	}
-	if status, text := g.get(g.url+"/notify/status", "*/*"); status != http.StatusServiceUnavailable || !strings.Contains(text, "cannot be written") || strings.Contains(text, disk) {
+	if status, text := g.get(g.url+"/notify/status", "*/*"); status != http.StatusServiceUnavailable ||
+		!strings.Contains(text, "cannot be written") || strings.Contains(text, disk) {
 		t.Errorf("/notify/status: %d %s", status, text)
 	}
 	silence := func() (int, http.Header, string) {
-		status, header, answer, err := g.tryPost("/notify/slow/silences", message{"for": "1h", "title": "another", "reason": strings.Repeat("x", 200)})
+		status, header, answer, err := g.tryPost("/notify/slow/silences",
+			message{"for": "1h", "title": "another", "reason": strings.Repeat("x", 200)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return status, header, answer
 	}
-	if status, header, answer := silence(); status != http.StatusServiceUnavailable || header.Get("Retry-After") == "" || !strings.Contains(answer, "disk is full") || strings.Contains(answer, disk) {
+	if status, header, answer := silence(); status != http.StatusServiceUnavailable ||
+		header.Get("Retry-After") == "" || !strings.Contains(answer, "disk is full") ||
+		strings.Contains(answer, disk) {
 		t.Errorf("a silence on a full disk: %d, Retry-After %q, %s", status, header.Get("Retry-After"), answer)
 	}
 	if err := os.Remove(filler); err != nil {

@@ -104,8 +104,8 @@ func TestQueueKill(t *testing.T) {
 	}
 	_, again := c.count()
 	t.Logf("%d messages accepted, 0 lost, %d delivered twice", accepted.Load(), again)
-	// In progress are four deliveries of the queue to each destination, and those
-	// of the requests. Outcomes that were being stored are few beside them.
+	// In progress are four deliveries of the queue to each destination, and the deliveries of the
+	// requests. Outcomes that were being stored are few beside them.
 	const inProgress = 4*keys + clients
 	if again > kills*inProgress {
 		t.Errorf("%d messages were delivered twice, more than were in progress", again)

@@ -85,7 +85,8 @@ func TestRebinding(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := notifier.NewSender(egress.NewPool("test"), 0)
-		return s.Send(t.Context(), &notifier.Message{Body: "x"}, []notifier.Target{{Destination: d}}, notifier.Options{Timeout: 3 * time.Second, Transient: true}).Results[0].Err
+		return s.Send(t.Context(), &notifier.Message{Body: "x"}, []notifier.Target{{Destination: d}},
+			notifier.Options{Timeout: 3 * time.Second, Transient: true}).Results[0].Err
 	}
 	fetch := func(u string) error {
 		files := &spool.Spool{MaxSize: 1 << 20, MaxCount: 10}

@@ -73,7 +73,8 @@ func TestRefusals(t *testing.T) {
 		if e.Key != nil {
 			key = *e.Key
 		}
-		if w := wants[e.Reason]; e.Status != w.status || key != w.key || e.Count != count || e.ClientIP != "127.0.0.1" || e.Server != "srv0" || e.Error == "" {
+		if w := wants[e.Reason]; e.Status != w.status || key != w.key || e.Count != count ||
+			e.ClientIP != "127.0.0.1" || e.Server != "srv0" || e.Error == "" {
 			t.Errorf("%s of %s: %+v with the key %q", what, e.Reason, e, key)
 		}
 	}

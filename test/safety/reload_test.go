@@ -56,11 +56,10 @@ type load struct {
 	done     chan struct{}
 }
 
-// load posts messages at a rate per second, numbered from first, each over a
-// new connection, until end is called. A slow machine lowers the rate, since the
-// number of concurrent requests is limited, and that of files, which take long and
-// memory. A request without a response is
-// repeated, up to tries times in all: net/http drops a request that arrives after a
+// load posts messages at a rate per second, numbered from first, each over a new connection,
+// until end is called. A slow machine lowers the rate, since the number of concurrent requests is
+// limited, and so is the number of files, which take long and memory. A request without a
+// response is repeated, up to tries times in all: net/http drops a request that arrives after a
 // reload on a connection from before it, which is frequent on a slow machine.
 func (g *gateway) load(rate, first, tries int) *load {
 	const maxWaiting, maxFiles = 64, 8

@@ -100,7 +100,10 @@ func TestRulesOverKills(t *testing.T) {
 				sending.Go(func() {
 					incident := "incident-" + strconv.Itoa(i)
 					for n := 1; n <= total/incidents && !t.Failed(); n++ {
-						m := message{"title": incident + " " + strconv.Itoa(n), "body": "x", "incident": incident, "type": []string{"failure", "warning", "success"}[rand.IntN(3)]}
+						m := message{
+							"title": incident + " " + strconv.Itoa(n), "body": "x", "incident": incident,
+							"type": []string{"failure", "warning", "success"}[rand.IntN(3)],
+						}
 						var header []string
 						if rand.IntN(2) == 0 {
 							header = []string{"Prefer", "respond-async"}
@@ -218,7 +221,8 @@ quiet %02[3]d:00-%02[4]d:00 UTC
 		_, dead := g.get(g.adminURL+"/notify/queue/dead", "application/json")
 		_, recent := g.get(g.adminURL+"/notify/recent", "application/json")
 		all := strings.Join(told, "\n")
-		return strings.Contains(all, title) && strings.Contains(all, title+" 2") && strings.Contains(dead, "400") && strings.Contains(recent, `"outcome":"failed"`)
+		return strings.Contains(all, title) && strings.Contains(all, title+" 2") &&
+			strings.Contains(dead, "400") && strings.Contains(recent, `"outcome":"failed"`)
 	})
 
 	readable := map[string]string{"logs, metrics, pages and the admin API": g.exposed("ops")}

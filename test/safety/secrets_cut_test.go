@@ -45,7 +45,9 @@ func TestSecretsAtCuts(t *testing.T) {
 		return "535 " + strings.Repeat(".", 285) + secret
 	}))
 	g := start(t, "", "egress {\nallow 127.0.0.0/8\n}")
-	urls := map[string]string{"mail": "mailto://user:" + url.QueryEscape(secret) + "@" + mail + "?from=me@example.com&to=you@example.com&mode=insecure"}
+	urls := map[string]string{
+		"mail": "mailto://user:" + url.QueryEscape(secret) + "@" + mail + "?from=me@example.com&to=you@example.com&mode=insecure",
+	}
 	for name := range answers {
 		urls[name] = "json://user:" + url.QueryEscape(secret) + "@" + authority(s) + "?-answer=" + url.QueryEscape(name)
 	}

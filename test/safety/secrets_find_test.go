@@ -152,7 +152,8 @@ func testSecret(service, before, value, after string, number *int) (string, bool
 	}
 	for _, m := range forms {
 		d, err := notifier.Parse(before+m+after, nil)
-		if err == nil && d.Service() == service && (len(m) >= 8 || isNumeral.MatchString(m)) && strings.Contains(d.URL(), m) && !strings.Contains(d.String(), m) {
+		if err == nil && d.Service() == service && (len(m) >= 8 || isNumeral.MatchString(m)) &&
+			strings.Contains(d.URL(), m) && !strings.Contains(d.String(), m) {
 			return m, true
 		}
 	}

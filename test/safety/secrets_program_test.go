@@ -81,7 +81,8 @@ const tracing = "debug\nmetrics\nservers {\ntrace\n}"
 // test sends a test message to a key with the admin API.
 func (g *gateway) test(key, tag string) reply {
 	g.t.Helper()
-	r, err := http.NewRequest(http.MethodPost, g.adminURL+"/notify/keys/"+key+"/test", strings.NewReader(fmt.Sprintf(`{"type":"failure","tag":%q}`, tag)))
+	r, err := http.NewRequest(http.MethodPost, g.adminURL+"/notify/keys/"+key+"/test",
+		strings.NewReader(fmt.Sprintf(`{"type":"failure","tag":%q}`, tag)))
 	if err != nil {
 		g.t.Fatal(err)
 	}
@@ -252,7 +253,10 @@ func TestSecretsOfBrokenConfigurations(t *testing.T) {
 	}
 	for _, m := range all {
 		scheme, rest, _ := strings.Cut(m.url, "://")
-		for i, u := range []string{"no" + scheme + "://" + rest, m.url + "?&format=" + m.secrets[0] + "&rto=" + m.secrets[0], m.url + "%zz{env.NONE}"} {
+		for i, u := range []string{
+			"no" + scheme + "://" + rest,
+			m.url + "?&format=" + m.secrets[0] + "&rto=" + m.secrets[0], m.url + "%zz{env.NONE}",
+		} {
 			quoted := "`" + u + "`"
 			load("text/caddyfile", g.caddyfile("", "key k {\nurl "+quoted+"\n}"))
 			if i > 0 {
@@ -260,7 +264,8 @@ func TestSecretsOfBrokenConfigurations(t *testing.T) {
 			}
 			load("text/caddyfile", g.caddyfile("", "key k {\nurl "+quoted+" {\n}\n}"))
 			load("text/caddyfile", g.caddyfile("", "default_urls "+quoted+" "+quoted))
-			load("application/json", fmt.Sprintf(`{"admin":{"listen":%q},"apps":{"notify":{"keys":{"k":{"urls":[{"url":%q,"tags":["a b"]}]}}}}}`, g.admin, u))
+			load("application/json",
+				fmt.Sprintf(`{"admin":{"listen":%q},"apps":{"notify":{"keys":{"k":{"urls":[{"url":%q,"tags":["a b"]}]}}}}}`, g.admin, u))
 		}
 	}
 	checkNoSecrets(t, "an answer", said.String(), all)

@@ -106,12 +106,14 @@ var refusingServers = []struct {
 	{"xmpps://user:password@%s/bob?mode=tls&verify=no", true, true, func(c serverConn) {
 		c.until("version=")
 		c.until(">")
-		_, _ = io.WriteString(c.out, "<?xml version='1.0'?><stream:stream xmlns='jabber:client' xmlns:stream='http://etherx.jabber.org/streams' id='1' from='127.0.0.1' version='1.0'>"+
+		_, _ = io.WriteString(c.out, "<?xml version='1.0'?><stream:stream xmlns='jabber:client' "+
+			"xmlns:stream='http://etherx.jabber.org/streams' id='1' from='127.0.0.1' version='1.0'>"+
 			"<stream:features><mechanisms xmlns='urn:ietf:params:xml:ns:xmpp-sasl'><mechanism>PLAIN</mechanism></mechanisms></stream:features>")
 		c.until("<auth")
 		c.until(">")
 		heard := strings.TrimSuffix(c.until("<"), "<")
-		_, _ = io.WriteString(c.out, "<failure xmlns='urn:ietf:params:xml:ns:xmpp-sasl'><not-authorized/><text xml:lang='en'>I heard "+plain(heard)+"</text></failure>")
+		_, _ = io.WriteString(c.out, "<failure xmlns='urn:ietf:params:xml:ns:xmpp-sasl'><not-authorized/><text "+
+			"xml:lang='en'>I heard "+plain(heard)+"</text></failure>")
 	}},
 }
 
@@ -170,7 +172,9 @@ func TestSecretsOfOtherProtocols(t *testing.T) {
 	for _, r := range refusingServers {
 		address := listen(t, "127.0.0.1:0", func(c net.Conn) {
 			if r.tls {
-				c = tls.Server(c, &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return p.certificate("127.0.0.1") }})
+				c = tls.Server(c, &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+					return p.certificate("127.0.0.1")
+				}})
 			}
 			r.serve(serverConn{bufio.NewReader(c), c})
 		})

@@ -99,7 +99,10 @@ func echoes() map[string]faultyNetwork {
 		return respondingWith(func(r *http.Request) (*http.Response, error) { return answerOf(r, code, form(wire(r))) })
 	}
 	quoted := func(s string) string {
-		b, _ := json.Marshal(map[string]any{"ok": false, "error": s, "message": s, "description": s, "errors": []string{s}, "status": "error", "code": 40001, "errcode": 40001, "errmsg": s})
+		b, _ := json.Marshal(map[string]any{
+			"ok": false, "error": s, "message": s, "description": s, "errors": []string{s},
+			"status": "error", "code": 40001, "errcode": 40001, "errmsg": s,
+		})
 		return string(b)
 	}
 	short := func(s string) string { // the request line, unescaped
@@ -214,8 +217,12 @@ func TestSecretsOfEveryService(t *testing.T) {
 						t.Error(err)
 						return
 					}
-					msg := &notifier.Message{Title: "a title", Body: "a body", Attachments: []*notifier.Attachment{notifier.NewAttachment("a.txt", "text/plain", []byte("a file"))}}
-					report := sender.Send(t.Context(), msg, []notifier.Target{{Destination: d}}, notifier.Options{Timeout: timeout, Logger: logger, Transient: true})
+					msg := &notifier.Message{
+						Title: "a title", Body: "a body",
+						Attachments: []*notifier.Attachment{notifier.NewAttachment("a.txt", "text/plain", []byte("a file"))},
+					}
+					report := sender.Send(t.Context(), msg, []notifier.Target{{Destination: d}},
+						notifier.Options{Timeout: timeout, Logger: logger, Transient: true})
 					for _, r := range report.Results {
 						fmt.Fprintln(log, r.Destination, r.Err)
 					}
@@ -246,20 +253,29 @@ func TestSecretsOfBrokenURLs(t *testing.T) {
 	for _, m := range oneOfEach(catalogue(t), 0) {
 		scheme, rest, _ := strings.Cut(m.url, "://")
 		broken := []string{
-			rest, scheme + ":/" + rest, scheme + ":" + rest, scheme + "x://" + rest, "x" + scheme + "://" + rest, "http://" + rest, "https://" + rest,
-			m.url + "%zz", scheme + "://%zz" + rest, scheme + "://" + rest + "\x00", scheme + "://\n" + rest, scheme + "://[" + rest, scheme + "://:::" + rest,
-			strings.Replace(m.url, "/", "//", 5), scheme + "://@" + rest, scheme + "://a:b@c:99999/" + rest, strings.ToUpper(scheme) + ":\\\\" + rest,
-			scheme + "://" + strings.ReplaceAll(rest, "/", " "), scheme + "://" + strings.ReplaceAll(rest, "@", "/"), scheme + "://" + strings.ReplaceAll(rest, ":", "/"),
+			rest, scheme + ":/" + rest, scheme + ":" + rest, scheme + "x://" + rest,
+			"x" + scheme + "://" + rest, "http://" + rest, "https://" + rest,
+			m.url + "%zz", scheme + "://%zz" + rest, scheme + "://" + rest + "\x00",
+			scheme + "://\n" + rest, scheme + "://[" + rest, scheme + "://:::" + rest,
+			strings.Replace(m.url, "/", "//", 5), scheme + "://@" + rest,
+			scheme + "://a:b@c:99999/" + rest, strings.ToUpper(scheme) + ":\\\\" + rest,
+			scheme + "://" + strings.ReplaceAll(rest, "/", " "),
+			scheme + "://" + strings.ReplaceAll(rest, "@", "/"),
+			scheme + "://" + strings.ReplaceAll(rest, ":", "/"),
 		}
 		join := "?"
 		if strings.Contains(m.url, "?") {
 			join = "&"
 		}
 		for _, secret := range m.secrets {
-			for _, p := range []string{"format", "overflow", "tz", "rto", "cto", "retry", "wait", "verify", "emojis", "unknown", secret, "to", "from", "port", "mode", "method", "priority", "ttl", "url", "icon"} {
+			for _, p := range []string{
+				"format", "overflow", "tz", "rto", "cto", "retry", "wait", "verify", "emojis", "unknown",
+				secret, "to", "from", "port", "mode", "method", "priority", "ttl", "url", "icon",
+			} {
 				broken = append(broken, m.url+join+p+"="+secret, m.url+join+p+"="+secret+","+secret)
 			}
-			broken = append(broken, strings.ReplaceAll(m.url, secret, secret+"%21%20%40"), strings.ReplaceAll(m.url, secret, "$"+secret+"$"), strings.ReplaceAll(m.url, secret, secret+"\x01"))
+			broken = append(broken, strings.ReplaceAll(m.url, secret, secret+"%21%20%40"),
+				strings.ReplaceAll(m.url, secret, "$"+secret+"$"), strings.ReplaceAll(m.url, secret, secret+"\x01"))
 		}
 		for i := len(scheme); i < len(m.url); i++ {
 			broken = append(broken, m.url[:i], m.url[:i]+"?")

@@ -35,7 +35,9 @@ func TestSilenceOverKill(t *testing.T) {
 	g := start(t, queueOption(newFolder(t), "wait 2s"), "console {\nmanage open\n}\nkey ops {\nurl json://"+authority(s)+"/?retry=0\n}\n")
 	post := func(typ, incident string) {
 		t.Helper()
-		if r := g.post("/notify/ops", message{"title": incident + " is " + typ, "body": "x", "type": typ, "incident": incident}); r.Status != http.StatusOK {
+		if r := g.post("/notify/ops", message{
+			"title": incident + " is " + typ, "body": "x", "type": typ, "incident": incident,
+		}); r.Status != http.StatusOK {
 			t.Fatalf("%s: status %d %s", incident, r.Status, r.Body)
 		}
 	}
@@ -110,14 +112,17 @@ func TestSilenceToldOverKill(t *testing.T) {
 	begin := time.Now().Add(500 * time.Millisecond)
 	form := "from=" + begin.UTC().Format(time.RFC3339Nano) + "&for=1h&tag=all&reason=move&tell=yes"
 	var silence struct{ ID, State string }
-	if r := g.do("/notify/ops/silences", "application/x-www-form-urlencoded", strings.NewReader(form)); r.Status != http.StatusCreated || json.Unmarshal([]byte(r.Body), &silence) != nil {
+	if r := g.do("/notify/ops/silences", "application/x-www-form-urlencoded",
+		strings.NewReader(form)); r.Status != http.StatusCreated || json.Unmarshal([]byte(r.Body), &silence) != nil {
 		t.Fatalf("status %d %s", r.Status, r.Body)
 	}
 	g.kill()
 	g.run()
 	eventually(t, "the beginning is told", func() bool { return count("A silence has begun: move") > 0 })
 	for _, incident := range []string{"over", "open"} {
-		if r := g.post("/notify/ops", message{"title": incident, "body": "x", "type": "failure", "incident": incident}); r.Status != http.StatusOK {
+		if r := g.post("/notify/ops", message{
+			"title": incident, "body": "x", "type": "failure", "incident": incident,
+		}); r.Status != http.StatusOK {
 			t.Fatalf("%s: status %d %s", incident, r.Status, r.Body)
 		}
 	}

@@ -238,8 +238,8 @@ func TestSiteEgress(t *testing.T) {
 	}
 }
 
-// TestSiteEgressChanges checks that a delivery that waits is made under the
-// stricter of the rules when its message was accepted and of those of now.
+// TestSiteEgressChanges checks that a delivery that waits is made under the rules of now or the
+// rules when its message was accepted, whichever are stricter.
 func TestSiteEgressChanges(t *testing.T) {
 	racetest.SkipIfSlow(t)
 	t.Parallel()
@@ -399,7 +399,8 @@ func TestSiteNames(t *testing.T) {
 	g.stop()
 	g.configure(options, at(port, here, "")+at(port, there, ""))
 	g.begin()
-	if err := <-g.ended; err == nil || !strings.Contains(g.log(), "write site \u003cname\u003e into each") && !strings.Contains(g.log(), "write site <name> into each") {
+	if err := <-g.ended; err == nil || !strings.Contains(g.log(), "write site \u003cname\u003e into each") &&
+		!strings.Contains(g.log(), "write site <name> into each") {
 		t.Errorf("sites that differ only in bind are loaded: %v", err)
 	}
 	g.ended <- nil
@@ -413,7 +414,8 @@ func TestSiteMessages(t *testing.T) {
 	v := newInternal(t)
 	v.status.Store(http.StatusServiceUnavailable)
 	address := porttest.Address()
-	options := strings.TrimSuffix(queueOption(newFolder(t)), "}") + "key fine {\nurl " + c.url + "/\n}\nkey waits {\nurl " + v.url("/") + "\n}\n}"
+	options := strings.TrimSuffix(queueOption(newFolder(t)), "}") +
+		"key fine {\nurl " + c.url + "/\n}\nkey waits {\nurl " + v.url("/") + "\n}\n}"
 	block := manage("team")
 	g := start(t, options, block+otherSite(address, block))
 	other := g.at(address)
@@ -455,7 +457,8 @@ func TestSiteMessages(t *testing.T) {
 		}
 	}
 	for _, key := range []string{"fine", "waits"} {
-		if _, text := other.get(other.url+"/cfg/"+key, "text/html"); !strings.Contains(text, "No message has come in") || strings.Contains(text, `">Delivered</span>`) {
+		if _, text := other.get(other.url+"/cfg/"+key, "text/html"); !strings.Contains(text, "No message has come in") ||
+			strings.Contains(text, `">Delivered</span>`) {
 			t.Errorf("the history of %s at another site: %s", key, text)
 		}
 	}
@@ -602,7 +605,8 @@ func TestHeldEgress(t *testing.T) {
 			var by []string
 			for _, id := range ids {
 				var stored struct{ Results []struct{ Rule, By string } }
-				if err := json.Unmarshal([]byte(g.message(id).text), &stored); err != nil || len(stored.Results) != 1 || stored.Results[0].Rule != "digested" {
+				if err := json.Unmarshal([]byte(g.message(id).text), &stored); err != nil ||
+					len(stored.Results) != 1 || stored.Results[0].Rule != "digested" {
 					return false
 				}
 				by = append(by, stored.Results[0].By)

@@ -80,7 +80,8 @@ func mailGateway(t *testing.T, keys, block string) (g *gateway, address string) 
 }
 
 func mailOptions(keys, address, block string) string {
-	return "local_certs\nskip_install_trust\npki {\nca {\nname test\n}\n}\nnotify {\n" + keys + "\nsmtp " + address + " {\nhostname gateway.test\n" + block + "\n}\n}"
+	return "local_certs\nskip_install_trust\npki {\nca {\nname test\n}\n}\n" +
+		"notify {\n" + keys + "\nsmtp " + address + " {\nhostname gateway.test\n" + block + "\n}\n}"
 }
 
 // TestMailEndsOnlyOnce checks that only \r\n.\r\n ends a mail, so that its text cannot
@@ -192,14 +193,15 @@ func secureMail(t *testing.T, address string) *mailClient {
 	return c
 }
 
-// TestMailGuesses checks that of the passwords of one address two are checked or wait at a
-// time, and that a login that was correct needs no check, also after a reload. 45 guesses
-// once delayed logins by a minute or two.
+// TestMailGuesses checks that two passwords of one address are checked or wait at a time, and
+// that a login that was correct needs no check, also after a reload. 45 guesses once delayed
+// logins by a minute or two.
 func TestMailGuesses(t *testing.T) {
 	racetest.LeaveToCI(t)
 	t.Parallel()
 	k := newRecorder(t)
-	const account, slowAccount = " $2a$10$m2.UDsDZjxwNn2SM2qz4ourxotp2P3PeThkOw.X6HW72RDYFdxWUu\n", "slow $2a$12$MZVTYY4n1Wqzs.3j3AkvUesFOdLpM8DGM47qBVVuxjFGYuwJAC4M6\n"
+	const account, slowAccount = " $2a$10$m2.UDsDZjxwNn2SM2qz4ourxotp2P3PeThkOw.X6HW72RDYFdxWUu\n",
+		"slow $2a$12$MZVTYY4n1Wqzs.3j3AkvUesFOdLpM8DGM47qBVVuxjFGYuwJAC4M6\n"
 	slow := slowAccount
 	if racetest.Enabled { // which makes each check slower
 		slow = "slow" + account
@@ -249,7 +251,8 @@ func TestMailFloods(t *testing.T) {
 	t.Parallel()
 	k := newRecorder(t)
 	// A busy machine opens all connections before the first one times out.
-	g, address := mailGateway(t, "key k {\nurl "+k.url+"/\n}", fmt.Sprintf("trusted_clients none\nmax_connections 80\ntimeout %ds", amount(busy, 8, 4)))
+	g, address := mailGateway(t, "key k {\nurl "+k.url+"/\n}",
+		fmt.Sprintf("trusted_clients none\nmax_connections 80\ntimeout %ds", amount(busy, 8, 4)))
 	var open []*mailClient
 	refused := 0
 	for range 30 {
@@ -323,7 +326,8 @@ func TestExpensiveMails(t *testing.T) {
 		fmt.Fprintf(&nested, "Content-Type: multipart/mixed; boundary=b%d\r\n\r\n--b%d\r\n", i, i)
 	}
 	line := strings.Repeat("QUFB", 19) + "\r\n"
-	file := "Content-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\nContent-Type: application/pdf\r\nContent-Transfer-Encoding: base64\r\n\r\n"
+	file := "Content-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\n" +
+		"Content-Type: application/pdf\r\nContent-Transfer-Encoding: base64\r\n\r\n"
 	for name, mail := range map[string][2]string{
 		"longer than allowed": {"Subject: x\r\n\r\n" + strings.Repeat(strings.Repeat("x", 1000)+"\r\n", 5000), "552 5.3.4"},
 		"a long text":         {"Subject: x\r\n\r\n" + strings.Repeat("line\r\n", 20000), "552 5.3.4"},
@@ -331,8 +335,11 @@ func TestExpensiveMails(t *testing.T) {
 		"many parts":          {"Content-Type: multipart/mixed; boundary=b\r\n\r\n" + strings.Repeat("--b\r\n\r\nx\r\n", 20000), "554 5.6.0"},
 		"a long header":       {strings.Repeat("X-Y: z\r\n", 100_000), "554 5.6.0"},
 		"a large file":        {file + strings.Repeat(line, 25000) + "--b--\r\n", "250"},
-		"many files":          {"Content-Type: multipart/mixed; boundary=b\r\n\r\n" + strings.Repeat("--b\r\nContent-Type: image/png\r\n\r\nx\r\n", 400), "250"},
-		"an endless word":     {"Subject: " + strings.Repeat("=?utf-8?q?", 6000) + "\r\n\r\nx", "250"},
+		"many files": {
+			"Content-Type: multipart/mixed; boundary=b\r\n\r\n" + strings.Repeat("--b\r\nContent-Type: image/png\r\n\r\nx\r\n", 400),
+			"250",
+		},
+		"an endless word": {"Subject: " + strings.Repeat("=?utf-8?q?", 6000) + "\r\n\r\nx", "250"},
 	} {
 		c, _ := dialMail(t, address)
 		c.begin("k@x")

@@ -51,7 +51,9 @@ func TestSourceSecrets(t *testing.T) {
 	t.Parallel()
 	const secret = "s3cretsourcetoken"
 	to := newInbox(t)
-	g := start(t, "debug", "key ops {\nurl json://"+authority(to.Server)+"\n}\nfrom gotify {\ntoken "+secret+"\n}\nfrom github {\nsign github "+secret+"\n}\nfrom mine {\ntitle x\ntoken {env.SOURCE_SECRET}\n}", "SOURCE_SECRET="+secret)
+	g := start(t, "debug", "key ops {\nurl json://"+authority(to.Server)+
+		"\n}\nfrom gotify {\ntoken "+secret+"\n}\nfrom github {\nsign github "+secret+
+		"\n}\nfrom mine {\ntitle x\ntoken {env.SOURCE_SECRET}\n}", "SOURCE_SECRET="+secret)
 	for _, path := range []string{"gotify/message", "gotify/message?token=wrong", "github", "mine", "mine?token=" + secret[:8]} {
 		r := g.do("/notify/ops/"+path, "application/json", strings.NewReader(`{"message":"x","zen":"x"}`))
 		if r.Status != http.StatusUnauthorized || strings.Contains(r.Body, secret) {
@@ -61,7 +63,8 @@ func TestSourceSecrets(t *testing.T) {
 	if got := to.take(); len(got) != 0 {
 		t.Errorf("sent: %q", got)
 	}
-	if r := g.do("/notify/ops/mine?token="+secret, "application/json", strings.NewReader(`{}`)); r.Status != http.StatusOK || len(to.take()) != 1 {
+	if r := g.do("/notify/ops/mine?token="+secret, "application/json", strings.NewReader(`{}`)); r.Status != http.StatusOK ||
+		len(to.take()) != 1 {
 		t.Errorf("with the token: status %d: %s", r.Status, r.Body)
 	}
 	if strings.Contains(strings.ReplaceAll(g.log(), "token="+secret, ""), secret) {
@@ -77,10 +80,18 @@ func TestPayloadsAreData(t *testing.T) {
 	to := newInbox(t)
 	g := start(t, "", "egress {\nallow 127.0.0.1\n}\nkey ops {\nurl json://"+authority(to.Server)+"\n}", "SOURCE_SECRET=s3cret")
 	for _, tt := range []struct{ source, payload, want string }{
-		{"proxmox", `{"title":"{{.severity}}","message":"{env.SOURCE_SECRET} {$SOURCE_SECRET} {{printf \"%1000000d\" 1}} {file./etc/hostname}"}`, `{env.SOURCE_SECRET} {$SOURCE_SECRET} {{printf`},
+		{
+			"proxmox",
+			`{"title":"{{.severity}}","message":"{env.SOURCE_SECRET} {$SOURCE_SECRET} {{printf \"%1000000d\" 1}} {file./etc/hostname}"}`,
+			`{env.SOURCE_SECRET} {$SOURCE_SECRET} {{printf`,
+		},
 		{"grafana", `{"title":"x","message":"y","alerts":[{"imageURL":"` + to.URL + `/i.png"}]}`, `y`},
 		{"slack", `{"text":"x","attachments":[{"image_url":"` + to.URL + `/i.png","text":"y"}]}`, `y`},
-		{"alertmanager", `{"status":"firing","alerts":[` + strings.Repeat(`{"status":"firing","annotations":{"summary":"s"}},`, 99_999) + `{}]}`, `and 99980 more`},
+		{
+			"alertmanager",
+			`{"status":"firing","alerts":[` + strings.Repeat(`{"status":"firing","annotations":{"summary":"s"}},`, 99_999) + `{}]}`,
+			`and 99980 more`,
+		},
 	} {
 		if tt.source == "alertmanager" && racetest.Enabled {
 			continue // the templates have 5 s, which a busy machine may need

@@ -24,8 +24,14 @@ func TestDefaultSpace(t *testing.T) {
 	}{
 		"two sites":         {":1" + site + ":2" + site, []string{"Caddyfile:3", "Caddyfile:8"}},
 		"with a global one": {"{\n\tnotify {\n\t\tconfigs\n\t}\n}\n:1 {\n\tnotify\n}\n:2" + site, []string{"Caddyfile:3", "Caddyfile:11"}},
-		"imported":          {"(keys) {\n\tnotify {\n\t\tconfigs\n\t}\n}\n:1 {\n\timport keys\n}\n:2 {\n\timport keys\n}\n", []string{"Caddyfile:7 (import keys)", "Caddyfile:10 (import keys)"}},
-		"imported twice":    {"(keys) {\n\tnotify {\n\t\tconfigs\n\t}\n}\n(all) {\n\timport keys\n}\n:1 {\n\timport all\n}\n:2 {\n\timport all\n}\n", nil},
+		"imported": {
+			"(keys) {\n\tnotify {\n\t\tconfigs\n\t}\n}\n:1 {\n\timport keys\n}\n:2 {\n\timport keys\n}\n",
+			[]string{"Caddyfile:7 (import keys)", "Caddyfile:10 (import keys)"},
+		},
+		"imported twice": {
+			"(keys) {\n\tnotify {\n\t\tconfigs\n\t}\n}\n(all) {\n\timport keys\n}\n:1 {\n\timport all\n}\n:2 {\n\timport all\n}\n",
+			nil,
+		},
 		"different trust": {
 			":1 {\n\tnotify {\n\t\tconfigs team\n\t}\n}\n:2 {\n\tnotify {\n\t\tconfigs team {\n\t\t\ttrust operator\n\t\t}\n\t}\n}\n",
 			[]string{"trust differs from that of configs at Caddyfile:"},
@@ -72,7 +78,9 @@ func TestSpaces(t *testing.T) {
 	}
 	configure := func(egress string) {
 		var text strings.Builder
-		fmt.Fprintf(&text, "{\n\tadmin %s\n\tpersist_config off\n\tstorage file_system \"%s\"\n}\nhttp://%s {\n\tbind %s\n\trespond /up up\n}\n", g.admin, filepath.Dir(g.config)+"/storage", g.address(), g.host)
+		fmt.Fprintf(&text,
+			"{\n\tadmin %s\n\tpersist_config off\n\tstorage file_system \"%s\"\n}\nhttp://%s {\n\tbind %s\n\trespond /up up\n}\n",
+			g.admin, filepath.Dir(g.config)+"/storage", g.address(), g.host)
 		for _, site := range sites {
 			fmt.Fprintf(&text, "http://%s {\n\tbind %s\n\t%s\n\tnotify {\n\t\tstateless off\n\t\t%s\n\t}\n}\n", addresses[site.name],
 				g.host, site.before, site.block)

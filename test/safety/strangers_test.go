@@ -35,7 +35,9 @@ func (g *gateway) halfSent(n int, path, head string, client func(i int) string) 
 			g.t.Fatal(err)
 		}
 		open = append(open, c)
-		if _, err := fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: %s\r\nX-Forwarded-For: %s\r\nContent-Length: 100\r\n%s\r\n{", path, g.address(), client(i), head); err != nil {
+		if _, err := fmt.Fprintf(c,
+			"POST %s HTTP/1.1\r\nHost: %s\r\nX-Forwarded-For: %s\r\nContent-Length: 100\r\n%s\r\n{",
+			path, g.address(), client(i), head); err != nil {
 			g.t.Fatal(err)
 		}
 	}
@@ -162,8 +164,8 @@ token %s
 		t.Errorf("with the token in the body: %d %s", got.Status, got.Body)
 	}
 
-	// Once it is verified, a message counts like any other: those of one address are
-	// under way while their destination is slow.
+	// Once it is verified, a message counts like any other: messages of one address are under way
+	// while their destination is slow.
 	var under sync.WaitGroup
 	for i := range 4 * perAddress {
 		under.Go(func() {

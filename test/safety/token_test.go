@@ -28,18 +28,24 @@ func TestTokensOfKeys(t *testing.T) {
 	}
 	write(old)
 	block := func(tokens string) string {
-		return "max_in_flight 5\nconfigs {\nmanage\n}\nkey ops {\nurl json://" + authority(to.Server) + "\ntoken " + tokens + "\nreader {env.OPS_READER}\n}"
+		return "max_in_flight 5\nconfigs {\nmanage\n}\nkey ops {\nurl json://" +
+			authority(to.Server) + "\ntoken " + tokens + "\nreader {env.OPS_READER}\n}"
 	}
 	g := start(t, "debug", block("{file."+file+"}"), "OPS_READER="+reader, "FRESH="+fresh)
 
 	head := regexp.MustCompile(`(?s)^HTTP/1.1 (\d+).*?\r\n\r\n(.*)`)
 	dates := regexp.MustCompile(`Date: [^\r]*|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}`)
 	for _, secret := range []string{"", "Authorization: Bearer wrong-wr0ng-wrong-wr0ng\r\n", "X-Gotify-Key: " + reader + "\r\n"} {
-		for _, path := range []string{"/notify/%s", "/notify/%s/", "/notify/%s?preview", "/notify/%s/grafana", "/notify/%s/gotify/message", "/notify/%s/github?token=wrong"} {
+		for _, path := range []string{
+			"/notify/%s", "/notify/%s/", "/notify/%s?preview", "/notify/%s/grafana",
+			"/notify/%s/gotify/message", "/notify/%s/github?token=wrong",
+		} {
 			var answers []string
 			for _, key := range []string{"ops", "qzx"} {
 				// The body is announced and never sent.
-				answer := g.raw(fmt.Sprintf("POST "+path+" HTTP/1.1\r\nHost: SELF\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n%s\r\n{", key, secret), 30*time.Second)
+				answer := g.raw(fmt.Sprintf("POST "+path+" HTTP/1.1\r\nHost: SELF\r\n"+
+					"Connection: close\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n"+
+					"%s\r\n{", key, secret), 30*time.Second)
 				if m := head.FindStringSubmatch(answer); m == nil || m[1] != "401" {
 					t.Errorf("%s: %.300s", fmt.Sprintf(path, key), answer)
 				}
@@ -52,7 +58,9 @@ func TestTokensOfKeys(t *testing.T) {
 	}
 
 	// More of them than max_in_flight leave room for the alert.
-	closeAll := g.halfSent(20, "/notify/ops", "Content-Type: application/json\r\n", func(i int) string { return fmt.Sprintf("198.51.100.%d", i) })
+	closeAll := g.halfSent(20, "/notify/ops", "Content-Type: application/json\r\n", func(i int) string {
+		return fmt.Sprintf("198.51.100.%d", i)
+	})
 	send := func(token string) int {
 		t.Helper()
 		r, err := http.NewRequest(http.MethodPost, g.url+"/notify/ops", strings.NewReader("body=alert"))

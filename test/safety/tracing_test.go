@@ -90,7 +90,8 @@ func TestTracingAfterKill(t *testing.T) {
 		w.WriteHeader(int(status.Load()))
 	}))
 	defer to.Close()
-	g := prepare(t, "notify {\nqueue {\nwait 5s\n}\n}", "propagate_trace on\nkey ops {\nurl json://"+strings.TrimPrefix(to.URL, "http://")+"/?retry=0\n}",
+	g := prepare(t, "notify {\nqueue {\nwait 5s\n}\n}",
+		"propagate_trace on\nkey ops {\nurl json://"+strings.TrimPrefix(to.URL, "http://")+"/?retry=0\n}",
 		"OTEL_EXPORTER_OTLP_ENDPOINT="+c.URL, "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf", "OTEL_BSP_SCHEDULE_DELAY=50")
 	text, err := os.ReadFile(g.config)
 	if err != nil {
@@ -126,7 +127,8 @@ func TestTracingAfterKill(t *testing.T) {
 				if a["notify.id"] != id || a["notify.key"] != "ops" {
 					t.Errorf("the attributes are %v", a)
 				}
-				if len(s.GetLinks()) != 1 || !bytes.Equal(s.GetLinks()[0].GetSpanId(), request.GetSpanId()) || !bytes.Equal(s.GetTraceId(), request.GetTraceId()) {
+				if len(s.GetLinks()) != 1 || !bytes.Equal(s.GetLinks()[0].GetSpanId(), request.GetSpanId()) ||
+					!bytes.Equal(s.GetTraceId(), request.GetTraceId()) {
 					t.Errorf("links %v, trace %x, want one to %x of %x", s.GetLinks(), s.GetTraceId(), request.GetSpanId(), request.GetTraceId())
 				}
 				return true

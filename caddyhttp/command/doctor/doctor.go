@@ -113,7 +113,7 @@ Exit codes:
 	}
 	cmd.Flags().StringVarP(&f.config, "config", "c", "", "Configuration file, or - for standard input (default: Caddyfile)")
 	cmd.Flags().StringVarP(&f.adapter, "adapter", "a", "", "Config adapter to apply (default: caddyfile, unless the file is JSON)")
-	cmd.Flags().StringVar(&f.address, "address", "", "The address of the admin API (default: that of the configuration, or localhost:2019)")
+	cmd.Flags().StringVar(&f.address, "address", "", "The address of the admin API (default: the configuration's, or localhost:2019)")
 	cmd.Flags().BoolVar(&f.send, "send", false, "Send a test message to each destination")
 	cmd.Flags().StringVarP(&f.key, "key", "k", "", "With --send: only to the destinations of this key")
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "Print the checks as JSON")
@@ -192,7 +192,8 @@ func (d *doctor) checkConfig() {
 	}
 	d.config = c
 	if c.Engine == nil {
-		d.add(stateFail, "configuration", name+" loads, but has no notify", "name the right file with --config, or write one with caddy notify init")
+		d.add(stateFail, "configuration", name+" loads, but has no notify",
+			"name the right file with --config, or write one with caddy notify init")
 		return
 	}
 	d.add(stateOK, "configuration", name+" loads: "+c.Summary(), "")

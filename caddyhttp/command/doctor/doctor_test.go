@@ -70,25 +70,73 @@ func TestDoctorConfig(t *testing.T) {
 		text   string
 		code   int
 	}{
-		"good":           {config: "{\n" + admin + "}\nhttp://localhost:9080 {\nbind 127.0.0.1\nnotify {\n" + key + "}\n}\n", check: "strangers", state: stateOK, text: "no site"},
+		"good": {
+			config: "{\n" + admin + "}\nhttp://localhost:9080 {\nbind 127.0.0.1\nnotify {\n" + key + "}\n}\n",
+			check:  "strangers", state: stateOK, text: "no site",
+		},
 		"good, its keys": {config: "{\n" + admin + "notify {\n" + key + "}\n}\n", check: "destinations", state: stateOK, text: "1 URL of 1 key"},
-		"an inbox only":  {config: "{\n" + admin + "notify {\nqueue {\npath " + filepath.Dir(file) + "/new/queue\n}\nkey home {\ninbox 7d\nreader secretsecretsecret\n}\n}\n}\nhttp://localhost:9080 {\nbind 127.0.0.1\nnotify\n}\n", check: "destinations", state: stateOK, text: "1 key without a URL, only with devices or an inbox"},
-		"no server":      {config: "{\n" + admin + "notify {\n" + key + "}\n}\n", check: "server", state: stateWarn, text: "no server answers at 127.0.0.1:1"},
-		"admin off":      {config: "{\nadmin off\nnotify {\n" + key + "}\n}\n", check: "server", state: stateWarn, text: "turns the admin API off"},
-		"version":        {config: "{\n" + admin + "notify {\n" + key + "}\n}\n", check: "versions", state: stateOK, text: "Caddy"},
-		"scheme":         {config: "{\nnotify {\nkey ops {\nurl nonsense://secretsecret\n}\n}\n}\n", check: "configuration", state: stateFail, text: "which is not a scheme of any service", code: 1},
-		"a rule":         {config: "{\nnotify {\n" + strings.Replace(key, "}", "dedupe 1m\n}", 1) + "}\n}\n:9080 {\nnotify\n}\n", check: "configuration", state: stateFail, text: "standard input does not load: -:5: ", code: 1},
-		"unreached":      {config: "{\n" + admin + "}\n:9080 {\nroute {\nrespond OK\nnotify {\n" + key + "}\n}\n}\n", check: "configuration", state: stateFail, text: "no request reaches this notify", code: 1},
-		"no notify":      {config: "{\n" + admin + "}\n:9080 {\nrespond OK\n}\n", check: "configuration", state: stateFail, text: "has no notify", code: 1},
-		"open":           {config: "{\n" + admin + "}\n:9080 {\nnotify {\n" + key + "}\n}\n", check: "strangers", state: stateWarn, text: "anyone who can reach this site"},
-		"open admin":     {config: "{\nadmin :1\nnotify {\n" + key + "}\n}\n", args: []string{"--address=127.0.0.1:1"}, check: "strangers", state: stateWarn, text: "the admin API"},
-		"no queue":       {config: "{\n" + admin + "notify {\n" + key + "}\n}\n", check: "queue", state: stateOK, text: "there is none"},
-		"queue":          {config: "{\n" + admin + "notify {\nqueue {\npath " + filepath.Dir(file) + "/new/queue\n}\n" + key + "}\n}\n", check: "queue", state: stateOK, text: "can be written"},
-		"queue in file":  {config: "{\n" + admin + "notify {\nqueue {\npath " + file + "/queue\n}\n" + key + "}\n}\n", check: "queue", state: stateFail, text: "not a directory", code: 1},
-		"postgres":       {config: "{\n" + admin + "notify {\nqueue postgres postgres://u:secretsecret@127.0.0.1:1/x {\nsecret 0123456789abcdef\n}\n" + key + "}\n}\n", check: "queue", state: stateFail, text: "PostgreSQL", code: 1},
-		"public_url":     {config: "{\n" + admin + "notify {\npublic_url http://127.0.0.1:1\n" + key + "}\n}\n", check: "public_url", state: stateWarn, text: "cannot be reached"},
-		"unknown key":    {config: "{\n" + admin + "notify {\n" + key + "}\n}\n", args: []string{"--send", "--key=opps"}, check: "destinations", state: stateFail, text: "no key opps", code: 1},
-		"no clock":       {config: "{\n" + admin + "notify {\n" + key + "}\n}\n", check: "clock", state: stateOK, text: "not compared"},
+		"an inbox only": {
+			config: "{\n" + admin + "notify {\nqueue {\npath " + filepath.Dir(file) + "/new/queue\n" +
+				"}\nkey home {\ninbox 7d\nreader secretsecretsecret\n}\n}\n}\n" +
+				"http://localhost:9080 {\nbind 127.0.0.1\nnotify\n}\n",
+			check: "destinations", state: stateOK, text: "1 key without a URL, only with devices or an inbox",
+		},
+		"no server": {
+			config: "{\n" + admin + "notify {\n" + key + "}\n}\n", check: "server",
+			state: stateWarn, text: "no server answers at 127.0.0.1:1",
+		},
+		"admin off": {
+			config: "{\nadmin off\nnotify {\n" + key + "}\n}\n",
+			check:  "server", state: stateWarn, text: "turns the admin API off",
+		},
+		"version": {config: "{\n" + admin + "notify {\n" + key + "}\n}\n", check: "versions", state: stateOK, text: "Caddy"},
+		"scheme": {
+			config: "{\nnotify {\nkey ops {\nurl nonsense://secretsecret\n}\n}\n}\n",
+			check:  "configuration", state: stateFail, text: "which is not a scheme of any service", code: 1,
+		},
+		"a rule": {
+			config: "{\nnotify {\n" + strings.Replace(key, "}", "dedupe 1m\n}", 1) + "}\n}\n:9080 {\nnotify\n}\n",
+			check:  "configuration", state: stateFail, text: "standard input does not load: -:5: ", code: 1,
+		},
+		"unreached": {
+			config: "{\n" + admin + "}\n:9080 {\nroute {\nrespond OK\nnotify {\n" + key + "}\n}\n}\n",
+			check:  "configuration", state: stateFail, text: "no request reaches this notify", code: 1,
+		},
+		"no notify": {
+			config: "{\n" + admin + "}\n:9080 {\nrespond OK\n}\n",
+			check:  "configuration", state: stateFail, text: "has no notify", code: 1,
+		},
+		"open": {
+			config: "{\n" + admin + "}\n:9080 {\nnotify {\n" + key + "}\n}\n",
+			check:  "strangers", state: stateWarn, text: "anyone who can reach this site",
+		},
+		"open admin": {
+			config: "{\nadmin :1\nnotify {\n" + key + "}\n}\n", args: []string{"--address=127.0.0.1:1"},
+			check: "strangers", state: stateWarn, text: "the admin API",
+		},
+		"no queue": {config: "{\n" + admin + "notify {\n" + key + "}\n}\n", check: "queue", state: stateOK, text: "there is none"},
+		"queue": {
+			config: "{\n" + admin + "notify {\nqueue {\npath " + filepath.Dir(file) + "/new/queue\n}\n" + key + "}\n}\n",
+			check:  "queue", state: stateOK, text: "can be written",
+		},
+		"queue in file": {
+			config: "{\n" + admin + "notify {\nqueue {\npath " + file + "/queue\n}\n" + key + "}\n}\n",
+			check:  "queue", state: stateFail, text: "not a directory", code: 1,
+		},
+		"postgres": {
+			config: "{\n" + admin + "notify {\nqueue postgres postgres://u:secretsecret@127.0.0.1:1/x {\n" +
+				"secret 0123456789abcdef\n}\n" + key + "}\n}\n",
+			check: "queue", state: stateFail, text: "PostgreSQL", code: 1,
+		},
+		"public_url": {
+			config: "{\n" + admin + "notify {\npublic_url http://127.0.0.1:1\n" + key + "}\n}\n",
+			check:  "public_url", state: stateWarn, text: "cannot be reached",
+		},
+		"unknown key": {
+			config: "{\n" + admin + "notify {\n" + key + "}\n}\n", args: []string{"--send", "--key=opps"},
+			check: "destinations", state: stateFail, text: "no key opps", code: 1,
+		},
+		"no clock": {config: "{\n" + admin + "notify {\n" + key + "}\n}\n", check: "clock", state: stateOK, text: "not compared"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			found, code := run(t, http.DefaultClient, tt.config, tt.args...)
@@ -109,12 +157,17 @@ func TestDoctorConfig(t *testing.T) {
 // says which has taken it.
 func TestDoctorSend(t *testing.T) {
 	s := gatewaytest.NewStation(t)
-	config := "{\nadmin 127.0.0.1:1\nnotify {\nkey ops {\nurl " + s.NotifyURL("/a") + "\nurl " + s.NotifyURL("/refuse") + "\n}\nkey dev {\nurl " + s.NotifyURL("/a") + " chat\nurl " + s.NotifyURL("/refuse/too?optional=yes") + "\n}\n}\n}\n"
+	config := "{\nadmin 127.0.0.1:1\nnotify {\nkey ops {\nurl " + s.NotifyURL("/a") + "\nurl " +
+		s.NotifyURL("/refuse") + "\n}\nkey dev {\nurl " + s.NotifyURL("/a") + " chat\nurl " +
+		s.NotifyURL("/refuse/too?optional=yes") + "\n}\n}\n}\n"
 	if run(t, http.DefaultClient, config); len(s.Take()) > 0 {
 		t.Error("messages are sent without --send")
 	}
 	found, code := run(t, http.DefaultClient, config, "--send")
-	if code != 1 || !has(found, "destinations", stateOK, "dev, ops: JSON json://"+strings.TrimPrefix(s.URL, "http://")+"/a has taken") || !has(found, "destinations", stateFail, "/refuse: the service answered 500") || !has(found, "destinations", stateWarn, "/refuse/too") {
+	if code != 1 ||
+		!has(found, "destinations", stateOK, "dev, ops: JSON json://"+strings.TrimPrefix(s.URL, "http://")+"/a has taken") ||
+		!has(found, "destinations", stateFail, "/refuse: the service answered 500") ||
+		!has(found, "destinations", stateWarn, "/refuse/too") {
 		t.Errorf("exit %d: %+v", code, found)
 	}
 	if got := s.Paths(); got != "a refuse refuse/too" {
@@ -139,9 +192,18 @@ func TestDoctorAddresses(t *testing.T) {
 		text  string
 		want  map[string]int // status by path
 	}{
-		"nothing":                {notify, stateWarn, "nobody answers a mistyped address such as /notfy/KEY", map[string]int{"/notfy/ops": 200, "/notify/ops/a.b": 200, "/app": 200}},
-		"respond 404":            {notify + "respond 404\n", stateOK, "", map[string]int{"/notfy/ops": 404, "/notify/ops/a.b": 404, "/app": 404, "/notify/none": 404}},
-		"beside another handler": {notify + "respond /notify* 404\n" + proxy, stateOK, "", map[string]int{"/notfy/ops": 202, "/notify/ops/a.b": 404, "/Notify/ops": 404, "/app": 202}},
+		"nothing": {
+			notify, stateWarn, "nobody answers a mistyped address such as /notfy/KEY",
+			map[string]int{"/notfy/ops": 200, "/notify/ops/a.b": 200, "/app": 200},
+		},
+		"respond 404": {
+			notify + "respond 404\n", stateOK, "",
+			map[string]int{"/notfy/ops": 404, "/notify/ops/a.b": 404, "/app": 404, "/notify/none": 404},
+		},
+		"beside another handler": {
+			notify + "respond /notify* 404\n" + proxy, stateOK, "",
+			map[string]int{"/notfy/ops": 202, "/notify/ops/a.b": 404, "/Notify/ops": 404, "/app": 202},
+		},
 		"before another handler": {notify + "respond 404\n" + proxy, stateOK, "", map[string]int{"/notify/ops/a.b": 404, "/app": 404}},
 		"respond OK":             {notify + "respond OK\n", stateWarn, "respond answers a mistyped address", map[string]int{"/notfy/ops": 200}},
 	} {
@@ -179,7 +241,8 @@ func TestDoctorServer(t *testing.T) {
 		return "admin " + caddyhttptest.Admin + "\nnotify {\nqueue\npublic_url " + url + "\n" + key + "}\n"
 	}
 	serve := func(options string) {
-		caddyhttptest.StartCaddy(t, "notify {\nqueue\n"+key+"}\n", caddyhttptest.Server+" {\nhandle_path /prefix/* {\nnotify\n}\n"+options+"notify\n}\n")
+		caddyhttptest.StartCaddy(t, "notify {\nqueue\n"+key+"}\n",
+			caddyhttptest.Server+" {\nhandle_path /prefix/* {\nnotify\n}\n"+options+"notify\n}\n")
 	}
 	doctor := func(url string) (map[string][]finding, int) {
 		return run(t, http.DefaultClient, "{\n"+global(url)+"}\n"+caddyhttptest.Server+" {\nnotify {\nstateless off\n}\n}\n")
@@ -199,7 +262,7 @@ func TestDoctorServer(t *testing.T) {
 	}
 	found, _ := doctor(caddyhttptest.Server)
 	if !has(found, "server", stateOK, "runs") || !has(found, "queue", stateOK, "can be written") || has(found, "queue", stateWarn, "") ||
-		!has(found, "clock", stateOK, "agrees with that of "+caddyhttptest.Site) {
+		!has(found, "clock", stateOK, "agrees with the clock of "+caddyhttptest.Site) {
 		t.Errorf("%+v", found)
 	}
 	resp, err := caddyhttptest.Client.Post(caddyhttptest.Server+"/notify/ops", "text/plain", strings.NewReader("x"))
@@ -233,10 +296,10 @@ func TestDoctorClock(t *testing.T) {
 		state state
 		text  string
 	}{
-		"right":  {0, stateOK, "agrees with that of 127.0.0.1"},
-		"near":   {30 * time.Second, stateWarn, "s ahead of that of 127.0.0.1"},
-		"ahead":  {time.Hour, stateFail, "ahead of that of 127.0.0.1"},
-		"behind": {-time.Hour, stateFail, "behind that of 127.0.0.1"},
+		"right":  {0, stateOK, "agrees with the clock of 127.0.0.1"},
+		"near":   {30 * time.Second, stateWarn, "s ahead of the clock of 127.0.0.1"},
+		"ahead":  {time.Hour, stateFail, "ahead of the clock of 127.0.0.1"},
+		"behind": {-time.Hour, stateFail, "behind the clock of 127.0.0.1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			asked := 0

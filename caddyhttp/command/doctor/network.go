@@ -35,7 +35,8 @@ func (d *doctor) checkDestinations() {
 		return
 	}
 	if !d.send {
-		d.add(stateOK, "destinations", fmt.Sprintf("%s of %s can be used; --send sends a test message to each", words.Count(n, "URL"), words.Count(len(keys), "key")), "")
+		d.add(stateOK, "destinations", fmt.Sprintf("%s of %s can be used; --send sends a test message to each",
+			words.Count(n, "URL"), words.Count(len(keys), "key")), "")
 		return
 	}
 	seen, found := map[string]bool{}, false
@@ -57,7 +58,10 @@ func (d *doctor) checkDestinations() {
 		if len(targets) == 0 {
 			continue
 		}
-		m := &notifier.Message{Title: "Test", Body: "caddy notify doctor has sent this message to see whether it arrives.", Time: time.Now(), Identity: k.Site.Identity}
+		m := &notifier.Message{
+			Title: "Test", Body: "caddy notify doctor has sent this message to see whether it arrives.",
+			Time: time.Now(), Identity: k.Site.Identity,
+		}
 		r := d.config.Engine.Shared.Sender.Send(d.cmd.Context(), m, targets, notifier.Options{Timeout: k.Site.Limits.Timeout})
 		for i, result := range r.Results {
 			names := []string{k.Name}
@@ -105,8 +109,8 @@ func (d *doctor) checkPublicURLs() {
 	}
 }
 
-// publicPaths are paths of the gateway that can be asked without a secret: a login may be
-// before the first one, but not before that of links in messages.
+// publicPaths are paths of the gateway that can be asked without a secret: a login may stand
+// before the first one, but not before the second, which links in messages use.
 var publicPaths = []string{httpapi.RouteHealth, "/notify/incidents/doctor"}
 
 // checkPublicURL checks whether an address can be reached and leads to this gateway.
@@ -120,7 +124,9 @@ func (d *doctor) checkPublicURL(address string) {
 			return
 		}
 		if err != nil {
-			d.add(stateFail, check, address+" cannot be reached: "+reason(err), "check DNS, certificate, firewall and port, or correct public_url; a router may keep this machine, and nobody else, from its public address")
+			d.add(stateFail, check, address+" cannot be reached: "+reason(err),
+				"check DNS, certificate, firewall and port, or correct public_url; "+
+					"a router may keep this machine, and nobody else, from its public address")
 			return
 		}
 		d.date(clockOfPublicURL, address, header)
@@ -136,7 +142,9 @@ func (d *doctor) checkPublicURL(address string) {
 	case d.running != nil && d.running.Queue != nil && d.running.Queue.Ahead != nil && first == http.StatusOK:
 		d.add(stateWarn, check, address+" leads to another gateway", "if it shares the PostgreSQL queue, all is well; otherwise "+remedy)
 	case d.running != nil && locked:
-		d.add(stateWarn, check, fmt.Sprintf("%s asks for a login, also for links in messages, so that it cannot be compared", address), "leave out the addresses that links use, as docs/phone.md shows")
+		d.add(stateWarn, check,
+			fmt.Sprintf("%s asks for a login, also for links in messages, so that it cannot be compared", address),
+			"leave out the addresses that links use, as docs/phone.md shows")
 	case d.running != nil:
 		d.add(stateFail, check, fmt.Sprintf("%s answers %d, but it is not this gateway", address, first), remedy)
 	case first == http.StatusOK || locked:
@@ -249,8 +257,8 @@ func (d *doctor) hostOf(t notifier.Target) string {
 	return u.Host
 }
 
-// The differences of clocks that are right, and those with which nothing fails at once:
-// signatures, tokens and schedules have minutes.
+// Clocks with a difference up to clockRight agree. Up to clockNear nothing fails at once:
+// signatures, tokens and schedules allow minutes.
 const (
 	clockRight = 5 * time.Second
 	clockNear  = time.Minute
@@ -276,10 +284,10 @@ func (d *doctor) checkClock() {
 	const remedy = "let NTP set it, on Linux with timedatectl set-ntp true; signatures and schedules need it"
 	switch {
 	case off <= clockRight:
-		d.add(stateOK, "clock", "agrees with that of "+x.whose, "")
+		d.add(stateOK, "clock", "agrees with the clock of "+x.whose, "")
 	case off <= clockNear:
-		d.add(stateWarn, "clock", fmt.Sprintf("it is %s %s that of %s", off, how, x.whose), remedy)
+		d.add(stateWarn, "clock", fmt.Sprintf("it is %s %s the clock of %s", off, how, x.whose), remedy)
 	default:
-		d.add(stateFail, "clock", fmt.Sprintf("it is %s %s that of %s", off, how, x.whose), remedy)
+		d.add(stateFail, "clock", fmt.Sprintf("it is %s %s the clock of %s", off, how, x.whose), remedy)
 	}
 }

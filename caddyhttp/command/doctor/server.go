@@ -32,7 +32,9 @@ func (d *doctor) checkServer() {
 	address := d.address
 	if address == "" && d.config != nil {
 		if d.config.Admin.Disabled {
-			d.add(stateWarn, "server", "the configuration turns the admin API off, so that a running server cannot be asked", "remove admin off, or give --address if another configuration runs")
+			d.add(stateWarn, "server",
+				"the configuration turns the admin API off, so that a running server cannot be asked",
+				"remove admin off, or give --address if another configuration runs")
 			return
 		}
 		address = d.config.Admin.Listen
@@ -52,7 +54,9 @@ func (d *doctor) checkServer() {
 			d.add(stateWarn, "server", text, "start Caddy, or name its admin API with --address")
 			return
 		}
-		d.add(stateFail, "server", "the server at "+address+" runs no gateway, or an older version: "+adminapi.Error(err).Error(), "load the configuration with caddy reload, or restart Caddy with this binary")
+		d.add(stateFail, "server",
+			"the server at "+address+" runs no gateway, or an older version: "+adminapi.Error(err).Error(),
+			"load the configuration with caddy reload, or restart Caddy with this binary")
 		return
 	}
 	defer resp.Body.Close()
@@ -80,7 +84,7 @@ func isRefused(address string) bool {
 	return false
 }
 
-// checkVersions compares the version of this command with that of the server.
+// checkVersions compares the version of this command with the server's version.
 func (d *doctor) checkVersions(own string) {
 	if r := d.running; r != nil {
 		if server := fmt.Sprintf("caddy-notify %s, Caddy %s, %s", r.Version, r.Caddy, r.Go); server != own {
@@ -111,14 +115,17 @@ func (d *doctor) checkRunningQueue() {
 	q := d.running.Queue
 	switch {
 	case q.Problem != "":
-		d.add(stateFail, "queue", q.Problem, "make room on the disk, or see to it that PostgreSQL can be reached; GET /notify/status says when it is over")
+		d.add(stateFail, "queue", q.Problem,
+			"make room on the disk, or see to it that PostgreSQL can be reached; GET /notify/status says when it is over")
 	case q.Max > 0 && q.Bytes >= q.Max/10*9:
-		d.add(stateWarn, "queue", fmt.Sprintf("it is %d %% full", q.Bytes*100/q.Max), "see caddy notify queue destinations for what is down, or raise max_size")
+		d.add(stateWarn, "queue", fmt.Sprintf("it is %d %% full", q.Bytes*100/q.Max),
+			"see caddy notify queue destinations for what is down, or raise max_size")
 	default:
 		d.add(stateOK, "queue", fmt.Sprintf("can be written; %s", deliveries(q.Waiting, "wait", "waits")), "")
 	}
 	if q.Dead > 0 {
-		d.add(stateWarn, "queue", deliveries(q.Dead, "were given up", "was given up"), "caddy notify queue list --dead says why, and caddy notify queue retry --all tries again")
+		d.add(stateWarn, "queue", deliveries(q.Dead, "were given up", "was given up"),
+			"caddy notify queue list --dead says why, and caddy notify queue retry --all tries again")
 	}
 	if n := q.Down + q.Failing; n > 0 {
 		d.add(stateWarn, "queue", words.Count(n, "destination")+" failed at the last attempt", "caddy notify queue destinations says why")
@@ -212,7 +219,9 @@ func (d *doctor) checkStrangers() {
 	open := d.addWarnings(routing.AboutStrangers)
 	if listen := d.config.Admin.Listen; !d.config.Admin.Disabled && isOutside(listen) {
 		open = true
-		d.add(stateWarn, "strangers", "the admin API at "+listen+" can be reached from other machines, and it has no password", "write admin localhost:2019 into the global options")
+		d.add(stateWarn, "strangers",
+			"the admin API at "+listen+" can be reached from other machines, and it has no password",
+			"write admin localhost:2019 into the global options")
 	}
 	if !open {
 		d.add(stateOK, "strangers", "no site looks open to those without a password", "")

@@ -29,7 +29,9 @@ func migratedFiles(out string, s *settings, keys []migratedKey, defaultURLs []mi
 		}
 		if s.login.generated {
 			secret(folder.Password, s.login.password)
-			s.report.skip("APPRISE_PASSWORD: it is not set, so only the logins of keys could be used; the site asks for the user %s and the password in %s instead", s.login.user, filepath.Join(out, folder.Secrets, folder.Password))
+			s.report.skip("APPRISE_PASSWORD: it is not set, so only the logins of keys could be used; "+
+				"the site asks for the user %s and the password in %s instead",
+				s.login.user, filepath.Join(out, folder.Secrets, folder.Password))
 		}
 	}
 	w.Open("notify")

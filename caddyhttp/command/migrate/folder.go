@@ -153,10 +153,14 @@ func (r *reader) readHashed(dir string, paths []string, secretKey string, keys [
 		saved = append(saved, savedConfig{key, hashFiles[f].format, text})
 	}
 	if len(unclaimed) == len(paths) && len(paths) > 0 {
-		return nil, fmt.Errorf("the folder is in hash mode, which hides the names of the keys, and none of its %s belongs to a name of --key; give the names with --key, and SECRET_KEY with --secret-key if the Apprise API has one", words.Count(len(paths), "file"))
+		return nil, fmt.Errorf("the folder is in hash mode, which hides the names of the keys, "+
+			"and none of its %s belongs to a name of --key; give the names with --key, "+
+			"and SECRET_KEY with --secret-key if the Apprise API has one",
+			words.Count(len(paths), "file"))
 	}
 	for _, path := range slices.Sorted(maps.Keys(unclaimed)) {
-		r.report.skip("%s: the name of its key is unknown; give it with --key", filepath.Join(filepath.Base(filepath.Dir(path)), filepath.Base(path)))
+		r.report.skip("%s: the name of its key is unknown; give it with --key",
+			filepath.Join(filepath.Base(filepath.Dir(path)), filepath.Base(path)))
 	}
 	return saved, nil
 }
@@ -200,14 +204,14 @@ func readGzip(path string) ([]byte, error) {
 	return text, nil
 }
 
-// checkLock lists the login of a key. path is that of the key's file without the
-// extension.
+// checkLock lists the login of a key. path is the path of the key's file without the extension.
 func (r *reader) checkLock(key, path string) {
 	lock := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".lock")
 	if !r.locked {
 		return // an Apprise API without APPRISE_AUTH_REQUIRED ignores it
 	}
 	if _, err := os.Lstat(lock); !errors.Is(err, os.ErrNotExist) {
-		r.report.skip("%s: its own login, because the folder has only a hash of it; add a user to basic_auth, who can use every key, or replace basic_auth by a token for each key", keyLabel(key))
+		r.report.skip("%s: its own login, because the folder has only a hash of it; add a user to basic_auth, "+
+			"who can use every key, or replace basic_auth by a token for each key", keyLabel(key))
 	}
 }

@@ -43,7 +43,8 @@ func keyLabel(key string) string {
 // Caddyfile loads.
 const includesTimeout = 10 * time.Second
 
-// converter makes the keys and notification URLs of a Caddyfile from those of an Apprise API.
+// converter makes the keys and notification URLs of a Caddyfile from the keys and URLs of an
+// Apprise API.
 type converter struct {
 	settings *settings
 	report   *report

@@ -33,7 +33,8 @@ func (s *settings) setLogin() error {
 	switch {
 	case l.generated:
 	case l.user == "":
-		s.report.note("APPRISE_AUTH_REQUIRED: the site asks for the same password, and for the user %s; clients that send no user must send it", defaultUser)
+		s.report.note("APPRISE_AUTH_REQUIRED: the site asks for the same password, "+
+			"and for the user %s; clients that send no user must send it", defaultUser)
 	default:
 		s.report.note("APPRISE_AUTH_REQUIRED: the site asks for the same user and password, also for /status")
 	}

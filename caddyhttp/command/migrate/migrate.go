@@ -82,21 +82,27 @@ Exit codes:
 	}
 	set := cmd.Flags()
 	set.StringVarP(&f.out, "out", "o", "notify", "The folder for the Caddyfile and the secrets")
-	set.StringVar(&f.envFile, "env-file", "", "A file with the variables of the Apprise API, one NAME=value on each line; - is standard input (default: the environment)")
+	set.StringVar(&f.envFile, "env-file", "",
+		"A file with the variables of the Apprise API, one NAME=value on each line; - is standard input (default: the environment)")
 	set.StringSliceVarP(&f.keys, "key", "k", nil, "A key to move; may be repeated (default: every key that the folder or server lists)")
-	set.StringVar(&f.secretKey, "secret-key", "", "SECRET_KEY of the Apprise API, for a folder in hash mode; {env.NAME} and {file./path} are replaced (default: the variable, or the default of Apprise API)")
+	set.StringVar(&f.secretKey, "secret-key", "",
+		"SECRET_KEY of the Apprise API, for a folder in hash mode; {env.NAME} and "+
+			"{file./path} are replaced (default: the variable, or the default of Apprise API)")
 	set.BoolVarP(&f.force, "force", "f", false, "Replace existing files, or with --save existing keys")
 	set.BoolVar(&f.save, "save", false, "Save the keys into the storage of --config instead of writing a Caddyfile")
 	set.StringVarP(&f.config, "config", "c", "", "The configuration with configs, for --save (default: Caddyfile)")
 	set.StringVarP(&f.adapter, "adapter", "a", "", "The adapter of --config (default: caddyfile, unless it is JSON)")
-	set.StringVar(&f.defaultTag, "default-tag", "", "What a message without a tag reaches in the saved keys, for --save: untagged, a tag, or all; the same as default_tag in configs, and all without it")
+	set.StringVar(&f.defaultTag, "default-tag", "",
+		"What a message without a tag reaches in the saved keys, for --save: "+
+			"untagged, a tag, or all; the same as default_tag in configs, and all without it")
 	set.StringVar(&f.space, "space", "", "The space of configs, for --save; default is the one without a name (default: the only one)")
 	return cmd
 }
 
 func (f *flags) run(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return errors.New("give one argument: the configuration folder of the Apprise API, or its address, such as http://apprise.example.com:8000")
+		return errors.New("give one argument: the configuration folder of the Apprise API, " +
+			"or its address, such as http://apprise.example.com:8000")
 	}
 	if f.save != (f.config != "") || f.save && cmd.Flags().Changed("out") {
 		return errors.New("--save needs --config and writes no Caddyfile: give --save with --config, or --out alone")

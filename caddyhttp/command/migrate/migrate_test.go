@@ -127,7 +127,8 @@ func checkMigrated(t *testing.T, name, out, report string) {
 
 // validate returns an error if Caddy could not load a Caddyfile.
 func validate(text string) error {
-	config, _, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte("{\nadmin off\npersist_config off\n}\n"+text), map[string]any{"filename": "Caddyfile"})
+	config, _, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte("{\nadmin off\npersist_config off\n}\n"+text),
+		map[string]any{"filename": "Caddyfile"})
 	if err != nil {
 		return err
 	}
@@ -181,7 +182,8 @@ func TestMigrateProtected(t *testing.T) {
 	writeFile(t, env, "APPRISE_AUTH_REQUIRED=yes\nAPPRISE_USER=bob\n")
 	out += "2"
 	report, code = migrate(t, out, "--env-file", env, config)
-	if want := "the site asks for the user apprise and the password in OUT/secrets/password instead"; code != exit.PartialCode || !strings.Contains(report, want) {
+	if want := "the site asks for the user apprise and the password in OUT/secrets/password " +
+		"instead"; code != exit.PartialCode || !strings.Contains(report, want) {
 		t.Errorf("exit %d, want %q:\n%s", code, want, report)
 	}
 	password, err := os.ReadFile(filepath.Join(out, folder.Secrets, folder.Password))
@@ -301,7 +303,11 @@ func fakeAppriseAPI(t *testing.T, lists bool) string {
 		switch r.PathValue("key") {
 		case "ops":
 			w.Header().Set("Content-Type", "application/json")
-			fmt.Fprintf(w, `{"format": "text", "config": "json://ops.example.com/secretsecret\r\ninclude http://bob:secretsecret@%[1]s/more\r\ninclude http://%[1]s/bad\r\ninclude http://%[1]s/none\r\n"}`, r.Host)
+			fmt.Fprintf(w,
+				`{"format": "text", "config": "json://ops.example.com/secretsecret\r\ninclude `+
+					`http://bob:secretsecret@%[1]s/more\r\ninclude http://%[1]s/bad\r\ninclude `+
+					`http://%[1]s/none\r\n"}`,
+				r.Host)
 		case "home":
 			w.Header().Set("Content-Type", "application/json; charset=utf-8")
 			fmt.Fprint(w, `{"format": "yaml", "config": "urls:\n  - json://home.example.com/secretsecret\n"}`)
@@ -355,7 +361,10 @@ func TestMigrateServer(t *testing.T) {
 		{"http://" + host + "/sub", 1, "the server does not list its keys (status 403); name them with --key"},
 		{"http://" + host, 1, "the server does not list its keys (status 404)"},
 		{"--key plain http://bob:secretsecret@" + host + "/sub", 0, "key plain: 1 URL\n"},
-		{"--key other http://bob:secretsecret@" + host + "/sub", 1, "nothing was found that could be moved: key other: the server has no such key"},
+		{
+			"--key other http://bob:secretsecret@" + host + "/sub", 1,
+			"nothing was found that could be moved: key other: the server has no such key",
+		},
 		{"--key plain http://" + host + "/sub", 1, "key plain: the server answers with status 401"},
 		{"--key plain http://secretsecret@127.0.0.1:1", 1, "key plain: asking the server: dial tcp 127.0.0.1:1"},
 		{"http://", 1, "the address is malformed"},
@@ -412,7 +421,8 @@ func TestMigrateUnreadable(t *testing.T) {
 	for _, path := range paths {
 		writeFile(t, path, "secretsecret")
 	}
-	if report, code := migrate(t, out+"2", "-k", "ops", "-k", "lost", dir); code != 1 || !strings.Contains(report, "key ops: reading its file: decompressing: ") {
+	if report, code := migrate(t, out+"2", "-k", "ops", "-k", "lost", dir); code != 1 ||
+		!strings.Contains(report, "key ops: reading its file: decompressing: ") {
 		t.Errorf("exit %d\n%s", code, report)
 	}
 }
@@ -428,7 +438,9 @@ func TestMigrateExisting(t *testing.T) {
 		t.Fatal(err)
 	}
 	report, code := migrate(t, out, dir)
-	if code != 1 || !strings.Contains(report, "OUT/Caddyfile exists already, so nothing was written; choose another folder with --out, or replace the files with --force") {
+	if code != 1 ||
+		!strings.Contains(report,
+			"OUT/Caddyfile exists already, so nothing was written; choose another folder with --out, or replace the files with --force") {
 		t.Errorf("exit %d\n%s", code, report)
 	}
 	if text, err := os.ReadFile(mine); err != nil || string(text) != "mine" {
@@ -442,7 +454,8 @@ func TestMigrateExisting(t *testing.T) {
 	if err := os.Mkdir(secrets, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if report, code := migrate(t, out, "--force", dir); runtime.GOOS != "windows" && (code != 1 || !strings.Contains(report, "other users can read the folder OUT/secrets")) {
+	if report, code := migrate(t, out, "--force", dir); runtime.GOOS != "windows" &&
+		(code != 1 || !strings.Contains(report, "other users can read the folder OUT/secrets")) {
 		t.Errorf("exit %d\n%s", code, report)
 	}
 	if err := os.Chmod(secrets, 0o700); err != nil {
@@ -491,7 +504,8 @@ func TestMigrateMistakes(t *testing.T) {
 			t.Errorf("migrate %s: exit %d\n%s\nwant %q", args, code, report, want)
 		}
 	}
-	if report, code := migrate(t, filepath.Join(dir, "a b"), dir); code != 1 || !strings.Contains(report, "because the path has a space, a quote or a brace; choose another folder") {
+	if report, code := migrate(t, filepath.Join(dir, "a b"), dir); code != 1 ||
+		!strings.Contains(report, "because the path has a space, a quote or a brace; choose another folder") {
 		t.Errorf("exit %d\n%s", code, report)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "out")); err == nil {
@@ -507,11 +521,18 @@ func TestMigrateTemplate(t *testing.T) {
 	if err := os.Mkdir(config, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	writeFile(t, filepath.Join(config, "ops.yml"), "version: 2\ntemplate: [ROOM, token, level: low]\nurls:\n- json://h.example/${room}/${level}?tag=a\n- gotify://g.example/${TOKEN}\n- json://${room}/x\n- json://h.example/plain\n")
+	writeFile(t, filepath.Join(config, "ops.yml"),
+		"version: 2\ntemplate: [ROOM, token, level: low]\nurls:\n- json://h.example/${room}/${level}?tag=a\n"+
+			"- gotify://g.example/${TOKEN}\n- json://${room}/x\n- json://h.example/plain\n")
 	env := filepath.Join(dir, "env")
-	writeFile(t, env, "APPRISE_STATEFUL_MODE=S\nAPPRISE_TEMPLATE_TOKEN=secretsecret\nAPPRISE_TEMPLATE_LEVEL=no\nAPPRISE_STREAM_QUEUE_SIZE=9\nAPPRISE_WEB_AUTH_SECRET=x\nAPPRISE_PRUNE_INTERVAL_SECONDS=1\nAPPRISE_CONNECTION_TIMEOUT=9\n")
+	writeFile(t, env,
+		"APPRISE_STATEFUL_MODE=S\nAPPRISE_TEMPLATE_TOKEN=secretsecret\n"+
+			"APPRISE_TEMPLATE_LEVEL=no\nAPPRISE_STREAM_QUEUE_SIZE=9\nAPPRISE_WEB_AUTH_SECRET=x\n"+
+			"APPRISE_PRUNE_INTERVAL_SECONDS=1\nAPPRISE_CONNECTION_TIMEOUT=9\n")
 	report, code := migrate(t, out, "--env-file", env, config)
-	if code != exit.PartialCode || !strings.Contains(report, "key ops, line 6: a variable of the template decides which server") || !strings.Contains(report, "not moved: 1") {
+	if code != exit.PartialCode ||
+		!strings.Contains(report, "key ops, line 6: a variable of the template decides which server") ||
+		!strings.Contains(report, "not moved: 1") {
 		t.Fatalf("exit %d, %s", code, report)
 	}
 	text, err := os.ReadFile(filepath.Join(out, folder.Caddyfile))
@@ -522,7 +543,10 @@ func TestMigrateTemplate(t *testing.T) {
 		t.Errorf("%v\n%s", err, text)
 	}
 	file, err := os.ReadFile(filepath.Join(out, folder.Secrets, "ops.yml"))
-	for _, want := range []string{"version: 2", "ROOM: null", "token: secretsecret", "level: low", "json://h.example/${room}/${level}", "gotify://g.example/${TOKEN}"} {
+	for _, want := range []string{
+		"version: 2", "ROOM: null", "token: secretsecret", "level: low",
+		"json://h.example/${room}/${level}", "gotify://g.example/${TOKEN}",
+	} {
 		if err != nil || !strings.Contains(string(file), want) {
 			t.Errorf("%v, the file has no %q:\n%s", err, want, file)
 		}

@@ -37,7 +37,8 @@ func (f *flags) saveKeys(cmd *cobra.Command, s *settings, configs []savedConfig,
 		s.report.skip("the login of the Apprise API: put basic_auth into the site before notify, or anyone who reaches it can use the keys")
 	}
 	if len(s.env) > 0 {
-		s.report.note("the variables of the Apprise API are not moved with --save; without it, the command writes a Caddyfile with the settings that they stand for")
+		s.report.note("the variables of the Apprise API are not moved with --save; " +
+			"without it, the command writes a Caddyfile with the settings that they stand for")
 	}
 	return s.report.write(cmd.OutOrStdout(), fmt.Sprintf("Saved: %s in the storage of %s", words.Count(n, "key"), f.config))
 }

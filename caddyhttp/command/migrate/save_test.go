@@ -31,7 +31,8 @@ func TestMigrateSave(t *testing.T) {
 	write("many.cfg", strings.Repeat("json://8.8.8.8\n", 4))
 	const secret = "0123456789abcdef"
 	config := func(configs string) string {
-		return write("Caddyfile", "{\nstorage file_system \""+dir+"\"\n}\n:9471 {\nnotify {\nkey fixed {\nurl json://8.8.8.8\n}\n"+configs+"\n}\n}\n")
+		return write("Caddyfile",
+			"{\nstorage file_system \""+dir+"\"\n}\n:9471 {\nnotify {\nkey fixed {\nurl json://8.8.8.8\n}\n"+configs+"\n}\n}\n")
 	}
 	run := func(args ...string) (string, int) {
 		t.Helper()
@@ -43,14 +44,16 @@ func TestMigrateSave(t *testing.T) {
 	}
 	file := config("configs {\nmax_urls 3\nsecret " + secret + "\n}")
 	text, code := run("--save", "--config", file)
-	if want := "nothing is saved, because URLs of the keys part, whole have tags"; code != 1 || !strings.Contains(text, want) || !strings.Contains(text, "into configs at "+file+":9 ") {
+	if want := "nothing is saved, because URLs of the keys part, whole have tags"; code != 1 ||
+		!strings.Contains(text, want) || !strings.Contains(text, "into configs at "+file+":9 ") {
 		t.Errorf("without a decision: exit %d, want %q:\n%s", code, want, text)
 	}
 	text, code = run("--save", "--config", file, "--default-tag", "all")
 	for _, want := range []string{
 		"Saved: 2 keys in the storage of " + file, "  key whole: 1 URL\n", "  key part: 2 URLs\n",
 		"  - key part: it is saved as text without what cannot be used",
-		"  - key part, line 2: unknown line", "  - key binary, the file is not text in UTF-8", "  - key part, line 4: ", "  - key none: it has no URL that can be used",
+		"  - key part, line 2: unknown line", "  - key binary, the file is not text in UTF-8",
+		"  - key part, line 4: ", "  - key none: it has no URL that can be used",
 		"  - key fixed: the configuration of --config has a key of this name", "  - key many: it has 4 URLs; at most 3 are allowed (max_urls)",
 	} {
 		if !strings.Contains(text, want) {
@@ -60,7 +63,9 @@ func TestMigrateSave(t *testing.T) {
 	if code != exit.PartialCode || t.Failed() {
 		t.Fatalf("exit %d, want %d:\n%s", code, exit.PartialCode, text)
 	}
-	store, err := configstore.New(configstore.Options{Storage: &certmagic.FileStorage{Path: dir}, Index: new(configstore.Index), Secret: secret})
+	store, err := configstore.New(configstore.Options{
+		Storage: &certmagic.FileStorage{Path: dir}, Index: new(configstore.Index), Secret: secret,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +83,8 @@ func TestMigrateSave(t *testing.T) {
 
 	write("whole.yml", whole+"  - xml://8.8.8.8\n")
 	file = config("configs {\ndefault_tag untagged\nsecret " + secret + "\n}")
-	if text, _ := run("--save", "--config", file, "--key", "whole"); !strings.Contains(text, "key whole: it is saved already; replace it with --force") {
+	if text, _ := run("--save", "--config", file, "--key",
+		"whole"); !strings.Contains(text, "key whole: it is saved already; replace it with --force") {
 		t.Errorf("a key that is saved:\n%s", text)
 	}
 	saved("whole", configstore.FormatYAML, whole)
@@ -87,7 +93,8 @@ func TestMigrateSave(t *testing.T) {
 	}
 	saved("whole", configstore.FormatYAML, whole+"  - xml://8.8.8.8\n")
 
-	stdout, _, code := command(t, "APPRISE_AUTH_REQUIRED=yes\nAPPRISE_PASSWORD=secretsecret\n", "migrate", "--env-file", "-", "--save", "--config", file, "--key", "whole", "--force", source)
+	stdout, _, code := command(t, "APPRISE_AUTH_REQUIRED=yes\nAPPRISE_PASSWORD=secretsecret\n",
+		"migrate", "--env-file", "-", "--save", "--config", file, "--key", "whole", "--force", source)
 	if want := "put basic_auth into the site before notify"; code != exit.PartialCode || !strings.Contains(stdout, want) {
 		t.Errorf("of a server with a login: exit %d, want %q\n%s", code, want, stdout)
 	}
@@ -96,12 +103,20 @@ func TestMigrateSave(t *testing.T) {
 		args    []string
 		want    string
 	}{
-		"too many keys":  {"configs {\nmax_keys 2\nsecret " + secret + "\n}", []string{"--save", "--config", file, "--key", "many"}, "more than 2 saved keys"},
-		"no configs":     {"", []string{"--save", "--config", file}, "no site with configs"},
-		"no file":        {"configs", []string{"--save", "--config", file + ".absent"}, "reading the configuration"},
-		"no --config":    {"configs", []string{"--save"}, "--save needs --config"},
-		"no --save":      {"configs", []string{"--config", file}, "--save needs --config"},
-		"another tag":    {"configs {\ndefault_tag ops\n}", []string{"--save", "--config", file, "--default-tag", "untagged"}, "write default_tag untagged into configs at " + file + ":9, or give --default-tag ops"},
+		"too many keys": {
+			"configs {\nmax_keys 2\nsecret " + secret + "\n}",
+			[]string{"--save", "--config", file, "--key", "many"},
+			"more than 2 saved keys",
+		},
+		"no configs":  {"", []string{"--save", "--config", file}, "no site with configs"},
+		"no file":     {"configs", []string{"--save", "--config", file + ".absent"}, "reading the configuration"},
+		"no --config": {"configs", []string{"--save"}, "--save needs --config"},
+		"no --save":   {"configs", []string{"--config", file}, "--save needs --config"},
+		"another tag": {
+			"configs {\ndefault_tag ops\n}",
+			[]string{"--save", "--config", file, "--default-tag", "untagged"},
+			"write default_tag untagged into configs at " + file + ":9, or give --default-tag ops",
+		},
 		"another choice": {"configs", []string{"--save", "--config", file, "--default-tag", "untagged"}, "or give --default-tag all"},
 		"a tag alone":    {"configs", []string{"--default-tag", "untagged"}, "--default-tag is for --save"},
 		"with --out too": {"configs", []string{"--save", "--config", file, "--out", dir}, "--save needs --config"},
@@ -125,13 +140,22 @@ func TestMigrateSpace(t *testing.T) {
 		sites, space, want string
 		code               int
 	}{
-		"none is named":      {site("9471", "configs") + site("9472", "configs team"), "", "several spaces of saved keys; name one with --space: default, team", 1},
-		"an unknown one":     {site("9471", "configs") + site("9472", "configs team"), "home", "write one of default, team", 1},
-		"sites that clash":   {site("9471", "configs") + site("9472", "configs"), "", "name no space", 1},
-		"a key of a site":    {site("9471", "configs team\nkey ops {\nurl json://8.8.8.8\n}") + site("9472", "configs other"), "team", "takes precedence", exit.PartialCode},
-		"a key of elsewhere": {site("9471", "configs other") + site("9472", "configs elsewhere\nkey ops {\nurl json://8.8.8.8\n}"), "other", "Saved: 1 key", 0},
-		"the default one":    {site("9471", "configs") + site("9472", "configs team"), "default", "Saved: 1 key", 0},
-		"the only one":       {site("9471", "configs third") + site("9472", "configs third"), "", "Saved: 1 key", 0},
+		"none is named": {
+			site("9471", "configs") + site("9472", "configs team"), "",
+			"several spaces of saved keys; name one with --space: default, team", 1,
+		},
+		"an unknown one":   {site("9471", "configs") + site("9472", "configs team"), "home", "write one of default, team", 1},
+		"sites that clash": {site("9471", "configs") + site("9472", "configs"), "", "name no space", 1},
+		"a key of a site": {
+			site("9471", "configs team\nkey ops {\nurl json://8.8.8.8\n}") + site("9472", "configs other"),
+			"team", "takes precedence", exit.PartialCode,
+		},
+		"a key of elsewhere": {
+			site("9471", "configs other") + site("9472", "configs elsewhere\nkey ops {\nurl json://8.8.8.8\n}"),
+			"other", "Saved: 1 key", 0,
+		},
+		"the default one": {site("9471", "configs") + site("9472", "configs team"), "default", "Saved: 1 key", 0},
+		"the only one":    {site("9471", "configs third") + site("9472", "configs third"), "", "Saved: 1 key", 0},
 	} {
 		if err := os.WriteFile(file, []byte("{\nstorage file_system \""+dir+"\"\n}\n"+c.sites), 0o600); err != nil {
 			t.Fatal(err)
@@ -146,7 +170,9 @@ func TestMigrateSpace(t *testing.T) {
 		}
 	}
 	for space, want := range map[string]int{"": 1, "other": 1, "third": 1, "team": 0, "elsewhere": 0} {
-		store, err := configstore.New(configstore.Options{Storage: &certmagic.FileStorage{Path: dir}, Space: space, Index: new(configstore.Index)})
+		store, err := configstore.New(configstore.Options{
+			Storage: &certmagic.FileStorage{Path: dir}, Space: space, Index: new(configstore.Index),
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

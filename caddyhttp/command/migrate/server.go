@@ -45,7 +45,8 @@ func listKeys(ctx context.Context, address string) (keys []string, err error) {
 		return nil, fmt.Errorf("asking the server for its keys: %w", err)
 	}
 	if status != http.StatusOK {
-		return nil, fmt.Errorf("the server does not list its keys (status %d); name them with --key, or set APPRISE_ADMIN=yes and APPRISE_STATEFUL_MODE=simple on the server", status)
+		return nil, fmt.Errorf("the server does not list its keys (status %d); name them with --key, "+
+			"or set APPRISE_ADMIN=yes and APPRISE_STATEFUL_MODE=simple on the server", status)
 	}
 	if err := json.Unmarshal(text, &keys); err != nil {
 		return nil, errors.New("the answer to /cfg is not a list of keys; is it the address of an Apprise API? Else name the keys with --key")
@@ -64,7 +65,8 @@ func getSaved(ctx context.Context, address, key string) (*savedConfig, error) {
 	case http.StatusNoContent, http.StatusNotFound:
 		return nil, errors.New("the server has no such key")
 	case http.StatusForbidden:
-		return nil, errors.New("the server does not show it (status 403), because APPRISE_CONFIG_LOCK is set; move its configuration folder instead")
+		return nil, errors.New("the server does not show it (status 403), " +
+			"because APPRISE_CONFIG_LOCK is set; move its configuration folder instead")
 	default:
 		return nil, fmt.Errorf("the server answers with status %d", status)
 	}

@@ -35,7 +35,8 @@ func (s *settings) setServices() error {
 	if allow := s.env["APPRISE_ALLOW_SERVICES"]; allow != "" {
 		var unknown []string
 		if s.services.Allow, unknown = known(allow); len(s.services.Allow) == 0 {
-			return errors.New("APPRISE_ALLOW_SERVICES: none of its services exists here, so no message could be sent; caddy notify services lists all")
+			return errors.New("APPRISE_ALLOW_SERVICES: none of its services exists here, " +
+				"so no message could be sent; caddy notify services lists all")
 		}
 		for _, scheme := range unknown {
 			s.report.skip("APPRISE_ALLOW_SERVICES: there is no service %s", scheme)

@@ -58,7 +58,8 @@ func (c *converter) checkTemplate(e *appriseconfig.Entry) error {
 		return err
 	}
 	if schemes != nil && !c.settings.services.Permits(schemes) {
-		return fmt.Errorf("the service of %s:// may not be used: APPRISE_ALLOW_SERVICES or APPRISE_DENY_SERVICES forbids it, or Apprise API by default", schemes[0])
+		return fmt.Errorf("the service of %s:// may not be used: APPRISE_ALLOW_SERVICES "+
+			"or APPRISE_DENY_SERVICES forbids it, or Apprise API by default", schemes[0])
 	}
 	if err := v.CheckFixed(); err != nil {
 		return fmt.Errorf("%w, or save the key over HTTP, see docs/saved-keys.md", err)

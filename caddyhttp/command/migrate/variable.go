@@ -34,26 +34,28 @@ type setter func(s *settings, name, value string)
 // variables are the variables that an Apprise API knows. Those with nil need no
 // setting here, or are read elsewhere.
 var variables = map[string]setter{
-	"ALLOWED_HOSTS":                     skipUnless("write these names as the addresses of the site", "*"),
-	"APPRISE_API_ONLY":                  func(s *settings, _, value string) { s.pageOff = isOn(value) },
-	"APPRISE_ATTACH_ALLOW_URL":          (*settings).setRemoteFiles,
-	"APPRISE_ATTACH_REJECT_URL":         (*settings).checkRejected,
-	"APPRISE_ATTACH_SIZE":               number((*settings).setFileSize),
-	"APPRISE_BASE_URL":                  (*settings).setPrefix,
-	"APPRISE_DEFAULT_FORMAT":            skipUnless("messages without a format are plain text; let the clients send the format", "text"),
-	"APPRISE_HTTP_REDIRECTS":            (*settings).setRedirects,
-	"APPRISE_INTERPRET_EMOJIS":          skipUnless("there is no setting for all URLs; add ?emojis=yes or ?emojis=no to the URLs"),
-	"APPRISE_MAX_ATTACHMENTS":           number((*settings).setFileCount),
-	"APPRISE_PLUGIN_PATHS":              skipUnless("plugins of your own cannot be used; send to a program of yours with a json:// URL", "/plugin"),
+	"ALLOWED_HOSTS":             skipUnless("write these names as the addresses of the site", "*"),
+	"APPRISE_API_ONLY":          func(s *settings, _, value string) { s.pageOff = isOn(value) },
+	"APPRISE_ATTACH_ALLOW_URL":  (*settings).setRemoteFiles,
+	"APPRISE_ATTACH_REJECT_URL": (*settings).checkRejected,
+	"APPRISE_ATTACH_SIZE":       number((*settings).setFileSize),
+	"APPRISE_BASE_URL":          (*settings).setPrefix,
+	"APPRISE_DEFAULT_FORMAT":    skipUnless("messages without a format are plain text; let the clients send the format", "text"),
+	"APPRISE_HTTP_REDIRECTS":    (*settings).setRedirects,
+	"APPRISE_INTERPRET_EMOJIS":  skipUnless("there is no setting for all URLs; add ?emojis=yes or ?emojis=no to the URLs"),
+	"APPRISE_MAX_ATTACHMENTS":   number((*settings).setFileCount),
+	"APPRISE_PLUGIN_PATHS": skipUnless("plugins of your own cannot be used; send to a program of yours with a json:// URL",
+		"/plugin"),
 	"APPRISE_RECURSION_MAX":             skipUnless("the limit is 1 and cannot be changed", "1"),
 	"APPRISE_STATELESS_MODE":            func(s *settings, _, value string) { s.noURLs = value != "" && !isOn(value) },
 	"APPRISE_TRUSTED_ORIGINS":           (*settings).setOrigins,
 	"APPRISE_WEBHOOK_MAPPING_MAX_DEPTH": noteUnless("field mapping has different limits, see docs/api.md", "5"),
-	"APPRISE_WEBHOOK_URL":               skipUnless(`let events post the results to the address, see "Post the outcome to an address" in docs/events-and-logs.md`),
-	"BASE_URL":                          (*settings).setPrefix,
-	"HTTP_PORT":                         (*settings).setPort,
-	"IPV4_ONLY":                         (*settings).skipBind,
-	"IPV6_ONLY":                         (*settings).skipBind,
+	"APPRISE_WEBHOOK_URL": skipUnless(`let events post the results to the address, ` +
+		`see "Post the outcome to an address" in docs/events-and-logs.md`),
+	"BASE_URL":  (*settings).setPrefix,
+	"HTTP_PORT": (*settings).setPort,
+	"IPV4_ONLY": (*settings).skipBind,
+	"IPV6_ONLY": (*settings).skipBind,
 
 	"APPRISE_ALLOW_SERVICES":   nil, // setServices
 	"APPRISE_AUTH_REQUIRED":    nil, // setLogin
@@ -184,16 +186,18 @@ func (s *settings) setRemoteFiles(name, value string) {
 	case "":
 		s.attachments = append(s.attachments, "remote off")
 	default:
-		s.report.skip("%s: names of hosts cannot be allowed for attachments; allow address ranges with egress, or turn remote attachments off with attachments { remote off }", name)
+		s.report.skip("%s: names of hosts cannot be allowed for attachments; allow address ranges "+
+			"with egress, or turn remote attachments off with attachments { remote off }", name)
 	}
 }
 
-// checkRejected skips patterns of hosts other than those of this machine, which
-// are denied in any case.
+// checkRejected reports patterns of hosts. Patterns of this machine's own addresses are no loss,
+// because these are denied in any case.
 func (s *settings) checkRejected(name, value string) {
 	for _, pattern := range strings.FieldsFunc(value, isListSeparator) {
 		if !slices.Contains([]string{"127.0.*", "localhost*", "internal"}, strings.ToLower(pattern)) {
-			s.report.skip("%s: names of hosts cannot be denied for attachments; deny address ranges with egress. Private addresses are denied without it", name)
+			s.report.skip("%s: names of hosts cannot be denied for attachments; "+
+				"deny address ranges with egress. Private addresses are denied without it", name)
 			return
 		}
 	}
@@ -212,7 +216,8 @@ func (s *settings) setRedirects(name, value string) {
 func (s *settings) setOrigins(name, value string) {
 	for _, origin := range strings.FieldsFunc(strings.ToLower(value), isListSeparator) {
 		u, err := url.Parse(origin)
-		if err != nil || u.Scheme != "http" && u.Scheme != "https" || !plainHost.MatchString(u.Host) || u.Path+u.RawQuery+u.Fragment != "" || u.User != nil {
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" ||
+			!plainHost.MatchString(u.Host) || u.Path+u.RawQuery+u.Fragment != "" || u.User != nil {
 			s.report.skip("%s: an item is not an origin such as https://alerts.example.com; write it into trusted_origins as one", name)
 			continue
 		}

@@ -74,7 +74,8 @@ func read(d *caddyfile.Dispenser, name string, known Options) (int, error) {
 		o, ok := known[sub]
 		switch {
 		case !ok && isDirective(sub):
-			return 0, d.Errf("unknown subdirective %q in %s; it is a directive of Caddy, so a } for the %s in line %d may be missing", sub, name, name, start.Line())
+			return 0, d.Errf("unknown subdirective %q in %s; it is a directive of Caddy, so a } for the %s in line %d may be missing",
+				sub, name, name, start.Line())
 		case !ok:
 			return 0, d.Errf("unknown subdirective%s in %s; %s", Quote(sub), name, known.instead(sub, name))
 		case seen[sub] && !o.Repeat:

@@ -41,7 +41,8 @@ func TestRead(t *testing.T) {
 		return v, Read(d, "x", known)
 	}
 	v, err := read("x {\npage off\nsize 8MiB\ntimeout 2m\ncount 3\nwords a b\nwords c\ninner {\nn 4\n}\n}", false)
-	if err != nil || v.on == nil || *v.on || v.size != 8<<20 || v.timeout != caddy.Duration(120e9) || v.count != 3 || strings.Join(v.words, " ") != "a b c" || v.inner != 4 {
+	if err != nil || v.on == nil || *v.on || v.size != 8<<20 || v.timeout != caddy.Duration(120e9) ||
+		v.count != 3 || strings.Join(v.words, " ") != "a b c" || v.inner != 4 {
 		t.Errorf("%+v, %v", v, err)
 	}
 	for text, want := range map[string]string{

@@ -50,8 +50,8 @@ func (f *Fingerprint) AddPlaceholders(text string) {
 	})
 }
 
-// AddURL adds the files of a URL: those of its placeholders, and those that it
-// names. A relative path is relative to dir.
+// AddURL adds the files of a URL: the files of its placeholders, and the files that it names. A
+// relative path is relative to dir.
 func (f *Fingerprint) AddURL(url, dir string) {
 	if !strings.Contains(url, "{") && !notifier.MayNameFiles(url) {
 		return

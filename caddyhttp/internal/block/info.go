@@ -108,7 +108,7 @@ func (c *Info) Line(setting string) string {
 	return ""
 }
 
-// RecordKey records the position of d as that of a key.
+// RecordKey records the position of d as the position of a key.
 func (c *Info) RecordKey(name string, d *caddyfile.Dispenser) {
 	if c.Keys == nil {
 		c.Keys = map[string]map[string][]int{}
@@ -151,7 +151,7 @@ func (c *Info) Locate(setting string, err error) error {
 }
 
 // Describe returns err with text inserted between its position and its message.
-// If err has no position, it gets that of the block.
+// If err has no position, it gets the position of the block.
 func (c *Info) Describe(text string, err error) error {
 	if e, ok := errors.AsType[*positionError](err); ok {
 		return &positionError{e.at, fmt.Errorf("%s%w", text, e.err)}

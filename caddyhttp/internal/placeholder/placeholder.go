@@ -80,7 +80,8 @@ func Check(text string) error {
 		return nil
 	}
 	if p := requestPlaceholder.FindString(text); p != "" {
-		return fmt.Errorf("the placeholder %s has no value when the configuration loads; use {env.NAME}, or {file./path} with a slash after the dot", p)
+		return fmt.Errorf("the placeholder %s has no value when the configuration loads; "+
+			"use {env.NAME}, or {file./path} with a slash after the dot", p)
 	}
 	if err := checkClosed(text); err != nil {
 		return err

@@ -45,7 +45,10 @@ func ResolveURL(url string) (string, error) {
 // substitute replaces what pattern matches in a URL, if isOne reports true for its
 // position. value returns the value of the name in the first group, and how an error
 // names it. literal is applied to the rest of the URL.
-func substitute(url string, pattern *lazyregexp.Regexp, isOne func(begin int) bool, value func(name string) (label, value string, err error), literal *strings.Replacer) (string, error) {
+func substitute(
+	url string, pattern *lazyregexp.Regexp, isOne func(begin int) bool,
+	value func(name string) (label, value string, err error), literal *strings.Replacer,
+) (string, error) {
 	_, rest, hasScheme := strings.Cut(url, "://")
 	authority := len(url) - len(rest) // where it begins, if there is a scheme
 	var out strings.Builder
@@ -126,7 +129,8 @@ func encodePart(value, keep string) string {
 	for i := range len(value) {
 		c := value[i]
 		switch {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', strings.IndexByte("-._~,", c) >= 0, strings.IndexByte(keep, c) >= 0:
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9',
+			strings.IndexByte("-._~,", c) >= 0, strings.IndexByte(keep, c) >= 0:
 			b.WriteByte(c)
 		default:
 			b.WriteByte('%')

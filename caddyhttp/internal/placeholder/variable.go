@@ -70,7 +70,9 @@ func (v *Variables) IsVariable(url string) bool {
 
 // Has reports whether a URL has a variable in it besides those that a template declares.
 func (v *Variables) Has(url string, declared ...notifier.Variable) bool {
-	return v != nil && slices.ContainsFunc(variable.FindAllStringSubmatch(url, -1), func(m []string) bool { return !isDeclared(m[1], declared) })
+	return v != nil && slices.ContainsFunc(variable.FindAllStringSubmatch(url, -1), func(m []string) bool {
+		return !isDeclared(m[1], declared)
+	})
 }
 
 func isDeclared(name string, declared []notifier.Variable) bool {
@@ -103,7 +105,8 @@ func (v *Variables) Expand(url string, declared ...notifier.Variable) (string, e
 func (v *Variables) value(name string) (label, value string, err error) {
 	value, ok := v.values[strings.ToLower(name)]
 	if !ok {
-		return "", "", fmt.Errorf("the variable ${%s} is unknown; there are %s; write %%24 for a dollar sign that begins none", name, strings.Join(v.names, ", "))
+		return "", "", fmt.Errorf("the variable ${%s} is unknown; there are %s; write %%24 for a dollar sign that begins none",
+			name, strings.Join(v.names, ", "))
 	}
 	return "${" + name + "}", value, nil
 }

@@ -9,7 +9,9 @@ import (
 // them is replaced.
 func TestVariables(t *testing.T) {
 	t.Setenv("X", "from the environment")
-	v, err := NewVariables(map[string]string{"URL": "json://u:p@host/x", "Token": "{env.X}", "PW": "p@s/s?a&b=c", "HOST": "h.example:8080", "list": "a,b"})
+	v, err := NewVariables(map[string]string{
+		"URL": "json://u:p@host/x", "Token": "{env.X}", "PW": "p@s/s?a&b=c", "HOST": "h.example:8080", "list": "a,b",
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

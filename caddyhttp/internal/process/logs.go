@@ -19,7 +19,7 @@ type Logs struct {
 	expected map[<-chan struct{}][]recipient.Recipient // by the Done channel of the configuration
 }
 
-// LogWriter is what a gateway that stops does with an open log writer.
+// LogWriter is an open log writer, with what a gateway that stops does to it.
 type LogWriter struct {
 	Flush   func() // sends what it has collected
 	Discard func() // writes what it has collected to standard error

@@ -20,7 +20,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// Process is what the configurations share. It exists as long as there is a [Use] of it.
+// Process has what all configurations of the process share. It exists as long as there is a [Use]
+// of it.
 type Process struct {
 	Gateways  Gateways
 	Logs      Logs

@@ -18,8 +18,8 @@ type Batch struct {
 	// times it has returned false for this message.
 	Ready func(attempts int) bool
 
-	// Send sends the entries. The batch calls it in a goroutine of a timer, and in
-	// that of a caller of Flush.
+	// Send sends the entries. The batch calls it in the goroutine of a timer, or in the goroutine
+	// that calls Flush.
 	Send func(*Digest)
 
 	mu       sync.Mutex

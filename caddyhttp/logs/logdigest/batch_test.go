@@ -45,7 +45,12 @@ func TestBatch(t *testing.T) {
 		write(1)
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		want := []message{{time.Second, 3}, {61 * time.Second, 60_000}, {121 * time.Second, 40_000}, {500*time.Millisecond + 100*time.Second + time.Hour + time.Second, 1}}
+		want := []message{
+			{time.Second, 3},
+			{61 * time.Second, 60_000},
+			{121 * time.Second, 40_000},
+			{500*time.Millisecond + 100*time.Second + time.Hour + time.Second, 1},
+		}
 		if fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("got %v, want %v", got, want)
 		}

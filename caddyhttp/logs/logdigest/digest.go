@@ -148,7 +148,8 @@ func (d *Digest) otherLoggers() string {
 // text returns the message, times, and fields of the first entry, with at most
 // maxFields bytes of fields.
 func (g *group) text(maxFields int) string {
-	message, when, fields := markup.TruncateBytes(g.message, max(maxFields, maxMessageOfMany)), g.first.Format(time.DateTime), markup.TruncateBytes(g.fields, maxFields)
+	message, when, fields := markup.TruncateBytes(g.message, max(maxFields, maxMessageOfMany)),
+		g.first.Format(time.DateTime), markup.TruncateBytes(g.fields, maxFields)
 	if g.count > 1 {
 		message = fmt.Sprintf("%d × %s", g.count, message)
 		if last := g.last.Format(time.TimeOnly); last != g.first.Format(time.TimeOnly) {

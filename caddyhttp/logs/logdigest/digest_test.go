@@ -71,7 +71,8 @@ func TestDigestIsBounded(t *testing.T) {
 	const n = 10_000
 	long := strings.Repeat("x", 100_000)
 	for i := range n {
-		line := fmt.Sprintf(`{"level":"error","logger":"l%d%s","msg":"%d%s","a":"%s","b":{"c":"%s"}}`, i, long[:1000], i, long[:1000+i%1000], long[:1000], long[:1000])
+		line := fmt.Sprintf(`{"level":"error","logger":"l%d%s","msg":"%d%s","a":"%s","b":{"c":"%s"}}`,
+			i, long[:1000], i, long[:1000+i%1000], long[:1000], long[:1000])
 		d.Add(ReadEntry([]byte(line), time.Now()))
 	}
 	held := 0
@@ -82,7 +83,8 @@ func TestDigestIsBounded(t *testing.T) {
 		t.Errorf("%d kinds, %d in order, %d bytes", len(d.kinds), len(d.order), held)
 	}
 	body := d.Body()
-	if entriesOf(body) != n || !strings.Contains(body, "of more than 256 kinds") || !strings.Contains(body, fmt.Sprintf("and %d entries of other kinds", n-shown)) {
+	if entriesOf(body) != n || !strings.Contains(body, "of more than 256 kinds") ||
+		!strings.Contains(body, fmt.Sprintf("and %d entries of other kinds", n-shown)) {
 		t.Error(markup.TruncateBytes(body, 300), body[len(body)-300:])
 	}
 	if len(body) > shown*2000 || len(d.Title()) > 200 {

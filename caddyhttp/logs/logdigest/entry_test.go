@@ -24,8 +24,16 @@ func consoleEncoder(colours bool) zapcore.Encoder {
 // TestReadEntry checks that entries of the encoders json and console are decoded,
 // and that the text of other encoders becomes the message.
 func TestReadEntry(t *testing.T) {
-	fields := []zap.Field{zap.String("host", "h\nh"), zap.Error(errors.New("no \"route\"")), zap.Int("n", 3), zap.Any("request", map[string]any{"method": "GET", "host": "example.com", "uri": "/x?y", "client_ip": "192.0.2.1", "headers": map[string]any{"Cookie": []string{"secretsecret"}}})}
-	for name, encoder := range map[string]zapcore.Encoder{"json": logtest.JSON(), "console": consoleEncoder(false), "colours": consoleEncoder(true)} {
+	fields := []zap.Field{
+		zap.String("host", "h\nh"), zap.Error(errors.New("no \"route\"")), zap.Int("n", 3),
+		zap.Any("request", map[string]any{
+			"method": "GET", "host": "example.com", "uri": "/x?y", "client_ip": "192.0.2.1",
+			"headers": map[string]any{"Cookie": []string{"secretsecret"}},
+		}),
+	}
+	for name, encoder := range map[string]zapcore.Encoder{
+		"json": logtest.JSON(), "console": consoleEncoder(false), "colours": consoleEncoder(true),
+	} {
 		e := ReadEntry(logtest.Encode(t, encoder, zap.WarnLevel, "tls.obtain", "will retry", fields...), time.Now())
 		if e.Level != zap.WarnLevel || e.Logger != "tls.obtain" || e.Message != "will retry" {
 			t.Errorf("%s: %+v", name, e)

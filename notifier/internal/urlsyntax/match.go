@@ -140,7 +140,7 @@ func (t *Template) matchAuthority(u *URL, given func(string) bool, m *Match) (mi
 	return missing
 }
 
-// pathMatch matches the path of a URL with that of a template.
+// pathMatch matches the path of a URL with the path of a template.
 type pathMatch struct {
 	given func(string) bool
 	extra bool

@@ -23,9 +23,8 @@ type URL struct {
 // A QueryParam is a parameter of the query.
 type QueryParam struct{ Key, Value string }
 
-// CutScheme cuts off the scheme of a URL and ://. The scheme is that of RFC
-// 3986, section 3.1, with at most 32 characters; some services have one that
-// begins with a digit.
+// CutScheme cuts off the scheme of a URL and ://. The scheme has the syntax of RFC 3986, section
+// 3.1, and at most 32 characters; some services have one that begins with a digit.
 func CutScheme(s string) (scheme, rest string, ok bool) {
 	scheme, rest, ok = strings.Cut(strings.TrimLeft(s, "\t\n\f\r "), "://")
 	if !ok || scheme == "" || len(scheme) > 32 {

@@ -49,8 +49,8 @@ type pathNode struct {
 	rest    bool   // the parameter is a list of segments
 	group   []pathNode
 
-	// pattern is that of the parameter, if the node follows a list: it marks
-	// the end of the list.
+	// pattern is the pattern of the parameter, if the node follows a list: it marks the end of
+	// the list.
 	pattern *lazyregexp.Regexp
 }
 
@@ -187,7 +187,7 @@ func (t *Template) Places(f func(name string, optional bool)) {
 	walk(t.path, false)
 }
 
-// SetPatterns sets the patterns of the nodes that follow a list. pattern returns that of a
+// SetPatterns sets the patterns of the nodes that follow a list. pattern returns the pattern of a
 // parameter, or nil.
 func (t *Template) SetPatterns(pattern func(name string) *lazyregexp.Regexp) {
 	for i := range t.path {

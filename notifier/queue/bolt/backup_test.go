@@ -73,7 +73,7 @@ func (h *hooked) Write(b []byte) (int, error) {
 // everything is delivered meanwhile and the attachments are removed.
 func TestBackup(t *testing.T) {
 	t.Parallel()
-	s, err := Open(Options{Path: t.TempDir()})
+	s, err := Open(Options{Path: t.TempDir(), NoSync: true})
 	if err != nil {
 		t.Fatal(err)
 	}

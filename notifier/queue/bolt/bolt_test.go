@@ -13,6 +13,6 @@ func TestConformance(t *testing.T) {
 	t.Parallel()
 	queuetest.Run(t, queuetest.Engine{New: func(t *testing.T) func(log *zap.Logger) (queue.Store, error) {
 		dir := t.TempDir()
-		return func(log *zap.Logger) (queue.Store, error) { return Open(Options{Path: dir, Logger: log}) }
+		return func(log *zap.Logger) (queue.Store, error) { return Open(Options{Path: dir, Logger: log, NoSync: true}) }
 	}})
 }

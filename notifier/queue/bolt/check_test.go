@@ -15,7 +15,7 @@ import (
 // freed a page twice after such a change.
 func TestCheckFile(t *testing.T) {
 	t.Parallel()
-	s, err := Open(Options{Path: t.TempDir(), noSync: true})
+	s, err := Open(Options{Path: t.TempDir(), NoSync: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,7 +54,7 @@ type sample struct {
 func newSample(t testing.TB, n int) *sample {
 	t.Helper()
 	p := &sample{t.TempDir(), map[uuid.UUID]*queue.Entry{}, map[uuid.UUID][]byte{}, map[uuid.UUID]string{}}
-	s, err := Open(Options{Path: p.dir, noSync: true})
+	s, err := Open(Options{Path: p.dir, NoSync: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -288,7 +288,7 @@ func (p *sample) openDamaged(t *testing.T, damage func(path string)) (l losses, 
 	path := filepath.Join(dir, "queue.db")
 	damage(path)
 	log, text := logged()
-	s, err := Open(Options{Path: dir, Logger: log, noSync: true})
+	s, err := Open(Options{Path: dir, Logger: log, NoSync: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -434,7 +434,7 @@ func TestDamageFoundLater(t *testing.T) {
 		dir := t.TempDir()
 		copyDir(t, dir, p.dir)
 		log, text := logged()
-		s, err := Open(Options{Path: dir, Logger: log, noSync: true})
+		s, err := Open(Options{Path: dir, Logger: log, NoSync: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -498,7 +498,7 @@ func FuzzOpen(f *testing.F) {
 		if err := os.WriteFile(filepath.Join(dir, "queue.db"), b, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		s, err := Open(Options{Path: dir, noSync: true})
+		s, err := Open(Options{Path: dir, NoSync: true})
 		if errors.Is(err, errSecret) {
 			return
 		}

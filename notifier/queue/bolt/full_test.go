@@ -274,7 +274,7 @@ func TestOthersFillDisk(t *testing.T) {
 // nobody reads, and a store once took a reader for a full disk.
 func TestRoomBesideReaders(t *testing.T) {
 	t.Parallel()
-	s, err := Open(Options{Path: t.TempDir(), noSync: true})
+	s, err := Open(Options{Path: t.TempDir(), NoSync: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ func TestPostpone(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			s, err := Open(Options{Path: t.TempDir(), noSync: true})
+			s, err := Open(Options{Path: t.TempDir(), NoSync: true})
 			if err != nil {
 				t.Fatal(err)
 			}

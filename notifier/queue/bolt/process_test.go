@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 // child accepts and settles messages until it is killed. It prints the ID of
 // each message accepted and of each delivered.
 func child(dir string, noSync bool) {
-	s, err := Open(Options{Path: dir, noSync: noSync})
+	s, err := Open(Options{Path: dir, NoSync: noSync})
 	if err != nil {
 		fmt.Println("error", err)
 		os.Exit(1)

@@ -95,7 +95,7 @@ func TestRecent(t *testing.T) {
 // TestDeferredSettlement checks that a settlement that can wait does not wait
 // long, and that another change takes it along.
 func TestDeferredSettlement(t *testing.T) {
-	s, err := Open(Options{Path: t.TempDir()})
+	s, err := Open(Options{Path: t.TempDir(), NoSync: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -56,7 +56,10 @@ type Options struct {
 	// none.
 	Logger *zap.Logger
 
-	noSync bool                  // for a test of the effect of syncing
+	// NoSync means that what is stored survives the end of the process, but no power cut. Tests
+	// of other things need not wait for the disk.
+	NoSync bool
+
 	commit func(*bbolt.Tx) error // for a test of failing disks; default: its method Commit
 }
 
@@ -139,7 +142,7 @@ var _ queue.Store = (*Store)(nil)
 // key is missing or wrong. Open renames a damaged database and replaces it with
 // one that has its readable records.
 func Open(o Options) (*Store, error) {
-	dir := &folder{path: o.Path, noSync: o.noSync, log: o.Logger}
+	dir := &folder{path: o.Path, noSync: o.NoSync, log: o.Logger}
 	if dir.log == nil {
 		dir.log = zap.NewNop()
 	}

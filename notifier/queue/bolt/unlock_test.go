@@ -12,7 +12,7 @@ import (
 // up to a minute later.
 func TestKeptFromClaim(t *testing.T) {
 	t.Parallel()
-	s, err := Open(Options{Path: t.TempDir(), noSync: true})
+	s, err := Open(Options{Path: t.TempDir(), NoSync: true})
 	if err != nil {
 		t.Fatal(err)
 	}

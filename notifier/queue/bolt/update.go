@@ -328,6 +328,9 @@ func (s recordStore) DueRecords(
 	_ context.Context, now time.Time, after queue.DuePlace, n int,
 ) (records []queue.DueRecord, more bool, err error) {
 	places := s.duePlaces(now, after, n)
+	if len(places) == 0 && !s.closed() {
+		return nil, false, nil // as in most seconds
+	}
 	more = len(places) == n
 	err = s.view(func(tx *bbolt.Tx) error {
 		size := 0

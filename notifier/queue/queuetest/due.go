@@ -43,17 +43,20 @@ func (w *dueWorker) put(q *queue.Queue, turn string, from, to int, due time.Time
 }
 
 func (w *dueWorker) turn(_ queue.Hash, data []byte) (string, bool) {
-	var turn string
-	var i int
-	_, err := fmt.Sscan(string(data), &turn, &i)
-	w.must(err)
+	turn, _ := w.numbered(data)
 	return turn, turn != "unknown"
 }
 
-// due removes a record.
+func (w *dueWorker) numbered(data []byte) (turn string, i int) {
+	_, err := fmt.Sscan(string(data), &turn, &i)
+	w.must(err)
+	return turn, i
+}
+
+// due removes a record, and some that follow it in a crowd, which are gone when it is their turn.
 func (w *dueWorker) due(q *queue.Queue, n int) func(context.Context, queue.Hash, []byte, bool) error {
 	return func(ctx context.Context, name queue.Hash, data []byte, _ bool) error {
-		turn, _ := w.turn(name, data)
+		turn, i := w.numbered(data)
 		mine := fmt.Sprint(n, turn)
 		w.mu.Lock()
 		if w.at[mine]++; w.at[mine] > 1 {
@@ -65,17 +68,29 @@ func (w *dueWorker) due(q *queue.Queue, n int) func(context.Context, queue.Hash,
 			defer w.mu.Unlock()
 			w.at[mine]--
 		}()
+		names, texts := []queue.Hash{name}, []string{string(data)}
 		if turn == "crowd" {
 			<-w.blocked
+			for next := i + 1; next < min(i+10, crowd); next++ {
+				text := fmt.Sprint(turn, " ", next)
+				names, texts = append(names, w.Hash(text)), append(texts, text)
+			}
 		}
 		over := errors.New("another gateway has removed it")
+		var removed []string
 		err := q.Records.Apply(ctx, &queue.Ruled{
-			Names: []queue.Hash{name},
+			Names: names,
 			Decide: func(old [][]byte, _ queue.StatusFunc) (*queue.RuledChange, error) {
 				if old[0] == nil {
 					return nil, over
 				}
-				return &queue.RuledChange{Records: make([]queue.Record, 1)}, nil
+				removed = removed[:0]
+				for i := range old {
+					if old[i] != nil {
+						removed = append(removed, texts[i])
+					}
+				}
+				return &queue.RuledChange{Records: make([]queue.Record, len(names))}, nil
 			},
 		})
 		if errors.Is(err, over) {
@@ -83,7 +98,7 @@ func (w *dueWorker) due(q *queue.Queue, n int) func(context.Context, queue.Hash,
 		}
 		if err == nil {
 			w.mu.Lock()
-			w.done[turn] = append(w.done[turn], string(data))
+			w.done[turn] = append(w.done[turn], removed...)
 			w.mu.Unlock()
 			if turn != "crowd" {
 				w.others <- string(data)

@@ -36,7 +36,8 @@ const (
 
 func (i *service) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "IRC", "https://modern.ircdocs.horse/"
-	s.Setup = "Most networks need no account; if yours does, user and password are those that you registered with NickServ or with the server (parameter mode)."
+	s.Setup = "Most networks need no account; if yours does, user and password are " +
+		"those that you registered with NickServ or with the server (parameter mode)."
 	s.Groups(notifier.GroupChat)
 	s.NoWeb()
 	s.Words("libera", "libera.chat", "oftc", "freenode", "efnet")

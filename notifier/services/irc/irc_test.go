@@ -132,12 +132,27 @@ func TestParameters(t *testing.T) {
 		{"", "?to=bob,%23%23open", []string{nick, user, "PRIVMSG bob :91% full", join, message}},
 		{"", "/#ops:k3y-of-ops?join=no", []string{nick, user, "JOIN #ops k3y-of-ops", "PRIVMSG #ops :91% full"}},
 		{"gateway@", "/##open", []string{"NICK gateway", "USER gateway 0 * :Caddy Notifications", join, message}},
-		{"gateway@", "/##open?nick=alerts&name=Alerts%20of%20the%20house", []string{"NICK alerts", "USER gateway 0 * :Alerts of the house", join, message}},
-		{"gateway:secret%20word@", "/##open", []string{"PASS :secret word", "NICK gateway", "USER gateway 0 * :Caddy Notifications", join, message}},
+		{
+			"gateway@", "/##open?nick=alerts&name=Alerts%20of%20the%20house",
+			[]string{"NICK alerts", "USER gateway 0 * :Alerts of the house", join, message},
+		},
+		{
+			"gateway:secret%20word@", "/##open",
+			[]string{"PASS :secret word", "NICK gateway", "USER gateway 0 * :Caddy Notifications", join, message},
+		},
 		{"gateway:secret%20word@", "/##open?mode=none", []string{"NICK gateway", "USER gateway 0 * :Caddy Notifications", join, message}},
-		{"bob:secret-word@", "/##open?mode=znc", []string{"PASS bob:secret-word", "NICK bob", "USER bob 0 * :Caddy Notifications", join, message}},
-		{"gateway:secret-word@", "/##open?mode=nickserv", []string{"NICK gateway", "USER gateway 0 * :Caddy Notifications", "PRIVMSG NickServ :IDENTIFY secret-word", join, message}},
-		{"gateway:secret-word@", "/##open?mode=nickserv&nick=alerts", []string{"NICK alerts", "USER gateway 0 * :Caddy Notifications", "PRIVMSG NickServ :IDENTIFY gateway secret-word", join, message}},
+		{
+			"bob:secret-word@", "/##open?mode=znc",
+			[]string{"PASS bob:secret-word", "NICK bob", "USER bob 0 * :Caddy Notifications", join, message},
+		},
+		{
+			"gateway:secret-word@", "/##open?mode=nickserv",
+			[]string{"NICK gateway", "USER gateway 0 * :Caddy Notifications", "PRIVMSG NickServ :IDENTIFY secret-word", join, message},
+		},
+		{
+			"gateway:secret-word@", "/##open?mode=nickserv&nick=alerts",
+			[]string{"NICK alerts", "USER gateway 0 * :Caddy Notifications", "PRIVMSG NickServ :IDENTIFY gateway secret-word", join, message},
+		},
 		{"taken@", "/##open", []string{"NICK taken", "USER taken 0 * :Caddy Notifications", nick, join, message}},
 	}
 	for _, c := range cases {
@@ -199,11 +214,14 @@ func TestRefusals(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, "", nil)
 	s := servicetest.NewSender(t)
-	servicetest.SendFails(t, s, "irc://bob:wrong-password@"+n.Addr()+"/bob", "the IRC server refused the sign-in: Password incorrect (464)", "wrong-password")
-	servicetest.SendFails(t, s, "irc://bob:wrong-password@"+n.Addr()+"/bob?mode=nickserv", "NickServ refused the sign-in: Invalid password", "wrong-password")
+	servicetest.SendFails(t, s, "irc://bob:wrong-password@"+n.Addr()+"/bob",
+		"the IRC server refused the sign-in: Password incorrect (464)", "wrong-password")
+	servicetest.SendFails(t, s, "irc://bob:wrong-password@"+n.Addr()+"/bob?mode=nickserv",
+		"NickServ refused the sign-in: Invalid password", "wrong-password")
 	servicetest.SendFails(t, s, "irc://"+n.Addr()+"/alice", "the IRC server refused the message: No such nick/channel (401)")
 	servicetest.SendFails(t, s, "irc://"+n.Addr()+"/##open?join=no", "the IRC server refused the message: Cannot send to channel (404)")
-	servicetest.SendFails(t, s, "irc://"+n.Addr()+"/#ops:wrong-k3y", "the IRC server refused to let us into the channel: Cannot join channel (+k) (475)", "wrong-k3y")
+	servicetest.SendFails(t, s, "irc://"+n.Addr()+"/#ops:wrong-k3y",
+		"the IRC server refused to let us into the channel: Cannot join channel (+k) (475)", "wrong-k3y")
 	n.Take()
 	servicetest.SendFails(t, s, "irc://"+n.Addr()+"/##open/alice/bob", "target 2 of 3: the IRC server refused the message")
 	if got := n.Take(); got[len(got)-1] != "PRIVMSG bob :x" {

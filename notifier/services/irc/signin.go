@@ -55,7 +55,8 @@ const passwordMismatch = "464"
 
 // wrongPassword matches the reason with which a server closes the connection because
 // of the password. Some send no other reply.
-var wrongPassword = lazyregexp.New(`(?i)\b(bad|wrong|invalid|incorrect|non-matching|mismatched)\b.*\bpassword|\bpassword\b.*\b(incorrect|mismatch|invalid|wrong)`)
+var wrongPassword = lazyregexp.New(`(?i)\b(bad|wrong|invalid|incorrect|non-matching|` +
+	`mismatched)\b.*\bpassword|\bpassword\b.*\b(incorrect|mismatch|invalid|wrong)`)
 
 // denied returns an error of the sign-in, marked if the server closed the connection
 // because of the password.
@@ -99,8 +100,9 @@ const nickServTimeout = 5 * time.Second
 
 // Notices of NickServ after a sign-in.
 var (
-	nickServYes = lazyregexp.New(`(?i)\b(you are now|now (identified|logged in|recognized)|(password|login) accepted|already (identified|logged in))`)
-	nickServNo  = lazyregexp.New(`(?i)\b(invalid|incorrect|wrong|fail(ed|ure)|denied|(isn't|is not|not a) registered|no such)\b`)
+	nickServYes = lazyregexp.New(`(?i)\b(you are now|now (identified|logged in|` +
+		`recognized)|(password|login) accepted|already (identified|logged in))`)
+	nickServNo = lazyregexp.New(`(?i)\b(invalid|incorrect|wrong|fail(ed|ure)|denied|(isn't|is not|not a) registered|no such)\b`)
 )
 
 // identify signs in to the account at NickServ if the URL has a password for

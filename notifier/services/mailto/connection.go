@@ -57,7 +57,8 @@ func (m *service) greet(mc *connection, c *notifier.Client, a account) (err erro
 	}
 	if a.mode == modeStartTLS {
 		if ok, _ := mc.client.Extension("STARTTLS"); !ok {
-			return errors.New("the mail server offers no STARTTLS; use mode=ssl if it has a port for TLS, or mode=insecure if the network can be trusted")
+			return errors.New("the mail server offers no STARTTLS; " +
+				"use mode=ssl if it has a port for TLS, or mode=insecure if the network can be trusted")
 		}
 		if err := mc.client.StartTLS(config); err != nil {
 			return stepError("STARTTLS", err)

@@ -19,7 +19,8 @@ type deltaChat struct{ service }
 
 func (d *deltaChat) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Delta Chat", "https://github.com/chatmail/core/blob/main/spec.md"
-	s.Setup = "Create a mail account for the gateway, whose user and password the URL has, and write to it once with the Delta Chat app that shall get the messages."
+	s.Setup = "Create a mail account for the gateway, whose user and password the URL has, " +
+		"and write to it once with the Delta Chat app that shall get the messages."
 	s.Groups(notifier.GroupChat, notifier.GroupMail)
 	s.NoWeb()
 	s.Words("chatmail", "autocrypt", "arcanechat")

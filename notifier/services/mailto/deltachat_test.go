@@ -21,14 +21,26 @@ func TestDeltaChat(t *testing.T) {
 		name, message, rest      string
 		kind, subject, body, key string
 	}{
-		{"to itself", "plain", "", "plain", "Chat: Disk almost full Volume /data is at 91% on host-7", "Disk almost full\r\nVolume /data is at 91% on host-7", ""},
-		{"HTML is read as text", "html", "/jo@example.org?format=html", "plain", "Chat: Backup Nightly All 12 volumes & 3 sites saved", "Backup", ""},
+		{
+			"to itself", "plain", "", "plain", "Chat: Disk almost full Volume /data is at 91% on host-7",
+			"Disk almost full\r\nVolume /data is at 91% on host-7", "",
+		},
+		{
+			"HTML is read as text", "html", "/jo@example.org?format=html", "plain",
+			"Chat: Backup Nightly All 12 volumes & 3 sites saved", "Backup", "",
+		},
 		{"a long text", "long", "/jo@example.org", "plain", "Chat: Disk almost full Volume /data is at 91% on host-7 ...", "", ""},
-		{"with files", "attach", "/jo@example.org", "mixed(plain, plain, png)", "Chat: With files see attached", "With files\r\nsee attached", ""},
+		{
+			"with files", "attach", "/jo@example.org", "mixed(plain, plain, png)",
+			"Chat: With files see attached", "With files\r\nsee attached", "",
+		},
 		{"an incident is no thread", "open", "/jo@example.org", "plain", "", "", ""},
 		{"signed", "plain", "/jo@example.org?pgp=sign" + prv, "signed(plain, pgp-signature)", "Chat:", "", "me@example.com"},
 		{"encrypted", "plain", "/jo@example.org?pgp=encrypt" + pub, "encrypted(pgp-encrypted, octet-stream)", "Chat: Encrypted message", "", ""},
-		{"encrypted and signed", "plain", "/jo@example.org?pgp=encrypt" + pub + prv, "encrypted(pgp-encrypted, octet-stream)", "Chat: Encrypted message", "", "me@example.com"},
+		{
+			"encrypted and signed", "plain", "/jo@example.org?pgp=encrypt" + pub + prv,
+			"encrypted(pgp-encrypted, octet-stream)", "Chat: Encrypted message", "", "me@example.com",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := startMail(t, &mailServer{})
@@ -76,7 +88,8 @@ func checkAutocrypt(t *testing.T, field, address string, key *openpgp.Entity) {
 // TestDeltaChatOfClients checks that a client cannot name the files of keys.
 func TestDeltaChatOfClients(t *testing.T) {
 	for _, param := range []string{"pgppub", "pgpkey", "pgpprv"} {
-		if _, err := notifier.Parse("deltachats://me:pw@example.com?"+param+"=/etc/passwd", nil); err == nil || strings.Contains(err.Error(), "passwd") {
+		if _, err := notifier.Parse("deltachats://me:pw@example.com?"+param+"=/etc/passwd", nil); err == nil ||
+			strings.Contains(err.Error(), "passwd") {
 			t.Errorf("%s: %v", param, err)
 		}
 	}

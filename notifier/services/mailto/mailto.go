@@ -39,13 +39,19 @@ type service struct {
 
 func (m *service) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "E-Mail", "https://www.rfc-editor.org/rfc/rfc5321"
-	s.Setup = "User and password are those of your mail program; providers with two-factor login want an app password, which is created in the security settings of the account."
+	s.Setup = "User and password are those of your mail program; providers with two-factor " +
+		"login want an app password, which is created in the security settings of the account."
 	s.Groups(notifier.GroupMail)
 	s.NoWeb()
-	s.Words("mail", "gmail", "google mail", "icloud", "apple mail", "yahoo", "gmx", "web.de", "fastmail", "proton", "zoho mail", "exchange", "smtp", "imap", "mail server")
+	s.Words("mail", "gmail", "google mail", "icloud", "apple mail", "yahoo", "gmx", "web.de",
+		"fastmail", "proton", "zoho mail", "exchange", "smtp", "imap", "mail server")
 	s.URL("mailto[s]://[{user}[:{password}]@]{host}[:{port}][/{targets...}]")
 	s.Hints(
-		notifier.Hint{Text: `(?<user>[^\s@:/?#]+)@(?<host>[\w-]+(?:\.[\w-]+)+)`, Is: "an e-mail address, to send from and to", Note: "the password is that of the mail account; providers with two-factor login want an app password", Guess: true},
+		notifier.Hint{
+			Text: `(?<user>[^\s@:/?#]+)@(?<host>[\w-]+(?:\.[\w-]+)+)`, Is: "an e-mail address, to send from and to",
+			Note:  "the password is that of the mail account; providers with two-factor login want an app password",
+			Guess: true,
+		},
 	)
 	s.Format = notifier.HTML
 	s.Incidents(notifier.Open, notifier.Updated, notifier.Acknowledged, notifier.Resolved) // a thread
@@ -66,9 +72,10 @@ func (m *service) describe(s *notifier.Schema) {
 	addressList(s, &m.reply, "reply", "addresses that replies go to").DropInvalid()
 	s.Map(&m.header, "+", "headers", "header field to add, or to set in place of the mail's own").Example("Auto-Submitted=auto-generated")
 	s.Bool(&m.inline, "inline", false, "show pictures inside an HTML text")
-	s.Host(&m.smtp, "smtp", "mail server; default: that of a known provider, or host").Dialled()
+	s.Host(&m.smtp, "smtp", "mail server; default: a known provider's, or host").Dialled()
 	s.Choice(&m.mode, "mode", "", []string{modeStartTLS, modeTLS, modePlain}, "encryption; default: the provider's, or starttls for mailtos")
-	s.Choice(&m.auth, "auth", "auto", []string{"auto", "plain", "login", "cram-md5", "xoauth2"}, "how to sign in; for xoauth2 the password is a token")
+	s.Choice(&m.auth, "auth", "auto", []string{"auto", "plain", "login", "cram-md5", "xoauth2"},
+		"how to sign in; for xoauth2 the password is a token")
 	m.describePGP(s)
 }
 

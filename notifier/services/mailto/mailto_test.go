@@ -88,7 +88,8 @@ func TestSignIn(t *testing.T) {
 				t.Errorf("signed in as %q by %q", got.user, got.mechanism)
 			}
 
-			r := servicetest.Send(t, servicetest.NewSender(t), s.url(c.scheme, "user:wr0ng-secret", "?"+c.query), servicetest.Message(t, "plain"), mailTime)
+			r := servicetest.Send(t, servicetest.NewSender(t),
+				s.url(c.scheme, "user:wr0ng-secret", "?"+c.query), servicetest.Message(t, "plain"), mailTime)
 			if r.Err == nil || !strings.Contains(r.Err.Error(), "535 5.7.8 Authentication failed (signing in)") || r.Service != "E-Mail" {
 				t.Errorf("the wrong password: %s: %v", r.Service, r.Err)
 			}
@@ -118,9 +119,11 @@ func TestSignIn(t *testing.T) {
 // A server may repeat the password in its reply.
 func TestEcho(t *testing.T) {
 	const plain = "AHVzZXIAdDBwLXNlY3JldA==" // base64 of \0user\0t0p-secret
-	address := mailScript(t, "220 hello\r\n", "250-hello\r\n250 AUTH PLAIN\r\n", "500 what is AUTH PLAIN "+plain+" t0p-secret?\r\n", "501 no\r\n", "221 bye\r\n")
+	address := mailScript(t, "220 hello\r\n", "250-hello\r\n250 AUTH PLAIN\r\n",
+		"500 what is AUTH PLAIN "+plain+" t0p-secret?\r\n", "501 no\r\n", "221 bye\r\n")
 	_, port, _ := net.SplitHostPort(address)
-	r := servicetest.Send(t, servicetest.NewSender(t), "mailto://user:t0p-secret@example.com:"+port+"?smtp=127.0.0.1", servicetest.Message(t, "plain"), mailTime)
+	r := servicetest.Send(t, servicetest.NewSender(t),
+		"mailto://user:t0p-secret@example.com:"+port+"?smtp=127.0.0.1", servicetest.Message(t, "plain"), mailTime)
 	if r.Err == nil || !strings.Contains(r.Err.Error(), "500 what is AUTH PLAIN … xxxxx?") {
 		t.Errorf("got %v", r.Err)
 	}
@@ -191,7 +194,8 @@ func TestConnections(t *testing.T) {
 		}}), servicetest.NewSender(t)
 		u := s.url("mailto", "user", "/no@example.org/yes@example.org")
 		r := servicetest.Send(t, sender, u, plain, mailTime)
-		if r.Err == nil || !strings.Contains(r.Err.Error(), "target 1 of 2: recipient 1 of 1: the mail server answered 550 5.1.1 No such user (RCPT)") {
+		if r.Err == nil || !strings.Contains(r.Err.Error(),
+			"target 1 of 2: recipient 1 of 1: the mail server answered 550 5.1.1 No such user (RCPT)") {
 			t.Errorf("got %v", r.Err)
 		}
 		if got := s.got(); len(got) != 1 || got[0].to[0] != "yes@example.org" || s.connections != 1 {
@@ -214,9 +218,13 @@ func (s *mailServer) waitForQuits(t *testing.T, n int) {
 // again without its files.
 func TestTooLarge(t *testing.T) {
 	s, sender := startMail(t, &mailServer{maxSize: 8 << 10}), servicetest.NewSender(t)
-	m := &notifier.Message{Title: "Disk full", Body: "91%", Attachments: []*notifier.Attachment{notifier.NewAttachment("big.bin", "", make([]byte, 64<<10))}}
+	m := &notifier.Message{
+		Title: "Disk full", Body: "91%",
+		Attachments: []*notifier.Attachment{notifier.NewAttachment("big.bin", "", make([]byte, 64<<10))},
+	}
 	r := servicetest.Send(t, sender, s.url("mailto", "user", "/to@example.org"), m, mailTime)
-	if r.Err == nil || !strings.Contains(r.Err.Error(), "the text has arrived, but not the files, which were refused: the mail server answered 552") {
+	if r.Err == nil || !strings.Contains(r.Err.Error(),
+		"the text has arrived, but not the files, which were refused: the mail server answered 552") {
 		t.Errorf("got %v", r.Err)
 	}
 	if got := s.got(); len(got) != 1 || !bytes.Contains(got[0].data, []byte("Disk full")) || bytes.Contains(got[0].data, []byte("big.bin")) {
@@ -245,7 +253,8 @@ func TestRetry(t *testing.T) {
 	if len(got) != 2 || got[1].to[0] != "busy@example.org" || len(got[1].to) != 1 {
 		t.Fatalf("got %v", got)
 	}
-	if a, b := parseMail(t, got[0].data), parseMail(t, got[1].data); a.header.Get("Message-Id") == "" || a.header.Get("Message-Id") != b.header.Get("Message-Id") {
+	if a, b := parseMail(t, got[0].data), parseMail(t, got[1].data); a.header.Get("Message-Id") == "" ||
+		a.header.Get("Message-Id") != b.header.Get("Message-Id") {
 		t.Error("the retry is a different mail")
 	}
 }
@@ -269,7 +278,8 @@ func TestSilence(t *testing.T) {
 				if query != "" {
 					timeout = 10 * time.Second
 				}
-				r := sender.Send(context.Background(), servicetest.Message(t, "plain"), []notifier.Target{{Destination: d}}, notifier.Options{Timeout: timeout}).Results[0]
+				r := sender.Send(context.Background(), servicetest.Message(t, "plain"),
+					[]notifier.Target{{Destination: d}}, notifier.Options{Timeout: timeout}).Results[0]
 				if r.Err == nil || !strings.Contains(r.Err.Error(), want) {
 					t.Errorf("%q: %v", query, r.Err)
 				}
@@ -280,7 +290,8 @@ func TestSilence(t *testing.T) {
 
 func TestEndlessAnswer(t *testing.T) {
 	_, port, _ := net.SplitHostPort(mailScript(t, "220 "+strings.Repeat("x", 5<<20)))
-	r := servicetest.Send(t, servicetest.NewSender(t), "mailto://user@example.com:"+port+"?smtp=127.0.0.1", servicetest.Message(t, "plain"), mailTime)
+	r := servicetest.Send(t, servicetest.NewSender(t),
+		"mailto://user@example.com:"+port+"?smtp=127.0.0.1", servicetest.Message(t, "plain"), mailTime)
 	if r.Err == nil || !strings.Contains(r.Err.Error(), "the server sends more than 4 MiB") {
 		t.Errorf("got %v", r.Err)
 	}
@@ -338,7 +349,8 @@ func TestAccount(t *testing.T) {
 	} {
 		m := describe(t, url)
 		a := m.findAccount()
-		if got := a.host + ":" + strconv.Itoa(a.port) + " " + a.mode + " " + a.user + " from " + m.sender.String(); !strings.EqualFold(got, want) {
+		if got := a.host + ":" + strconv.Itoa(a.port) + " " + a.mode + " " +
+			a.user + " from " + m.sender.String(); !strings.EqualFold(got, want) {
 			t.Errorf("%s is\n%s instead of\n%s", url, got, want)
 		}
 	}
@@ -442,7 +454,8 @@ func TestParameters(t *testing.T) {
 		t.Fatalf("two mails differ:\n%s\n%s", plain, again)
 	}
 	with := map[string]string{
-		"from": "from=you@example.net", "name": "name=Jo", "cc": "cc=al@example.org", "bcc": "bcc=al@example.org", "reply": "reply=al@example.org",
+		"from": "from=you@example.net", "name": "name=Jo", "cc": "cc=al@example.org",
+		"bcc": "bcc=al@example.org", "reply": "reply=al@example.org",
 		"headers": "+X-Origin=gateway", "inline": "inline=yes", "smtp": "smtp=127.0.0.2", "mode": "mode=starttls", "auth": "auth=login",
 		"pgp": "pgp=encrypt&pgppub=" + public, "pgppub": "pgppub=" + public, "pgpprv": "pgpprv=" + private, "wkd": "wkd=yes",
 	}

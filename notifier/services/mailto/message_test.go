@@ -37,7 +37,9 @@ type parsedPart struct {
 func parseMail(t *testing.T, data []byte) parsedMail {
 	t.Helper()
 	for line := range bytes.Lines(data) {
-		if !bytes.HasSuffix(line, []byte("\r\n")) || len(line) > 1000 || bytes.ContainsFunc(line[:len(line)-2], func(r rune) bool { return r == '\r' || r == 0 }) {
+		if !bytes.HasSuffix(line, []byte("\r\n")) || len(line) > 1000 || bytes.ContainsFunc(line[:len(line)-2], func(r rune) bool {
+			return r == '\r' || r == 0
+		}) {
 			t.Errorf("an invalid line: %.80q…", line)
 		}
 	}
@@ -126,11 +128,13 @@ func TestHeader(t *testing.T) {
 	s, sender := startMail(t, &mailServer{}), servicetest.NewSender(t)
 	u := s.url("mailto", "user", "/"+`J%C3%BCrgen%20M%C3%BCller%3Cyou@example.org%3E`+
 		"?cc=Al:al@example.org,%22Doe,%20Jo%22%3Cjo@example.org%3E&bcc=secret@example.org,you@example.org&reply=help@example.org"+
-		"&name=Die%20W%C3%A4chter&%2BX-Origin=gate%20way&%2BX-Place=Z%C3%BCrich%20%E2%98%83&%2BX-Long="+strings.Repeat("x", 1200)+"&tz=Asia/Tokyo")
+		"&name=Die%20W%C3%A4chter&%2BX-Origin=gate%20way&%2BX-Place=Z%C3%BCrich%20%E2%98%83&%2BX-Long="+
+		strings.Repeat("x", 1200)+"&tz=Asia/Tokyo")
 	m := servicetest.Message(t, "plain")
 	m.Title = "Platte fast voll: 91 % – " + strings.Repeat("☃", 100)
 	got := mustSend(t, sender, s, u, m)
-	if got.from != "user@example.com" || !slices.Equal(got.to, []string{"you@example.org", "al@example.org", "jo@example.org", "secret@example.org"}) {
+	if got.from != "user@example.com" ||
+		!slices.Equal(got.to, []string{"you@example.org", "al@example.org", "jo@example.org", "secret@example.org"}) {
 		t.Errorf("from %s to %q", got.from, got.to)
 	}
 	p := parseMail(t, got.data)
@@ -143,14 +147,17 @@ func TestHeader(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{
-		"Subject": m.Title, "X-Origin": "gate way", "X-Place": "Zürich ☃", "X-Long": strings.Repeat("x", 1200), "Date": "Sun, 01 Mar 2026 21:30:15 +0900",
+		"Subject": m.Title, "X-Origin": "gate way", "X-Place": "Zürich ☃",
+		"X-Long": strings.Repeat("x", 1200), "Date": "Sun, 01 Mar 2026 21:30:15 +0900",
 		"Mime-Version": "1.0", "X-Application": "Caddy", "Auto-Submitted": "",
 	} {
 		if got := decoded(t, p.header.Get(name)); got != want {
 			t.Errorf("%s: %q", name, got)
 		}
 	}
-	if header, _, _ := strings.Cut(string(got.data), "\r\n\r\n"); strings.ContainsFunc(header, func(r rune) bool { return r > unicode.MaxASCII }) {
+	if header, _, _ := strings.Cut(string(got.data), "\r\n\r\n"); strings.ContainsFunc(header, func(r rune) bool {
+		return r > unicode.MaxASCII
+	}) {
 		t.Errorf("the header is not ASCII:\n%s", header)
 	}
 	if id := p.header.Get("Message-Id"); !strings.HasPrefix(id, "<") || !strings.HasSuffix(id, "@example.com>") {
@@ -172,9 +179,10 @@ func TestHeader(t *testing.T) {
 	if from := fmt.Sprint(addresses(t, parseMail(t, mails[0].data).header, "From")); from != "[{ me@example.net}]" {
 		t.Errorf("from %s", from)
 	}
-	// The default target is the sender, the default name that of the gateway.
+	// The default target is the sender, and the default name is the gateway's.
 	got = mustSend(t, sender, s, s.url("mailto", "user", ""), servicetest.Message(t, "plain"))
-	if from := fmt.Sprint(addresses(t, parseMail(t, got.data).header, "From"), got.to); from != "[{Caddy user@example.com}] [user@example.com]" {
+	if from := fmt.Sprint(addresses(t, parseMail(t, got.data).header, "From"),
+		got.to); from != "[{Caddy user@example.com}] [user@example.com]" {
 		t.Errorf("from %s", from)
 	}
 }
@@ -240,7 +248,8 @@ func TestContent(t *testing.T) {
 	})
 	t.Run("HTML and text", func(t *testing.T) {
 		p := parseMail(t, mustSend(t, sender, s, s.url("mailto", "user", ""), servicetest.Message(t, "html")).data)
-		if p.kind != "alternative(plain, html)" || p.parts[1].text() != servicetest.Message(t, "html").Body || !strings.Contains(p.parts[0].text(), "All 12 volumes & 3 sites") {
+		if p.kind != "alternative(plain, html)" || p.parts[1].text() != servicetest.Message(t, "html").Body ||
+			!strings.Contains(p.parts[0].text(), "All 12 volumes & 3 sites") {
 			t.Errorf("%s: %q", p.kind, p.parts)
 		}
 	})
@@ -266,7 +275,8 @@ func TestContent(t *testing.T) {
 		}
 		for i, a := range m.Attachments {
 			want, _ := io.ReadAll(a.Open())
-			if part := p.parts[2+i]; part.disposition != "attachment" || part.filename != a.Name || part.params["name"] != a.Name || part.body != string(want) {
+			if part := p.parts[2+i]; part.disposition != "attachment" || part.filename != a.Name ||
+				part.params["name"] != a.Name || part.body != string(want) {
 				t.Errorf("%q: %q %q, %d bytes", a.Name, part.disposition, part.filename, len(part.body))
 			}
 		}
@@ -279,7 +289,8 @@ func TestContent(t *testing.T) {
 		if p.kind != "mixed(alternative(plain, related(html, png, png, png)), plain)" {
 			t.Fatal(p.kind)
 		}
-		if p.parts[2].id != "<graph.png>" || p.parts[2].body != string(servicetest.Picture) || p.parts[4].body != "another" || p.parts[5].filename != "report.txt" {
+		if p.parts[2].id != "<graph.png>" || p.parts[2].body != string(servicetest.Picture) ||
+			p.parts[4].body != "another" || p.parts[5].filename != "report.txt" {
 			t.Errorf("%q", p.parts[2:])
 		}
 		for _, part := range p.parts[2:5] {
@@ -316,7 +327,8 @@ func TestInjection(t *testing.T) {
 	}
 	escaped := "x%0D%0ABcc:%20evil@example.org"
 	for _, rest := range []string{
-		"?inline=yes", "?name=" + escaped, "?from=%22" + escaped + "%22%3Cme@example.org%3E", "?%2BX-A=" + escaped, "?to=%22" + escaped + "%22%3Cyou@example.org%3E",
+		"?inline=yes", "?name=" + escaped, "?from=%22" + escaped + "%22%3Cme@example.org%3E",
+		"?%2BX-A=" + escaped, "?to=%22" + escaped + "%22%3Cyou@example.org%3E",
 		"?cc=%22" + escaped + "%22%3Cyou@example.org%3E", "?reply=%22" + escaped + "%22%3Cyou@example.org%3E",
 	} {
 		got := mustSend(t, sender, s, s.url("mailto", "user", rest), m)
@@ -330,12 +342,17 @@ func TestInjection(t *testing.T) {
 			}
 		}
 	}
-	for _, rest := range []string{"?%2BBcc=evil@example.org", "?%2Bcontent-type=text/html", "?%2BX%0D%0ABcc:=x", "?%2BX:%20y=x", "?%2BX-L%C3%A4nge=x"} {
+	for _, rest := range []string{
+		"?%2BBcc=evil@example.org", "?%2Bcontent-type=text/html",
+		"?%2BX%0D%0ABcc:=x", "?%2BX:%20y=x", "?%2BX-L%C3%A4nge=x",
+	} {
 		if _, err := sender.Parse(s.url("mailto", "user", rest), nil); err == nil {
 			t.Errorf("%s is accepted", rest)
 		}
 	}
-	for _, rest := range []string{"/you@example.org%0D%0ARCPT", "/%3Cyou@example.org%3E%20SIZE=1", "/you@example.org/you%3E%0D%0A@example.org"} {
+	for _, rest := range []string{
+		"/you@example.org%0D%0ARCPT", "/%3Cyou@example.org%3E%20SIZE=1", "/you@example.org/you%3E%0D%0A@example.org",
+	} {
 		if got := mustSend(t, sender, s, s.url("mailto", "user", rest), m); !slices.Equal(got.to, []string{"you@example.org"}) {
 			t.Errorf("%s: to %q", rest, got.to)
 		}

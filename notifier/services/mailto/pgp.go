@@ -30,7 +30,8 @@ func (m *service) describePGP(s *notifier.Schema) {
 		{Name: "sign", Value: pgpSign},
 		{Name: "no", Value: pgpNone, Synonyms: []string{"0", "none", "false", "off"}},
 	}, "what OpenPGP does; default: what the given keys allow")
-	s.File(&m.pgppub, "pgppub", "OpenPGP key to encrypt to: path of a file, or base64 of it", maxKeyFile).Inline(inlineKey).Secret().Alias("pgpkey")
+	s.File(&m.pgppub, "pgppub", "OpenPGP key to encrypt to: path of a file, or base64 of it", maxKeyFile).
+		Inline(inlineKey).Secret().Alias("pgpkey")
 	s.File(&m.pgpprv, "pgpprv", "OpenPGP key to sign with, without a passphrase: a path, or base64", maxKeyFile).Inline(inlineKey).Secret()
 	s.Bool(&m.wkd, "wkd", false, "look recipients' keys up in their Web Key Directory")
 }
@@ -68,8 +69,8 @@ func (m *service) protect(ctx context.Context, c *notifier.Client, rcpt mail.Rec
 	return signed, err
 }
 
-// recipientKeys returns the keys to encrypt to: the one in the URL, or those of
-// all recipients.
+// recipientKeys returns the keys to encrypt to: the one in the URL, or the keys of all
+// recipients.
 func (m *service) recipientKeys(ctx context.Context, c *notifier.Client, rcpt mail.Recipients) (openpgp.EntityList, error) {
 	if m.pgppub.Given() || !m.wkd {
 		keys, err := m.keys.public.read(ctx, c)
@@ -177,7 +178,8 @@ func pgpSigned(content mail.Part, signers openpgp.EntityList) (mail.Part, error)
 		return mail.Part{}, fmt.Errorf("signing: %w", err)
 	}
 	return mail.Multipart(`signed; protocol="application/pgp-signature"; micalg=pgp-`+hash, content,
-		mail.RawPart("Content-Type: application/pgp-signature; name=\"signature.asc\"\r\nContent-Disposition: attachment; filename=\"signature.asc\"\r\n", armored)), nil
+		mail.RawPart("Content-Type: application/pgp-signature; name=\"signature.asc\"\r\n"+
+			"Content-Disposition: attachment; filename=\"signature.asc\"\r\n", armored)), nil
 }
 
 // pgpArmor returns a signature as text, and the name of its hash.

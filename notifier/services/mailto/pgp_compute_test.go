@@ -59,27 +59,48 @@ func TestKeyPackets(t *testing.T) {
 		data             []byte
 		operator, client string // the errors
 	}{
-		"RSA, 8192 bits":                {packet(tagPublic, head(4, 1), number(8192), e), "", ""},
-		"RSA, 8193 bits":                {packet(tagPublic, head(4, 1), number(8193), e), "at most 8192", ""},
-		"RSA, 32768 bits":               {packet(tagPublic, head(4, 1), number(32768), e), "at most 8192", ""},
-		"RSA, a large exponent":         {packet(tagPublic, head(4, 1), number(2048), number(32768)), "at most 8192", ""},
-		"RSA of version 6":              {packet(tagPublic, head(6, 1), number(8193), e), "at most 8192", ""},
-		"RSA for signatures only":       {packet(tagPublic, head(4, 3), number(8193), e), "at most 8192", ""},
-		"private RSA, 4096 bits":        {packet(tagPrivate, head(4, 1), number(4096), e, plain, number(4096), number(2048), number(2048), number(2048)), "", ""},
-		"private RSA, 4104 bits":        {packet(tagPrivate, head(4, 1), number(4104), e, plain, number(4096), number(2048), number(2048), number(2048)), "", "at most 4096"},
-		"private RSA, large primes":     {packet(tagPrivate, head(4, 1), number(1024), e, plain, number(1024), number(1032), number(512), number(512)), "at most 1024", ""},
-		"private RSA, cut off":          {packet(tagPrivate, head(4, 1), number(1024), e, plain, number(1024)), notPGP, ""},
-		"private RSA, no numbers":       {packet(tagPrivate, head(4, 1), number(1024), e), notPGP, ""},
-		"a subkey":                      {append(packet(tagPublic, head(4, 1), number(2048), e), packet(tagPublicSubkey, head(4, 1), number(8193), e)...), "at most 8192", ""},
-		"a private subkey":              {append(packet(tagPublic, head(4, 1), number(2048), e), packet(tagPrivateSubkey, head(4, 1), number(8193), e)...), "at most 8192", ""},
-		"DSA, 4096 bits":                {packet(tagPublic, dsa(4096)...), "", dlog},
-		"DSA, 4097 bits":                {packet(tagPublic, dsa(4097)...), "at most 4096", ""},
-		"DSA as a subkey":               {append(packet(tagPublic, head(4, 27), make([]byte, 32)), packet(tagPublicSubkey, dsa(1024)...)...), "", dlog},
-		"ElGamal, 4096 bits":            {packet(tagPublic, head(4, 16), number(4096), number(8), number(4096)), "", dlog},
-		"ElGamal, 4097 bits":            {packet(tagPublic, head(4, 16), number(4097), number(8), number(8)), "at most 4096", ""},
-		"ElGamal, a large generator":    {packet(tagPublic, head(4, 16), number(8), number(65535), number(8)), "at most 4096", ""},
-		"ElGamal that also signs":       {packet(tagPublic, head(4, 20), number(1024), number(8), number(8)), "", dlog},
-		"private ElGamal":               {packet(tagPrivate, head(4, 16), number(1024), number(8), number(8), plain, number(5000)), "at most 4096", ""},
+		"RSA, 8192 bits":          {packet(tagPublic, head(4, 1), number(8192), e), "", ""},
+		"RSA, 8193 bits":          {packet(tagPublic, head(4, 1), number(8193), e), "at most 8192", ""},
+		"RSA, 32768 bits":         {packet(tagPublic, head(4, 1), number(32768), e), "at most 8192", ""},
+		"RSA, a large exponent":   {packet(tagPublic, head(4, 1), number(2048), number(32768)), "at most 8192", ""},
+		"RSA of version 6":        {packet(tagPublic, head(6, 1), number(8193), e), "at most 8192", ""},
+		"RSA for signatures only": {packet(tagPublic, head(4, 3), number(8193), e), "at most 8192", ""},
+		"private RSA, 4096 bits": {
+			packet(tagPrivate, head(4, 1), number(4096), e, plain, number(4096), number(2048), number(2048), number(2048)),
+			"", "",
+		},
+		"private RSA, 4104 bits": {
+			packet(tagPrivate, head(4, 1), number(4104), e, plain, number(4096), number(2048), number(2048), number(2048)),
+			"", "at most 4096",
+		},
+		"private RSA, large primes": {
+			packet(tagPrivate, head(4, 1), number(1024), e, plain, number(1024), number(1032), number(512), number(512)),
+			"at most 1024", "",
+		},
+		"private RSA, cut off":    {packet(tagPrivate, head(4, 1), number(1024), e, plain, number(1024)), notPGP, ""},
+		"private RSA, no numbers": {packet(tagPrivate, head(4, 1), number(1024), e), notPGP, ""},
+		"a subkey": {
+			append(packet(tagPublic, head(4, 1), number(2048), e), packet(tagPublicSubkey, head(4, 1), number(8193), e)...),
+			"at most 8192", "",
+		},
+		"a private subkey": {
+			append(packet(tagPublic, head(4, 1), number(2048), e), packet(tagPrivateSubkey, head(4, 1), number(8193), e)...),
+			"at most 8192", "",
+		},
+		"DSA, 4096 bits": {packet(tagPublic, dsa(4096)...), "", dlog},
+		"DSA, 4097 bits": {packet(tagPublic, dsa(4097)...), "at most 4096", ""},
+		"DSA as a subkey": {
+			append(packet(tagPublic, head(4, 27), make([]byte, 32)), packet(tagPublicSubkey, dsa(1024)...)...),
+			"", dlog,
+		},
+		"ElGamal, 4096 bits":         {packet(tagPublic, head(4, 16), number(4096), number(8), number(4096)), "", dlog},
+		"ElGamal, 4097 bits":         {packet(tagPublic, head(4, 16), number(4097), number(8), number(8)), "at most 4096", ""},
+		"ElGamal, a large generator": {packet(tagPublic, head(4, 16), number(8), number(65535), number(8)), "at most 4096", ""},
+		"ElGamal that also signs":    {packet(tagPublic, head(4, 20), number(1024), number(8), number(8)), "", dlog},
+		"private ElGamal": {
+			packet(tagPrivate, head(4, 16), number(1024), number(8), number(8), plain, number(5000)),
+			"at most 4096", "",
+		},
 		"a curve":                       {packet(tagPublic, head(4, 22), curve, number(263)), "", ""},
 		"a curve to encrypt to":         {packet(tagPublic, head(4, 18), curve, number(263), derivation), "", ""},
 		"a curve with a long point":     {packet(tagPublic, head(4, 19), curve, number(8200)), "at most 8192", ""},
@@ -150,7 +171,8 @@ func callAsClient(t *testing.T, f clientFunc) error {
 	}
 	defer d.Close()
 	clientFuncs[name] = f
-	return sender.Send(t.Context(), &notifier.Message{Body: "x"}, []notifier.Target{{Destination: d}}, notifier.Options{Transient: true, Timeout: time.Minute}).Results[0].Err
+	return sender.Send(t.Context(), &notifier.Message{Body: "x"}, []notifier.Target{{Destination: d}},
+		notifier.Options{Transient: true, Timeout: time.Minute}).Results[0].Err
 }
 
 // TestEncryptionTakesTurns checks that the work with keys for an encrypted mail,

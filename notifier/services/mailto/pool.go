@@ -39,7 +39,10 @@ func (m *service) connections() *pool {
 }
 
 // do calls use with a connection, see [wire.Persistent.Do].
-func (p *pool) do(ctx context.Context, open func(context.Context) (*connection, error), use func(context.Context, *connection) error) error {
+func (p *pool) do(
+	ctx context.Context, open func(context.Context) (*connection, error),
+	use func(context.Context, *connection) error,
+) error {
 	select {
 	case p.slots <- struct{}{}:
 	case <-ctx.Done():

@@ -15,7 +15,8 @@ func TestProvidersPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows := regexp.MustCompile("(?m)^\\| ([^|]+) \\| `(mailtos://[^`]+)` \\| `([^`]+)` \\| `([^`]+)` \\|$").FindAllStringSubmatch(string(page), -1)
+	rows := regexp.MustCompile("(?m)^\\| ([^|]+) \\| `(mailtos://[^`]+)` \\| `([^`]+)` \\| `([^`]+)` \\|$").
+		FindAllStringSubmatch(string(page), -1)
 	if len(rows) < 10 {
 		t.Fatalf("the page has only %d providers", len(rows))
 	}

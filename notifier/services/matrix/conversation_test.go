@@ -66,7 +66,10 @@ func TestConversation(t *testing.T) {
 		},
 		{Name: "an alias that nobody has", URL: "matrix://tok3n@example.org/#new", Want: []string{"!new:example.org # Disk", "create new"}},
 		{Name: "all rooms", URL: "matrix://tok3n@example.org?mode=off", Want: []string{"!old:example.org # Disk"}},
-		{Name: "a closed room keeps no other from it", URL: "matrix://tok3n@example.org/#closed/#ops", Err: "not invited", Want: []string{"!1:example.org # Disk"}},
+		{
+			Name: "a closed room keeps no other from it", URL: "matrix://tok3n@example.org/#closed/#ops",
+			Err: "not invited", Want: []string{"!1:example.org # Disk"},
+		},
 		{Name: "a token that was withdrawn", URL: "matrix://old@example.org/#ops", Err: "M_UNKNOWN_TOKEN"},
 	})
 }

@@ -113,8 +113,9 @@ func (s *session) newDevice(ctx context.Context, c *notifier.Client) (*device, e
 	}
 	if known[s.user][s.deviceID] != nil {
 		return nil, &notifier.URLError{
-			Problem: "the access token belongs to a device that has keys of its own, such as that of Element or of the gateway before it lost its storage",
-			Fix:     "write the user and the password into the URL, or the token of a new session",
+			Problem: "the access token belongs to a device that has keys of its own, " +
+				"such as the device of Element, or of the gateway before it lost its storage",
+			Fix: "write the user and the password into the URL, or the token of a new session",
 		}
 	}
 	d := &device{ID: s.deviceID, User: s.user, Peers: map[string]*peer{}, groups: map[string]*group{}}
@@ -194,7 +195,9 @@ func isSigned(text json.RawMessage, user, device, key string) bool {
 
 // queryKeys returns the keys of users' devices, as the server has them. An empty
 // list of devices means all of the user.
-func (s *session) queryKeys(ctx context.Context, c *notifier.Client, users map[string][]string) (map[string]map[string]json.RawMessage, error) {
+func (s *session) queryKeys(
+	ctx context.Context, c *notifier.Client, users map[string][]string,
+) (map[string]map[string]json.RawMessage, error) {
 	var answer struct {
 		Keys map[string]map[string]json.RawMessage `json:"device_keys"`
 	}

@@ -38,7 +38,10 @@ func newReader(t *testing.T, user, device string) *reader {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &reader{t: t, user: user, id: device, account: a, sessions: map[id.Curve25519]olm.Session{}, groups: map[string]*megolm.MegolmInboundSession{}}
+	r := &reader{
+		t: t, user: user, id: device, account: a, sessions: map[id.Curve25519]olm.Session{},
+		groups: map[string]*megolm.MegolmInboundSession{},
+	}
 	if err := a.GenOneTimeKeys(3); err != nil {
 		t.Fatal(err)
 	}
@@ -129,8 +132,10 @@ func (r *reader) take(sender string, keys map[string]string, text json.RawMessag
 	if err := json.Unmarshal(plain, &event); err != nil {
 		r.t.Fatal(err)
 	}
-	if event.Type != "m.room_key" || event.Sender != sender || event.Recipient != r.user || event.RecipientKeys["ed25519"] != signing.String() ||
-		event.Keys["ed25519"] != keys["ed25519"] || message.Sender.String() != keys["curve25519"] || event.Content["algorithm"] != algorithmMegolm {
+	if event.Type != "m.room_key" || event.Sender != sender ||
+		event.Recipient != r.user || event.RecipientKeys["ed25519"] != signing.String() ||
+		event.Keys["ed25519"] != keys["ed25519"] || message.Sender.String() != keys["curve25519"] ||
+		event.Content["algorithm"] != algorithmMegolm {
 		r.t.Errorf("the key is not bound to its sender and recipient: %s", plain)
 	}
 	group, err := megolm.NewMegolmInboundSession([]byte(event.Content["session_key"]))
@@ -392,7 +397,8 @@ func TestEndToEndForgery(t *testing.T) {
 	changed := newReader(t, "@bob:example.org", "PHONE")
 	s.devices, s.forged = []*reader{changed}, ""
 	sent := len(s.events)
-	if _, r, _ := s.send(sender, "plain", "number two"); r.Err == nil || !strings.Contains(r.Err.Error(), "nobody in the encrypted room has a device") || len(s.events) != sent {
+	if _, r, _ := s.send(sender, "plain", "number two"); r.Err == nil ||
+		!strings.Contains(r.Err.Error(), "nobody in the encrypted room has a device") || len(s.events) != sent {
 		t.Errorf("a device with other keys than before: %v", r.Err)
 	}
 }
@@ -424,7 +430,8 @@ func TestEndToEndFiles(t *testing.T) {
 	}
 	stored := s.files[picture["file"].(map[string]any)["url"].(string)]
 	data := []byte(stored)
-	if err := file.DecryptInPlace(data); err != nil || string(data) != string(servicetest.Picture) || stored == string(data) || picture["url"] != nil || picture["body"] != "graph.png" {
+	if err := file.DecryptInPlace(data); err != nil || string(data) != string(servicetest.Picture) ||
+		stored == string(data) || picture["url"] != nil || picture["body"] != "graph.png" {
 		t.Errorf("the picture is %q (%v): %v", data, err, picture)
 	}
 	phone.expect(s.events[2], "see these")

@@ -29,7 +29,9 @@ const maxEncryptedFile = 10 << 20
 //
 // For an encrypted room the files are encrypted, each with a key that is in its
 // event.
-func (s *session) contents(ctx context.Context, c *notifier.Client, x *service, m *notifier.Message, encrypted bool) (events []namedEvent, err error) {
+func (s *session) contents(
+	ctx context.Context, c *notifier.Client, x *service, m *notifier.Message, encrypted bool,
+) (events []namedEvent, err error) {
 	if icon := m.Icon(32); x.image && icon != "" && s.version == "2" {
 		name := m.Title
 		if name == "" {

@@ -126,7 +126,8 @@ func (s *session) share(ctx context.Context, c *notifier.Client, d *device, room
 		if len(told) == 0 {
 			continue
 		}
-		if err := s.call(ctx, c, "PUT", map[string]any{"messages": messages}, nil, "sendToDevice", "m.room.encrypted", uuid.NewString()); err != nil {
+		if err := s.call(ctx, c, "PUT", map[string]any{"messages": messages}, nil,
+			"sendToDevice", "m.room.encrypted", uuid.NewString()); err != nil {
 			return nil, fmt.Errorf("giving the key to the devices in the room: %w", err)
 		}
 		for _, p := range told {
@@ -137,7 +138,8 @@ func (s *session) share(ctx context.Context, c *notifier.Client, d *device, room
 	case len(g.shared) == 0:
 		return nil, errors.New("nobody in the encrypted room has a device that can read messages; sign in to the room with one")
 	case without > 0:
-		c.Warn("Matrix: %d of %d devices in the encrypted room cannot read the message: their keys are used up, changed or not signed", without, len(peers)+without)
+		c.Warn("Matrix: %d of %d devices in the encrypted room cannot read the message: their keys are used up, changed or not signed",
+			without, len(peers)+without)
 	}
 	return g, nil
 }
@@ -252,7 +254,10 @@ func (d *device) roomKey(p *peer, g *group, room string) (map[string]any, error)
 	plain, err := json.Marshal(map[string]any{
 		"type": "m.room_key", "sender": d.User, "sender_device": d.ID, "recipient": p.User,
 		"keys": map[string]string{"ed25519": signing.String()}, "recipient_keys": map[string]string{"ed25519": p.Signing},
-		"content": map[string]string{"algorithm": algorithmMegolm, "room_id": room, "session_id": g.session.ID().String(), "session_key": g.session.Key()},
+		"content": map[string]string{
+			"algorithm": algorithmMegolm, "room_id": room,
+			"session_id": g.session.ID().String(), "session_key": g.session.Key(),
+		},
 	})
 	if err != nil {
 		return nil, err

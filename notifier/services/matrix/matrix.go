@@ -29,7 +29,8 @@ type service struct {
 
 func (x *service) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Matrix", "https://spec.matrix.org/latest/client-server-api/"
-	s.Setup = "Use the name and the password of an account for this gateway, or the access token that Element shows at the end of Settings, Help & About."
+	s.Setup = "Use the name and the password of an account for this gateway, " +
+		"or the access token that Element shows at the end of Settings, Help & About."
 	s.Groups(notifier.GroupChat)
 	s.Words("element", "synapse", "dendrite", "conduit", "beeper", "schildichat")
 	s.URL("matrix[s]://{host}[:{port}][/{targets...}]",
@@ -50,7 +51,7 @@ func (x *service) Describe(s *notifier.Schema) {
 		notifier.Hint{Text: `(?<address>)/_matrix\S*`, Is: "the address of a server"},
 	)
 	s.Attachments = true
-	// Events say that they mention nobody; those of bridges cannot.
+	// Events say that they mention nobody; events of bridges cannot say that.
 	s.Foreign = &notifier.ForeignText{}
 	s.Host(&x.Host, "host", "name or address of the server").Dialled().Example("matrix.example.com")
 	s.Int(&x.Port, "port", 0, "port of the server").Range(1, 65535).NoDefault()

@@ -154,7 +154,8 @@ func TestEncryptedRoom(t *testing.T) {
 // gets messages: it says of every room that it is encrypted. Over TLS, and with
 // e2ee=yes, the gateway believes it.
 func TestStandIn(t *testing.T) {
-	const answer = `{"access_token":"t","user_id":"@ann:example.org","device_id":"D","room_id":"!r:example.org","joined_rooms":["!r:example.org"]}`
+	const answer = `{"access_token":"t","user_id":"@ann:example.org",` +
+		`"device_id":"D","room_id":"!r:example.org","joined_rooms":["!r:example.org"]}`
 	for _, tt := range []struct {
 		url, answer string
 		arrives     bool
@@ -209,7 +210,8 @@ func TestEventNumbers(t *testing.T) {
 	}}
 	sender := servicetest.NewSenderOver(t, a)
 	for range 2 {
-		if err := servicetest.Send(t, sender, "matrix://token@example.org/!room?retry=1&wait=0", servicetest.Message(t, "plain"), 10*time.Second).Err; err != nil {
+		if err := servicetest.Send(t, sender, "matrix://token@example.org/!room?retry=1&wait=0",
+			servicetest.Message(t, "plain"), 10*time.Second).Err; err != nil {
 			t.Fatal(err)
 		}
 	}

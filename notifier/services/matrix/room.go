@@ -12,7 +12,9 @@ import (
 
 // room returns the id of the room of a target, and joins it. known reports
 // whether an earlier message joined it.
-func (s *session) room(ctx context.Context, c *notifier.Client, target string, homeOnIDs bool, description string) (id string, known bool, err error) {
+func (s *session) room(
+	ctx context.Context, c *notifier.Client, target string, homeOnIDs bool, description string,
+) (id string, known bool, err error) {
 	s.mu.Lock()
 	id = s.rooms[target]
 	s.mu.Unlock()

@@ -19,7 +19,7 @@ type session struct {
 	token         string
 	user, home    string // the user's id, and the server in it
 	foreign       bool   // the token is from the URL, not from a login
-	restored      bool   // the token is that of a login before a restart
+	restored      bool   // the token comes from a login before a restart
 
 	// events belongs to the destination: a message may outlive the session in
 	// which its events got their transaction ids.
@@ -43,7 +43,10 @@ const savedSession = "session"
 // session is kept. If the server does not accept the session, signIn returns it
 // with the error.
 func (x *service) signIn(ctx context.Context, c *notifier.Client, device string) (*session, error) {
-	s := &session{base: x.URL(), version: x.version, events: &x.events, rooms: map[string]string{}, encrypted: map[string]bool{}, crypto: make(chan struct{}, 1)}
+	s := &session{
+		base: x.URL(), version: x.version, events: &x.events, rooms: map[string]string{},
+		encrypted: map[string]bool{}, crypto: make(chan struct{}, 1),
+	}
 	if x.Secure && x.discovery {
 		if err := s.discover(ctx, c); err != nil {
 			return nil, fmt.Errorf("finding the server's API: %w", err)

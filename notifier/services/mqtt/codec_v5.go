@@ -74,7 +74,7 @@ func (codecV5) read(r io.Reader) (a reply, err error) {
 }
 
 // denied are the reason codes that no later attempt can change (MQTT 5.0, section 2.4).
-// Others are those of a server that is busy, shuts down or limits what it takes.
+// Other codes come from a server that is busy, shuts down or limits what it takes.
 var denied = map[byte]bool{
 	0x84: true, // unsupported protocol version
 	0x85: true, // client identifier not valid

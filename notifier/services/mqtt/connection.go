@@ -61,7 +61,9 @@ func (conn *connection) publish(ctx context.Context, c *notifier.Client, p *publ
 
 // exchange writes packets and waits for the reply of this type with this packet
 // identifier. A timeout of 0 means no timeout.
-func (conn *connection) exchange(ctx context.Context, timeout time.Duration, packetType byte, id uint16, write func(io.Writer) error) (reply, error) {
+func (conn *connection) exchange(
+	ctx context.Context, timeout time.Duration, packetType byte, id uint16, write func(io.Writer) error,
+) (reply, error) {
 	ctx, cancel := wire.WithAnswerTimeout(ctx, timeout)
 	defer cancel()
 	defer wire.InterruptOnDone(ctx, conn.conn)()

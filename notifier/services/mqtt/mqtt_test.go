@@ -31,7 +31,9 @@ type hook struct {
 }
 
 func (h *hook) Provides(b byte) bool {
-	return bytes.Contains([]byte{broker.OnConnectAuthenticate, broker.OnACLCheck, broker.OnConnect, broker.OnPublish, broker.OnPacketSent}, []byte{b})
+	return bytes.Contains([]byte{
+		broker.OnConnectAuthenticate, broker.OnACLCheck, broker.OnConnect, broker.OnPublish, broker.OnPacketSent,
+	}, []byte{b})
 }
 
 func (h *hook) OnConnectAuthenticate(_ *broker.Client, p packets.Packet) bool {
@@ -47,7 +49,8 @@ func (h *hook) OnConnect(_ *broker.Client, p packets.Packet) error {
 	if strings.HasPrefix(id, "caddy-") && len(id) <= 23 {
 		id = "random"
 	}
-	h.log.Add(fmt.Sprintf("CONNECT %s/%d %s user=%s:%s clean=%t", p.Connect.ProtocolName, p.ProtocolVersion, id, p.Connect.Username, p.Connect.Password, p.Connect.Clean))
+	h.log.Add(fmt.Sprintf("CONNECT %s/%d %s user=%s:%s clean=%t", p.Connect.ProtocolName,
+		p.ProtocolVersion, id, p.Connect.Username, p.Connect.Password, p.Connect.Clean))
 	return nil
 }
 
@@ -102,13 +105,25 @@ func TestParameters(t *testing.T) {
 		{"", "/alerts/disk?version=v3.1", []string{"CONNECT MQIsdp/3 random user=: clean=true", publish}},
 		{"", "/alerts/disk?version=3.1.1", []string{hello, publish}},
 		{"", "/alerts/disk?version=5", []string{"CONNECT MQTT/5 random user=: clean=true", publish}},
-		{"bob:pass@", "/alerts/disk?version=v5.0&qos=2&retain=yes", []string{"CONNECT MQTT/5 random user=bob:pass clean=true", "PUBLISH alerts/disk qos=2 retain=true 91% full"}},
-		{"", "/alerts/disk?version=v5.0&qos=1", []string{"CONNECT MQTT/5 random user=: clean=true", "PUBLISH alerts/disk qos=1 retain=false 91% full"}},
+		{
+			"bob:pass@", "/alerts/disk?version=v5.0&qos=2&retain=yes",
+			[]string{"CONNECT MQTT/5 random user=bob:pass clean=true", "PUBLISH alerts/disk qos=2 retain=true 91% full"},
+		},
+		{
+			"", "/alerts/disk?version=v5.0&qos=1",
+			[]string{"CONNECT MQTT/5 random user=: clean=true", "PUBLISH alerts/disk qos=1 retain=false 91% full"},
+		},
 		{"", "/alerts/disk?client_id=gateway", []string{"CONNECT MQTT/4 gateway user=: clean=true", publish}},
 		{"", "/alerts/disk?client_id=gateway&session=yes", []string{"CONNECT MQTT/4 gateway user=: clean=false", publish}},
 		{"", "/alerts/disk?client_id=gateway&session=yes&version=5", []string{"CONNECT MQTT/5 gateway user=: clean=false", publish}},
 		{"", "/alerts/disk?session=yes", []string{hello, publish}},
-		{"", "/alerts/disk,b/%C3%A9?to=c,d/e/", []string{hello, publish, "PUBLISH b/é qos=0 retain=false 91% full", "PUBLISH c qos=0 retain=false 91% full", "PUBLISH d/e/ qos=0 retain=false 91% full"}},
+		{
+			"", "/alerts/disk,b/%C3%A9?to=c,d/e/",
+			[]string{
+				hello, publish, "PUBLISH b/é qos=0 retain=false 91% full",
+				"PUBLISH c qos=0 retain=false 91% full", "PUBLISH d/e/ qos=0 retain=false 91% full",
+			},
+		},
 		{"", "?targets=alerts/disk", []string{hello, publish}},
 	}
 	log := &servicetest.Log{}
@@ -183,7 +198,8 @@ func TestRefusals(t *testing.T) {
 	const refused = "the MQTT server refused the connection: "
 	servicetest.SendFails(t, s, "mqtt://bob:wrong-password@"+at+"/a", refused, "wrong-password")
 	servicetest.SendFails(t, s, "mqtt://bob:wrong-password@"+at+"/a?version=5", refused+"Bad User Name or Password", "wrong-password")
-	servicetest.SendFails(t, s, "mqtt://"+at+"/private/a?version=5&qos=1", "the MQTT server refused the message: The PUBLISH is not authorized")
+	servicetest.SendFails(t, s, "mqtt://"+at+"/private/a?version=5&qos=1",
+		"the MQTT server refused the message: The PUBLISH is not authorized")
 	log.Take()
 	servicetest.SendFails(t, s, "mqtt://"+at+"/a,private/b,c?version=5&qos=2", "topic 2 of 3: the MQTT server refused the message")
 	if got := strings.Join(log.Take(), "\n"); strings.Count(got, "PUBLISH") != 2 {

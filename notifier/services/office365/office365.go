@@ -29,7 +29,8 @@ type service struct {
 
 func (o *service) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Office 365", "https://learn.microsoft.com/graph/api/user-sendmail"
-	s.Setup = "Register an application in Microsoft Entra ID, grant it the application permission Mail.Send, and create a client secret; its overview shows the IDs of tenant and client."
+	s.Setup = "Register an application in Microsoft Entra ID, grant it the application permission Mail.Send, " +
+		"and create a client secret; its overview shows the IDs of tenant and client."
 	s.Groups(notifier.GroupMail)
 	s.Words("microsoft 365", "m365", "outlook", "hotmail", "exchange", "exchange online", "microsoft graph")
 	s.URL("azure|o365://[{user}@]{source}[/{tenant}]/{client_id}/{secret...}[/{targets...}]")
@@ -38,12 +39,14 @@ func (o *service) Describe(s *notifier.Schema) {
 	s.String(&o.source, "source", "", "domain, address or id of the mailbox").Alias("from").Example("example.com")
 	s.Secret(&o.tenant, "tenant", "directory (tenant) ID; organizations only").Example("c7d3f0a2-5b1e-4e0f-9a57-2f6f1d0b8e11")
 	s.Secret(&o.id, "client_id", "application (client) ID").Alias("oauth_id").Example("1f0e8a34-9c2d-4b7a-8d15-7a3e5c9b6f42")
-	s.Path(&o.secret, "secret", "client secret; for a personal mailbox the refresh token").Alias("oauth_secret").Secret().Example("Q8~abcDEF123ghiJKL456mnoPQR789stuVWX")
-	mail.List(s, &o.targets, "targets", "addresses to send to; default: that of the mailbox").Alias("to").Example("you@example.com")
+	s.Path(&o.secret, "secret", "client secret; for a personal mailbox the refresh token").
+		Alias("oauth_secret").Secret().Example("Q8~abcDEF123ghiJKL456mnoPQR789stuVWX")
+	mail.List(s, &o.targets, "targets", "addresses to send to; default: the mailbox's").Alias("to").Example("you@example.com")
 	mail.Copies(s, &o.cc, "cc", "addresses that get a copy")
 	mail.Copies(s, &o.bcc, "bcc", "addresses that get a blind copy")
 	mail.Copies(s, &o.replyTo, "reply_to", "addresses for replies")
-	s.Choice(&o.mode, "mode", "", []string{"org", "personal"}, "kind of mailbox; default: personal at outlook.com or hotmail, else org").Lenient()
+	s.Choice(&o.mode, "mode", "", []string{"org", "personal"},
+		"kind of mailbox; default: personal at outlook.com or hotmail, else org").Lenient()
 	s.Bool(&o.saveSent, "savesent", true, "save the message in Sent Items")
 }
 

@@ -36,7 +36,10 @@ func TestLargeFiles(t *testing.T) {
 	if whole != string(data) {
 		t.Errorf("%d bytes arrived, want %d", len(whole), len(data))
 	}
-	for pattern, want := range map[string]int{"sendMail": 0, "messages$": 1, "draft-1/attachments$": 2, "createUploadSession$": 1, "^PUT": 3, "draft-1/send$": 1} {
+	for pattern, want := range map[string]int{
+		"sendMail": 0, "messages$": 1, "draft-1/attachments$": 2,
+		"createUploadSession$": 1, "^PUT": 3, "draft-1/send$": 1,
+	} {
 		if got := a.Count(pattern); got != want {
 			t.Errorf("%d requests to %s, want %d: %s", got, pattern, want, a.Requests)
 		}

@@ -31,7 +31,9 @@ func needsUpload(files []*notifier.Attachment) bool {
 
 // sendDraft creates a draft, adds the files to it one by one and sends it. See
 // https://learn.microsoft.com/graph/outlook-large-attachments.
-func (o *service) sendDraft(ctx context.Context, c *notifier.Client, s session, msg message, target string, files []*notifier.Attachment) error {
+func (o *service) sendDraft(
+	ctx context.Context, c *notifier.Client, s session, msg message, target string, files []*notifier.Attachment,
+) error {
 	draft, err := notifier.OnceValue(c.Steps, "draft to "+target, func() (string, error) {
 		var answer struct{ ID string }
 		err := s.call(ctx, c, "POST", s.mailbox+"/messages", notifier.JSON(msg), &answer)

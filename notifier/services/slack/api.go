@@ -46,8 +46,10 @@ func (a response) check() error {
 // deniedErrors are errors because of the token or the target. See
 // https://docs.slack.dev/reference/methods/chat.postMessage#errors.
 var deniedErrors = []string{
-	"access_denied", "account_inactive", "cannot_dm_bot", "channel_not_found", "invalid_auth", "is_archived", "missing_scope", "no_permission", "not_allowed_token_type",
-	"not_authed", "not_in_channel", "restricted_action", "team_access_not_granted", "token_expired", "token_revoked", "user_not_found", "users_not_found",
+	"access_denied", "account_inactive", "cannot_dm_bot", "channel_not_found", "invalid_auth",
+	"is_archived", "missing_scope", "no_permission", "not_allowed_token_type",
+	"not_authed", "not_in_channel", "restricted_action", "team_access_not_granted",
+	"token_expired", "token_revoked", "user_not_found", "users_not_found",
 }
 
 // contentErrors are errors because of the content of a message.

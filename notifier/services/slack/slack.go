@@ -44,7 +44,8 @@ const (
 
 func (k *service) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Slack", "https://api.slack.com/messaging/webhooks"
-	s.Setup = "Create an app at api.slack.com/apps, turn on Incoming Webhooks and copy the webhook's address, or install the app with the scope chat:write and copy its Bot User OAuth Token (xoxb-…)."
+	s.Setup = "Create an app at api.slack.com/apps, turn on Incoming Webhooks and copy the webhook's address, " +
+		"or install the app with the scope chat:write and copy its Bot User OAuth Token (xoxb-…)."
 	s.Groups(notifier.GroupChat)
 	s.Words("slack bot", "slack webhook", "salesforce")
 	s.URL(
@@ -61,8 +62,15 @@ func (k *service) Describe(s *notifier.Schema) {
 	)
 	s.Hints(
 		notifier.Hint{Text: `(?<access_token>(?:xoxe\.)?xox[abp]-[\w-]{10,})`, Is: "the token of a bot or a user"},
-		notifier.Hint{Text: `xapp-[\w-]+`, Is: "an app-level token", Note: "an app-level token cannot send messages; the page OAuth & Permissions of the app has the Bot User OAuth Token, which begins with xoxb-"},
-		notifier.Hint{Text: `https://(?:app\.slack\.com/client|[\w-]+\.slack\.com/archives)/\S+`, Is: "the address of a channel", Note: "Slack needs the address of a webhook, or the token of a bot"},
+		notifier.Hint{
+			Text: `xapp-[\w-]+`, Is: "an app-level token",
+			Note: "an app-level token cannot send messages; the page OAuth & Permissions " +
+				"of the app has the Bot User OAuth Token, which begins with xoxb-",
+		},
+		notifier.Hint{
+			Text: `https://(?:app\.slack\.com/client|[\w-]+\.slack\.com/archives)/\S+`,
+			Is:   "the address of a channel", Note: "Slack needs the address of a webhook, or the token of a bot",
+		},
 	)
 	s.Format, s.Attachments = notifier.Markdown, true
 	s.Dialect(markup.DialectSlack)
@@ -73,7 +81,8 @@ func (k *service) Describe(s *notifier.Schema) {
 	s.Foreign = &notifier.ForeignText{Escape: chattext.AsIs}
 	s.String(&k.botname, "botname", "", "name to post under").Alias("user")
 	s.Secret(&k.accessToken, "access_token", "OAuth token of a bot").Match(botToken).Example("xoxb-1234-1234-abc124")
-	s.Secret(&k.token[0], "token_a", "first part of the address or the whole address, or the token of a bot").Alias("token").Example("T1JJ3T3L2")
+	s.Secret(&k.token[0], "token_a", "first part of the address or the whole address, or the token of a bot").
+		Alias("token").Example("T1JJ3T3L2")
 	s.Secret(&k.token[1], "token_b", "second part of the address").Example("A1BRTD4JD")
 	s.Secret(&k.token[2], "token_c", "third part of the address").Example("TIiajkdnlazkcOXrIdevi7FQ")
 	s.Secret(&k.token[3], "token_d", "fourth part of a workflow's address")
@@ -82,7 +91,8 @@ func (k *service) Describe(s *notifier.Schema) {
 	s.Bool(&k.footer, "footer", true, "show the sender below the message")
 	s.Bool(&k.timestamp, "timestamp", true, "show the time in the footer; not with blocks")
 	s.Bool(&k.blocks, "blocks", false, "lay the message out in blocks")
-	s.Choice(&k.mode, "mode", "", []string{modeHook, modeGov, modeBot, modeWorkflow, modeTrigger}, "what the token is for; default: according to the token")
+	s.Choice(&k.mode, "mode", "", []string{modeHook, modeGov, modeBot, modeWorkflow, modeTrigger},
+		"what the token is for; default: according to the token")
 	s.Bool(&k.update, "update", false, "change the first message about an incident instead of adding one")
 	k.template.Describe(s)
 }
@@ -121,7 +131,8 @@ func (k *service) Finish(s *notifier.Schema) error {
 		return nil
 	}
 	if k.update {
-		return errors.New("update=yes needs the token of a bot, because a webhook cannot change messages; write slack://xoxb-…/channel, or leave update out")
+		return errors.New("update=yes needs the token of a bot, because a webhook " +
+			"cannot change messages; write slack://xoxb-…/channel, or leave update out")
 	}
 	s.Attachments = false // Slack accepts files from bots only
 	want := 3
@@ -132,7 +143,7 @@ func (k *service) Finish(s *notifier.Schema) error {
 		workflow := k.mode == modeWorkflow || k.mode == modeTrigger
 		if i < want && part == "" || i >= want && part != "" {
 			if workflow {
-				return errors.New("the address of a workflow has four parts after /workflows/, that of a trigger three after /triggers/")
+				return errors.New("the address of a workflow has four parts after /workflows/, and the address of a trigger has three after /triggers/")
 			}
 			return errors.New("the address of a webhook has three parts after /services/, as in slack://T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazk")
 		}

@@ -48,7 +48,8 @@ func TestUpdate(t *testing.T) {
 		"chat.update|C1|1.2||Disk almost full|Volume /data is at 99% on host-7\n\n1 Mar 12:30 warning  \n1 Mar 12:30 failure",
 		"chat.postMessage|C1||1.2||Disk almost full")
 	check("resolved",
-		"chat.update|C1|1.2||Disk has space again|Volume /data is at 40% on host-7\n\n1 Mar 12:30 warning  \n1 Mar 12:30 failure  \n1 Mar 12:30 resolved",
+		"chat.update|C1|1.2||Disk has space again|Volume /data is at 40% on host-7\n"+
+			"\n1 Mar 12:30 warning  \n1 Mar 12:30 failure  \n1 Mar 12:30 resolved",
 		"chat.postMessage|C1||1.2||Disk has space again")
 	check("open", "chat.postMessage|#ops|||Disk almost full|Volume /data is at 91% on host-7")
 	fail = "message_not_found"

@@ -130,8 +130,8 @@ func (t delivery) message(ctx context.Context, text, mode string) error {
 	})
 }
 
-// write calls a method with the fields of a text, and again without markup if
-// Telegram cannot read that of m.
+// write calls a method with the fields of a text, and again without markup if Telegram cannot
+// read the markup of m.
 func (t delivery) write(ctx context.Context, method string, m *notifier.Message, p map[string]any) (*notifier.Response, error) {
 	p["disable_web_page_preview"] = !t.preview
 	if m.Link.URL != "" {

@@ -46,15 +46,26 @@ const (
 
 func (t *service) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Telegram", "https://core.telegram.org/bots/api#sendmessage"
-	s.Setup = "Send /newbot to @BotFather in Telegram to get the token, then write to the bot and find your chat id in the answer of https://api.telegram.org/bot{bot_token}/getUpdates."
+	s.Setup = "Send /newbot to @BotFather in Telegram to get the token, then write to the bot and " +
+		"find your chat id in the answer of https://api.telegram.org/bot{bot_token}/getUpdates."
 	s.Groups(notifier.GroupChat, notifier.GroupPhone)
 	s.Words("telegram bot", "botfather")
 	s.URL("tgram://{bot_token}[/{targets...}]")
 	s.Hints(
 		notifier.Hint{Text: `(?:bot)?(?<bot_token>\d{6,12}:[\w-]{30,50})`, Is: "the token of a bot"},
-		notifier.Hint{Text: `https://api\.telegram\.org/bot(?<bot_token>\d{6,12}:[\w-]{30,50})(?:/\w*)?(?:\?.*)?`, Is: "an address of the bot API"},
-		notifier.Hint{Text: `(?:@|https://(?:t|telegram)\.me/)\w{2,30}[bB][oO][tT]`, Is: "the name of a bot", Note: "Telegram needs the token of the bot, which @BotFather shows after /mybots"},
-		notifier.Hint{Text: `(?:@|https://(?:t|telegram)\.me/)(?<targets>[A-Za-z]\w{4,31})`, Is: "the name of a channel or a group", Note: "the bot must be a member of the group, or an administrator of the channel", Guess: true},
+		notifier.Hint{
+			Text: `https://api\.telegram\.org/bot(?<bot_token>\d{6,12}:[\w-]{30,50})(?:/\w*)?(?:\?.*)?`,
+			Is:   "an address of the bot API",
+		},
+		notifier.Hint{
+			Text: `(?:@|https://(?:t|telegram)\.me/)\w{2,30}[bB][oO][tT]`, Is: "the name of a bot",
+			Note: "Telegram needs the token of the bot, which @BotFather shows after /mybots",
+		},
+		notifier.Hint{
+			Text: `(?:@|https://(?:t|telegram)\.me/)(?<targets>[A-Za-z]\w{4,31})`,
+			Is:   "the name of a channel or a group",
+			Note: "the bot must be a member of the group, or an administrator of the channel", Guess: true,
+		},
 		notifier.Hint{Text: `(?<targets>-100\d{8,13})`, Is: "the ID of a group or a channel"},
 	)
 	s.Format, s.Attachments = notifier.HTML, true
@@ -63,14 +74,16 @@ func (t *service) Describe(s *notifier.Schema) {
 	s.Acknowledge = notifier.AcknowledgeByButton
 	// text escapes plain texts. The title has a place of its own in a template.
 	s.Foreign = &notifier.ForeignText{Title: true, Escape: chattext.AsIs, Mentions: chattext.BreakMentions}
-	s.Secret(&t.token, "bot_token", "token of the bot").Match(`^(bot)?[0-9]+:[a-z0-9_-]+$`).Example("123456789:AAabcdefghijklmnopqrstuvwxyz0123456")
+	s.Secret(&t.token, "bot_token", "token of the bot").Match(`^(bot)?[0-9]+:[a-z0-9_-]+$`).
+		Example("123456789:AAabcdefghijklmnopqrstuvwxyz0123456")
 	s.List(&t.targets, "targets", "chat ids, @groups or @channels, with :topic").Alias("to").Normalize(parseTarget).Example("-1001234567890")
 	s.Bool(&t.image, "image", false, "send the icon of the message's type first")
 	s.Bool(&t.detect, "detect", true, "without targets, send to the first person who wrote to the bot")
 	s.Bool(&t.silent, "silent", false, "deliver without a sound")
 	s.Bool(&t.preview, "preview", false, "show a preview of the first link")
 	s.Int(&t.topic, "topic", 0, "topic (thread) of a group").Range(0, 1<<53).Alias("thread")
-	s.Enum(&t.mdv, "mdv", "v1", []notifier.Choice{{Name: "v1", Value: 1}, {Name: "v2", Value: 2}}, "version of Telegram's Markdown, for format markdown").Lenient()
+	s.Enum(&t.mdv, "mdv", "v1", []notifier.Choice{{Name: "v1", Value: 1}, {Name: "v2", Value: 2}},
+		"version of Telegram's Markdown, for format markdown").Lenient()
 	s.Choice(&t.content, "content", "before", []string{"before", "after"}, "place of the text: before or after the files")
 	s.Bool(&t.update, "update", false, "change the first message about an incident instead of adding one")
 	t.template.Describe(s)

@@ -139,7 +139,9 @@ func TestPlainText(t *testing.T) {
 		}
 	}
 	// In HTML, the writer has escaped what looks like an element.
-	if got, _ := new(service).text(&notifier.Message{Body: "<b>a</b>", Format: notifier.Text, Source: notifier.HTML}); got != "&lt;b&gt;a&lt;/b&gt;" {
+	if got, _ := new(service).text(&notifier.Message{
+		Body: "<b>a</b>", Format: notifier.Text, Source: notifier.HTML,
+	}); got != "&lt;b&gt;a&lt;/b&gt;" {
 		t.Errorf("what was escaped in HTML becomes %q", got)
 	}
 }
@@ -150,7 +152,8 @@ func TestMove(t *testing.T) {
 	var got []string
 	server := servicetest.API(func(q *http.Request, body string) (int, string) {
 		if strings.Contains(body, "-5") && !strings.Contains(body, "-1005") {
-			return 400, `{"ok": false, "description": "Bad Request: group chat was upgraded to a supergroup chat", "parameters": {"migrate_to_chat_id": -1005}}`
+			return 400, `{"ok": false, "description": "Bad Request: group chat was ` +
+				`upgraded to a supergroup chat", "parameters": {"migrate_to_chat_id": -1005}}`
 		}
 		got = append(got, q.URL.Path[strings.LastIndex(q.URL.Path, "/")+1:])
 		return 200, `{"ok": true}`

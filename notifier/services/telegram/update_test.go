@@ -52,14 +52,16 @@ func TestUpdate(t *testing.T) {
 		"editMessageText|42|55||<b>Disk almost full</b>\nVolume /data is at 99% on host-7\n1 Mar 12:30 warning\n1 Mar 12:30 failure",
 		"sendMessage|42||55|<b>Disk almost full</b>")
 	check("resolved",
-		"editMessageText|42|55||<b>Disk has space again</b>\nVolume /data is at 40% on host-7\n1 Mar 12:30 warning\n1 Mar 12:30 failure\n1 Mar 12:30 resolved",
+		"editMessageText|42|55||<b>Disk has space again</b>\nVolume /data is at 40% on host-7\n"+
+			"1 Mar 12:30 warning\n1 Mar 12:30 failure\n1 Mar 12:30 resolved",
 		"sendMessage|42||55|<b>Disk has space again</b>")
 	check("open", "sendMessage|42|||<b>Disk almost full</b>\nVolume /data is at 91% on host-7")
 	fail = "message is not modified"
 	check("updated", "editMessageText|42|55||<b>Disk</b>\na larger one is ordered\n1 Mar 12:30 warning\n1 Mar 12:30 updated")
 	fail = "message to edit not found"
 	check("acknowledged",
-		"editMessageText|42|55||<b>Disk almost full: acknowledged</b>\nby Ann\n1 Mar 12:30 warning\n1 Mar 12:30 updated\n1 Mar 12:30 acknowledged",
+		"editMessageText|42|55||<b>Disk almost full: acknowledged</b>\nby Ann\n"+
+			"1 Mar 12:30 warning\n1 Mar 12:30 updated\n1 Mar 12:30 acknowledged",
 		"sendMessage|42|||<b>Disk almost full: acknowledged</b>\nby Ann")
 }
 

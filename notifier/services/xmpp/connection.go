@@ -38,7 +38,9 @@ type waiter struct {
 
 // exchange sends stanzas and waits for one that matches. A timeout of 0 means
 // no timeout.
-func (conn *connection) exchange(ctx context.Context, timeout time.Duration, match func(*incomingStanza) bool, send ...xml.TokenReader) (*incomingStanza, error) {
+func (conn *connection) exchange(
+	ctx context.Context, timeout time.Duration, match func(*incomingStanza) bool, send ...xml.TokenReader,
+) (*incomingStanza, error) {
 	ctx, cancel := wire.WithAnswerTimeout(ctx, timeout)
 	defer cancel()
 	w := &waiter{match, make(chan *incomingStanza, 1)}
@@ -110,7 +112,8 @@ func (conn *connection) Ping(ctx context.Context) error {
 
 // pingStanza returns a ping to the server.
 func (conn *connection) pingStanza(id string) xml.TokenReader {
-	return stanza.IQ{ID: id, To: conn.session.LocalAddr().Domain(), Type: stanza.GetIQ}.Wrap(xmlstream.Wrap(nil, element("urn:xmpp:ping", "ping")))
+	return stanza.IQ{ID: id, To: conn.session.LocalAddr().Domain(), Type: stanza.GetIQ}.Wrap(xmlstream.Wrap(nil,
+		element("urn:xmpp:ping", "ping")))
 }
 
 // Close ends the session and waits for the goroutine to end.

@@ -89,7 +89,10 @@ func (conn *connection) enter(ctx context.Context, c *notifier.Client, room jid.
 			}
 			return true
 		}, stanza.Presence{To: as}.Wrap(xmlstream.Wrap(
-			xmlstream.Wrap(nil, xml.StartElement{Name: xml.Name{Local: "history"}, Attr: []xml.Attr{{Name: xml.Name{Local: "maxstanzas"}, Value: "0"}}}),
+			xmlstream.Wrap(nil, xml.StartElement{
+				Name: xml.Name{Local: "history"},
+				Attr: []xml.Attr{{Name: xml.Name{Local: "maxstanzas"}, Value: "0"}},
+			}),
 			element("http://jabber.org/protocol/muc", "x"))))
 		if err != nil {
 			return err

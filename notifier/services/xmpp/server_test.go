@@ -115,14 +115,16 @@ func (p *peer) stream() {
 			break
 		}
 	}
-	p.say(`<?xml version='1.0'?><stream:stream xmlns='jabber:client' xmlns:stream='http://etherx.jabber.org/streams' id='1' from='example.org' version='1.0'><stream:features>`)
+	p.say(`<?xml version='1.0'?><stream:stream xmlns='jabber:client' ` +
+		`xmlns:stream='http://etherx.jabber.org/streams' id='1' from='example.org' version='1.0'><stream:features>`)
 	switch {
 	case p.signed:
 		p.say(`<bind xmlns='urn:ietf:params:xml:ns:xmpp-bind'/>`)
 	case p.net.startTLS != nil && !p.secure:
 		p.say(`<starttls xmlns='urn:ietf:params:xml:ns:xmpp-tls'><required/></starttls>`)
 	default:
-		p.say(`<mechanisms xmlns='urn:ietf:params:xml:ns:xmpp-sasl'><mechanism>%s</mechanism></mechanisms>`, strings.Join(p.net.mechanisms, "</mechanism><mechanism>"))
+		p.say(`<mechanisms xmlns='urn:ietf:params:xml:ns:xmpp-sasl'><mechanism>%s</mechanism></mechanisms>`,
+			strings.Join(p.net.mechanisms, "</mechanism><mechanism>"))
 	}
 	p.say(`</stream:features>`)
 }
@@ -176,9 +178,11 @@ func (p *peer) presence(e *testElement) {
 	case e.To == "":
 		p.net.Add("PRESENCE " + e.Priority)
 	case room == "closed@example.org":
-		p.say(`<presence from='%s' type='error' id='%s'><error type='auth'><registration-required xmlns='urn:ietf:params:xml:ns:xmpp-stanzas'/></error></presence>`, e.To, e.ID)
+		p.say(`<presence from='%s' type='error' id='%s'><error type='auth'><registration-required `+
+			`xmlns='urn:ietf:params:xml:ns:xmpp-stanzas'/></error></presence>`, e.To, e.ID)
 	case nick == "taken":
-		p.say(`<presence from='%s' type='error' id='%s'><error type='cancel'><conflict xmlns='urn:ietf:params:xml:ns:xmpp-stanzas'/></error></presence>`, e.To, e.ID)
+		p.say(`<presence from='%s' type='error' id='%s'><error type='cancel'><conflict `+
+			`xmlns='urn:ietf:params:xml:ns:xmpp-stanzas'/></error></presence>`, e.To, e.ID)
 	default:
 		if strings.HasPrefix(nick, "taken-") {
 			nick = "another"
@@ -199,7 +203,8 @@ func (p *peer) message(e *testElement) {
 	_ = xml.EscapeText(&body, []byte(e.Body))
 	switch {
 	case e.Type == "groupchat" && !p.inside[e.To]:
-		p.say(`<message from='%s' type='error' id='%s'><error type='modify'><not-acceptable xmlns='urn:ietf:params:xml:ns:xmpp-stanzas'/></error></message>`, e.To, e.ID)
+		p.say(`<message from='%s' type='error' id='%s'><error type='modify'><not-acceptable `+
+			`xmlns='urn:ietf:params:xml:ns:xmpp-stanzas'/></error></message>`, e.To, e.ID)
 	case e.Type == "groupchat":
 		if p.net.oldRooms {
 			e.ID = "1"
@@ -208,10 +213,13 @@ func (p *peer) message(e *testElement) {
 		p.say(`<message from='%s/gateway' type='groupchat' id='%s'><body>%s</body></message>`, e.To, e.ID, body.Bytes())
 		if e.Body == "throw me out" {
 			delete(p.inside, e.To)
-			p.say(`<presence from='%s/gateway' type='unavailable'><x xmlns='http://jabber.org/protocol/muc#user'><status code='110'/><status code='307'/></x></presence>`, e.To)
+			p.say(`<presence from='%s/gateway' type='unavailable'><x `+
+				`xmlns='http://jabber.org/protocol/muc#user'><status code='110'/><status `+
+				`code='307'/></x></presence>`, e.To)
 		}
 	case strings.HasPrefix(e.To, "nobody@"):
-		p.say(`<message from='%s' type='error' id='%s'><error type='cancel'><service-unavailable xmlns='urn:ietf:params:xml:ns:xmpp-stanzas'/></error></message>`, e.To, e.ID)
+		p.say(`<message from='%s' type='error' id='%s'><error type='cancel'><service-unavailable `+
+			`xmlns='urn:ietf:params:xml:ns:xmpp-stanzas'/></error></message>`, e.To, e.ID)
 	}
 }
 

@@ -28,9 +28,12 @@ func (x *service) signIn(ctx context.Context, c *notifier.Client) mellium.Stream
 	}
 	f.Negotiate = func(session context.Context, s *mellium.Session, data any) (mellium.SessionState, io.ReadWriter, error) {
 		offered, _ := data.([]string)
-		mechanisms := slices.DeleteFunc(x.mechanisms(ctx, c, s.ConnectionState()), func(m sasl.Mechanism) bool { return !slices.Contains(offered, m.Name) })
+		mechanisms := slices.DeleteFunc(x.mechanisms(ctx, c, s.ConnectionState()), func(m sasl.Mechanism) bool {
+			return !slices.Contains(offered, m.Name)
+		})
 		if len(mechanisms) == 0 {
-			return 0, nil, notifier.Denied(errors.New("the XMPP server offers no way to sign in that is safe on this connection; it offers " + strings.Join(offered, ", ")))
+			return 0, nil, notifier.Denied(errors.New("the XMPP server offers no way to sign " +
+				"in that is safe on this connection; it offers " + strings.Join(offered, ", ")))
 		}
 		mask, rw, err := mellium.SASL("", x.Password, mechanisms[0]).Negotiate(session, s, data)
 		switch {
@@ -50,7 +53,8 @@ func (x *service) signIn(ctx context.Context, c *notifier.Client) mellium.Stream
 // deniedSignIns are the conditions of a failed sign-in that no later attempt can change
 // (RFC 6120, section 6.5). Others are temporary-auth-failure and aborted.
 var deniedSignIns = []string{
-	"account-disabled", "credentials-expired", "encryption-required", "invalid-authzid", "invalid-mechanism", "mechanism-too-weak", "not-authorized",
+	"account-disabled", "credentials-expired", "encryption-required",
+	"invalid-authzid", "invalid-mechanism", "mechanism-too-weak", "not-authorized",
 }
 
 // signInError returns an error of the sign-in, marked with [notifier.Denied] if its

@@ -53,9 +53,11 @@ func (x *service) Describe(s *notifier.Schema) {
 	s.Server(&x.Server)
 	s.Param("user").Example("alerts")
 	s.Param("password").Example("pa55word")
-	s.List(&x.targets, "targets", "user, user@host and #room@host; default: the user itself").Alias("to").Normalize(checkTarget).DropInvalid().Example("bob")
+	s.List(&x.targets, "targets", "user, user@host and #room@host; default: the user itself").
+		Alias("to").Normalize(checkTarget).DropInvalid().Example("bob")
 	s.Host(&x.server, "xmpp", "server to connect to, if it is not the host").Dialled()
-	s.Choice(&x.mode, "mode", "", []string{securityStartTLS, securityTLS, securityNone}, "encryption; default: none for xmpp, starttls for xmpps")
+	s.Choice(&x.mode, "mode", "", []string{securityStartTLS, securityTLS, securityNone},
+		"encryption; default: none for xmpp, starttls for xmpps")
 	s.Bool(&x.roster, "roster", false, "fetch the list of contacts first")
 	s.Bool(&x.subject, "subject", false, "send the title as a subject")
 	s.Bool(&x.keepalive, "keepalive", false, "keep the connection open for an hour, not a minute")

@@ -39,8 +39,14 @@ func TestParameters(t *testing.T) {
 		{"xmpp", "/bob?roster=yes", []string{auth, "ROSTER", presence, bob}},
 		{"xmpp", "/bob?subject=yes", []string{auth, presence, "MESSAGE chat bob@example.org [Disk] 91% full"}},
 		{"xmpp", "/#ops", []string{auth, presence, "ENTER ops@example.org as gateway", "MESSAGE groupchat ops@example.org [] Disk\r\n91% full"}},
-		{"xmpp", "/#taken@example.org?name=taken", []string{auth, presence, "ENTER taken@example.org as another", "MESSAGE groupchat taken@example.org [] Disk\r\n91% full"}},
-		{"xmpp", "/#ops?name=alerts", []string{auth, presence, "ENTER ops@example.org as alerts", "MESSAGE groupchat ops@example.org [] Disk\r\n91% full"}},
+		{
+			"xmpp", "/#taken@example.org?name=taken",
+			[]string{auth, presence, "ENTER taken@example.org as another", "MESSAGE groupchat taken@example.org [] Disk\r\n91% full"},
+		},
+		{
+			"xmpp", "/#ops?name=alerts",
+			[]string{auth, presence, "ENTER ops@example.org as alerts", "MESSAGE groupchat ops@example.org [] Disk\r\n91% full"},
+		},
 		{"xmpp", "/bob?mode=starttls&verify=no", []string{"TLS", auth, presence, bob}},
 		{"xmpps", "/bob?verify=no", []string{"TLS", auth, presence, bob}},
 		{"xmpps", "/bob?verify=no&mode=none", []string{"TLS", auth, presence, bob}},
@@ -96,7 +102,8 @@ func TestTLS(t *testing.T) {
 	servicetest.SendFails(t, servicetest.NewSender(t), serverURL("xmpps", n.Addr(), "/bob"), "")
 	n.Expect(t)
 	n = newServer(t, &server{mechanisms: []string{"PLAIN"}}, "", nil)
-	servicetest.SendFails(t, servicetest.NewSender(t), serverURL("xmpp", n.Addr(), "/bob"), "no way to sign in that is safe on this connection; it offers PLAIN")
+	servicetest.SendFails(t, servicetest.NewSender(t), serverURL("xmpp", n.Addr(), "/bob"),
+		"no way to sign in that is safe on this connection; it offers PLAIN")
 	n.Expect(t)
 	n = newServer(t, &server{startTLS: servicetest.SelfSigned(t)}, "", nil)
 	servicetest.SendFails(t, servicetest.NewSender(t), serverURL("xmpp", n.Addr(), "/bob"), "it may require TLS")
@@ -131,7 +138,8 @@ func TestKeepsConnection(t *testing.T) {
 	servicetest.SendText(t, s, url, "one")
 	n.Take()
 	servicetest.SendText(t, s, url, "throw me out")
-	if got := strings.Join(n.Take(), "\n"); strings.Contains(got, "AUTH") || strings.Contains(got, "ENTER") || strings.Count(got, "MESSAGE") != 2 {
+	if got := strings.Join(n.Take(), "\n"); strings.Contains(got, "AUTH") ||
+		strings.Contains(got, "ENTER") || strings.Count(got, "MESSAGE") != 2 {
 		t.Errorf("the second message should send only itself, got\n%s", got)
 	}
 	servicetest.SendText(t, s, url, "three")
@@ -155,7 +163,8 @@ func TestRefusals(t *testing.T) {
 	wrong := strings.Replace(serverURL("xmpp", n.Addr(), "/bob"), "secret-word", "wrong-password", 1)
 	servicetest.SendFails(t, s, wrong, "the XMPP server refused the sign-in: not-authorized", "wrong-password")
 	servicetest.SendFails(t, s, serverURL("xmpp", n.Addr(), "/nobody"), "the XMPP server refused the message: service-unavailable")
-	servicetest.SendFails(t, s, serverURL("xmpp", n.Addr(), "/#closed"), "the XMPP server refused to let us into the room: registration-required")
+	servicetest.SendFails(t, s, serverURL("xmpp", n.Addr(), "/#closed"),
+		"the XMPP server refused to let us into the room: registration-required")
 	n.Take()
 	servicetest.SendFails(t, s, serverURL("xmpp", n.Addr(), "/bob/nobody/alice"), "target 2 of 3: the XMPP server refused the message")
 	if got := n.Take(); len(got) != 5 {
@@ -177,7 +186,10 @@ func TestChallenges(t *testing.T) {
 		nonce + ",s=,i=4096":                       "malformed",
 		"":                                         "malformed",
 	} {
-		client := sasl.NewClient(limitIterations(t.Context(), new(notifier.Client), sasl.ScramSha256), sasl.Credentials(func() ([]byte, []byte, []byte) { return []byte("a"), []byte("b"), nil }))
+		client := sasl.NewClient(limitIterations(t.Context(), new(notifier.Client),
+			sasl.ScramSha256), sasl.Credentials(func() ([]byte, []byte, []byte) {
+			return []byte("a"), []byte("b"), nil
+		}))
 		if _, _, err := client.Step(nil); err != nil {
 			t.Fatal(err)
 		}

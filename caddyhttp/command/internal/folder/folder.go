@@ -32,7 +32,8 @@ func Path(folder string) (string, error) {
 		return "", fmt.Errorf("--out: %w", err)
 	}
 	if !placeholder.IsWhole("{file." + out + "}") {
-		return "", fmt.Errorf("--out: the Caddyfile cannot name files in %s, because the path has a space, a quote or a brace; choose another folder", out)
+		return "", fmt.Errorf("--out: the Caddyfile cannot name files in %s, "+
+			"because the path has a space, a quote or a brace; choose another folder", out)
 	}
 	return out, nil
 }

@@ -31,7 +31,7 @@ type Config struct {
 	cleanUp func()
 }
 
-// Warning is what the gateway would warn of.
+// Warning is a warning that the gateway would give.
 type Warning struct {
 	About routing.About
 	Text  string
@@ -129,7 +129,8 @@ func (c *Config) Summary() string {
 	return words.Count(len(c.Engine.Sites), "site") + ", " + words.Count(len(c.Keys()), "key")
 }
 
-// Key is a key with its destinations, those of all sites that define it together.
+// Key is a key with its destinations. If several sites define the key, it has the destinations of
+// all.
 type Key struct {
 	Name    string
 	Site    *site.Site // that defines it first

@@ -13,7 +13,8 @@ const Separator = "\u200b"
 // AsIs returns text. It is for services that escape texts when they send them.
 func AsIs(text string) string { return text }
 
-// mentionPattern matches an address, or a sign that begins a mention. The character before it is not a letter or digit, as in an e-mail address.
+// mentionPattern matches an address, or a sign that begins a mention. The character before it is not a
+// letter or digit, as in an e-mail address.
 var mentionPattern = lazyregexp.New(`https?://[^\s<>"]+|(?:^|[^A-Za-z0-9])[@＠]+`)
 
 // addressMention matches the sign in an address such as https://example.com/@name.

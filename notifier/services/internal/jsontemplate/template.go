@@ -63,14 +63,19 @@ func (t *Template) Check(valid func(map[string]any) error) error {
 	if t.file.Content() == nil {
 		return nil
 	}
-	example := &notifier.Message{Title: "title", Body: "text", Type: notifier.Info, Identity: &notifier.Identity{Name: "name", Description: "description", URL: "https://example.com/"}}
+	example := &notifier.Message{
+		Title: "title", Body: "text", Type: notifier.Info,
+		Identity: &notifier.Identity{Name: "name", Description: "description", URL: "https://example.com/"},
+	}
 	_, err := t.fill(t.file.Content(), Values(example, "https://example.com/icon.png"), valid)
 	return err
 }
 
 // Fill returns the template filled with the values. The error of valid
 // continues a sentence that begins with the template, as in "has no blocks".
-func (t *Template) Fill(ctx context.Context, c *notifier.Client, values map[string]string, valid func(map[string]any) error) (map[string]any, error) {
+func (t *Template) Fill(
+	ctx context.Context, c *notifier.Client, values map[string]string, valid func(map[string]any) error,
+) (map[string]any, error) {
 	content, err := t.file.Read(ctx, c)
 	if err != nil {
 		return nil, fmt.Errorf("template: %w", err)
@@ -114,7 +119,7 @@ func (t *Template) fill(content []byte, values map[string]string, valid func(map
 	return out, nil
 }
 
-// invalidJSON returns an error without the text, which may be that of a client.
+// invalidJSON returns an error without the text, which may come from a client.
 func invalidJSON(text string, err error) error {
 	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
 		line := 1 + strings.Count(text[:min(int(e.Offset), len(text))], "\n")

@@ -6,7 +6,10 @@ import (
 )
 
 func TestReplace(t *testing.T) {
-	values := map[string]string{"app_body": "say \"hi\"\n\\ {{app_title}}", "app_title": "T", "app_color_int": "3843043", "n": "1, \"x\": 2", "Team": "ops"}
+	values := map[string]string{
+		"app_body": "say \"hi\"\n\\ {{app_title}}", "app_title": "T",
+		"app_color_int": "3843043", "n": "1, \"x\": 2", "Team": "ops",
+	}
 	for template, want := range map[string]string{
 		`{"a": "{{app_body}}"}`:                          `{"a": "say \"hi\"\n\\ {{app_title}}"}`,
 		`{"a": {{ app_body }}}`:                          `{"a": "say \"hi\"\n\\ {{app_title}}"}`,

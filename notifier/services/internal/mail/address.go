@@ -22,10 +22,11 @@ const (
 // Jo<jo@example.com> or Jo:jo@example.com. A domain without a dot needs six
 // characters, because a shorter one is more likely a mistake.
 var (
-	addressPattern = lazyregexp.New(`(?i)^\s*(?:(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([^:<"'@,;]*[^:<"'@,;\s]))?[\s:<]+)?(` + localPart + `@` + domain + `)\s*>?\s*$`)
-	specials       = lazyregexp.New(`[][\\()<>@,:;".]`)
-	escape         = lazyregexp.New(`[\\"]`)
-	unescape       = lazyregexp.New(`\\(.)`)
+	addressPattern = lazyregexp.New(`(?i)^\s*(?:(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|` +
+		`([^:<"'@,;]*[^:<"'@,;\s]))?[\s:<]+)?(` + localPart + `@` + domain + `)\s*>?\s*$`)
+	specials = lazyregexp.New(`[][\\()<>@,:;".]`)
+	escape   = lazyregexp.New(`[\\"]`)
+	unescape = lazyregexp.New(`\\(.)`)
 )
 
 // ParseAddress reads an address with or without a name, and reports whether s
@@ -68,7 +69,8 @@ func ParseSender(param, s string, parse func(string) (Address, bool)) (Address, 
 		return a, nil
 	}
 	if strings.ContainsAny(s, "@<>") {
-		return Address{}, errors.New(param + " has no e-mail address that can be read; write it as Name <me@example.com>, or as a name without @, < and >")
+		return Address{}, errors.New(param + " has no e-mail address that can be read; " +
+			"write it as Name <me@example.com>, or as a name without @, < and >")
 	}
 	return Address{Name: OneLine(s)}, nil
 }

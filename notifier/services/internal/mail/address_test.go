@@ -9,7 +9,10 @@ func TestParseAddress(t *testing.T) {
 	for _, c := range []struct{ in, name, address, text, header string }{
 		{"jo@example.com", "", "jo@example.com", "jo@example.com", "jo@example.com"},
 		{" <jo@example.com> ", "", "jo@example.com", "jo@example.com", "jo@example.com"},
-		{"jo.o'neil+news@mail.example.com", "", "jo.o'neil+news@mail.example.com", "jo.o'neil+news@mail.example.com", "jo.o'neil+news@mail.example.com"},
+		{
+			"jo.o'neil+news@mail.example.com", "", "jo.o'neil+news@mail.example.com",
+			"jo.o'neil+news@mail.example.com", "jo.o'neil+news@mail.example.com",
+		},
 		{"root@mailhost", "", "root@mailhost", "root@mailhost", "root@mailhost"},
 		{"Jo<jo@example.com>", "Jo", "jo@example.com", "Jo <jo@example.com>", "Jo <jo@example.com>"},
 		{"Jo:jo@example.com", "Jo", "jo@example.com", "Jo <jo@example.com>", "Jo <jo@example.com>"},
@@ -21,13 +24,25 @@ func TestParseAddress(t *testing.T) {
 			"\"Jo\r\nBcc: x@example.com\" <jo@example.com>", "Jo  Bcc: x@example.com", "jo@example.com",
 			`"Jo  Bcc: x@example.com" <jo@example.com>`, `"Jo  Bcc: x@example.com" <jo@example.com>`,
 		},
-		{"Grupo OLOM, Inc <jo@example.com>", "Grupo OLOM, Inc", "jo@example.com", `"Grupo OLOM, Inc" <jo@example.com>`, `"Grupo OLOM, Inc" <jo@example.com>`},
+		{
+			"Grupo OLOM, Inc <jo@example.com>", "Grupo OLOM, Inc", "jo@example.com",
+			`"Grupo OLOM, Inc" <jo@example.com>`, `"Grupo OLOM, Inc" <jo@example.com>`,
+		},
 		{"O'Brien <jo@example.com>", "O'Brien", "jo@example.com", "O'Brien <jo@example.com>", "O'Brien <jo@example.com>"},
 		{"Alert: prod <jo@example.com>", "Alert: prod", "jo@example.com", `"Alert: prod" <jo@example.com>`, `"Alert: prod" <jo@example.com>`},
-		{"a@b.example, Ops @ Acme < jo@example.com >", "a@b.example, Ops @ Acme", "jo@example.com", `"a@b.example, Ops @ Acme" <jo@example.com>`, `"a@b.example, Ops @ Acme" <jo@example.com>`},
-		{`The "Ops" Team<jo@example.com>`, `The "Ops" Team`, "jo@example.com", `"The \"Ops\" Team" <jo@example.com>`, `"The \"Ops\" Team" <jo@example.com>`},
+		{
+			"a@b.example, Ops @ Acme < jo@example.com >", "a@b.example, Ops @ Acme", "jo@example.com",
+			`"a@b.example, Ops @ Acme" <jo@example.com>`, `"a@b.example, Ops @ Acme" <jo@example.com>`,
+		},
+		{
+			`The "Ops" Team<jo@example.com>`, `The "Ops" Team`, "jo@example.com",
+			`"The \"Ops\" Team" <jo@example.com>`, `"The \"Ops\" Team" <jo@example.com>`,
+		},
 		{"Disk < 10% <jo@example.com>", "Disk < 10%", "jo@example.com", `"Disk < 10%" <jo@example.com>`, `"Disk < 10%" <jo@example.com>`},
-		{"Jo,\nBcc: x@example.com <jo@example.com>", "Jo, Bcc: x@example.com", "jo@example.com", `"Jo, Bcc: x@example.com" <jo@example.com>`, `"Jo, Bcc: x@example.com" <jo@example.com>`},
+		{
+			"Jo,\nBcc: x@example.com <jo@example.com>", "Jo, Bcc: x@example.com", "jo@example.com",
+			`"Jo, Bcc: x@example.com" <jo@example.com>`, `"Jo, Bcc: x@example.com" <jo@example.com>`,
+		},
 	} {
 		m, ok := ParseAddress(c.in)
 		if !ok || m != (Address{c.name, c.address}) {
@@ -40,7 +55,11 @@ func TestParseAddress(t *testing.T) {
 			t.Errorf("%q, written and read again, is %+v", c.in, again)
 		}
 	}
-	for _, bad := range []string{"", "jo", "@example.com", "jo@", "i@v", "g@r@b", "jo@example..com", `"@example.com`, "jürgen@example.com", "jo@example.com, al@example.com", "Jo <jo@>", "Jo, <jo@example.com", "Jo, <a b@example.com>", "Jo, <jo@example.com> x", "Jo, <>"} {
+	for _, bad := range []string{
+		"", "jo", "@example.com", "jo@", "i@v", "g@r@b", "jo@example..com", `"@example.com`,
+		"jürgen@example.com", "jo@example.com, al@example.com", "Jo <jo@>", "Jo, <jo@example.com",
+		"Jo, <a b@example.com>", "Jo, <jo@example.com> x", "Jo, <>",
+	} {
 		if m, ok := ParseAddress(bad); ok {
 			t.Errorf("%q is read as %+v", bad, m)
 		}
@@ -71,7 +90,8 @@ func TestIsPlain(t *testing.T) {
 	for s, want := range map[string]bool{
 		"Jo_Doe+news-2@mail.example.com": true, "jo@9.example2": true,
 		"jo@Example.com": false, "jo@xn--bcher-kva.example": false, "jö@example.com": false, "jo@bücher.example": false,
-		"jo@mailhost": false, "jo@example.c": false, "jo doe@example.com": false, "jo@example.com ": false, "jo@exa_mple.com": false, "o'neil@example.com": false,
+		"jo@mailhost": false, "jo@example.c": false, "jo doe@example.com": false,
+		"jo@example.com ": false, "jo@exa_mple.com": false, "o'neil@example.com": false,
 	} {
 		if IsPlain(s) != want {
 			t.Errorf("%q: plain is %v", s, !want)
@@ -103,7 +123,9 @@ func TestSplitList(t *testing.T) {
 
 func TestNewRecipients(t *testing.T) {
 	list := func(addresses ...string) []Address { return ParseList(addresses) }
-	rcpt := NewRecipients(list("a@example.com"), list("a@example.com", "b@example.com", "c@example.com", "c@example.com"), list("b@example.com", "a@example.com"))
+	rcpt := NewRecipients(list("a@example.com"),
+		list("a@example.com", "b@example.com", "c@example.com", "c@example.com"),
+		list("b@example.com", "a@example.com"))
 	if got := Addresses(rcpt.All()); !slices.Equal(got, []string{"a@example.com", "c@example.com", "b@example.com"}) {
 		t.Errorf("got %v", got)
 	}

@@ -5,8 +5,8 @@ import "slices"
 // Recipients are the recipients of one e-mail.
 type Recipients struct{ To, CC, BCC []Address }
 
-// NewRecipients returns recipients of which each address occurs once: as To
-// rather than BCC, and as BCC rather than CC.
+// NewRecipients returns recipients without repeated addresses. An address in several lists stays
+// in To rather than BCC, and in BCC rather than CC.
 func NewRecipients(to, cc, bcc []Address) Recipients {
 	return Recipients{To: to, CC: Without(cc, slices.Concat(to, bcc)), BCC: Without(bcc, to)}
 }

@@ -172,8 +172,8 @@ func withHistory(m *notifier.Message, lines []string) *notifier.Message {
 	return &out
 }
 
-// short returns the title of m, or the first line of its text if it has none. Of the outcome
-// of a question, it is the outcome, because the title is that of the question.
+// short returns the title of m, or the first line of its text if it has none. For the outcome of
+// a question it returns the outcome, because the title is the question's.
 func short(m *notifier.Message) *notifier.Message {
 	out := *m
 	out.Attachments = nil

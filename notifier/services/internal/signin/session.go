@@ -27,7 +27,9 @@ type Session[T any] struct {
 // Do calls f with the session, which signIn opens and limits in time unless
 // there is one. If the service rejects a session from an earlier message, Do
 // signs in again and calls f once more.
-func (s *Session[T]) Do(ctx context.Context, c *notifier.Client, signIn func(context.Context) (T, time.Duration, error), f func(T) error) error {
+func (s *Session[T]) Do(
+	ctx context.Context, c *notifier.Client, signIn func(context.Context) (T, time.Duration, error), f func(T) error,
+) error {
 	for {
 		reused := true
 		value, err := s.get(ctx, c, func(ctx context.Context) (T, time.Duration, error) {

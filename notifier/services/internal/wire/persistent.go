@@ -59,7 +59,10 @@ func (p *Persistent[C]) get() *persistent[C] {
 // If use fails with [ErrBroken] on a connection that was open before, Do calls
 // it once more with a new one. Afterwards the connection stays open for at most
 // idle without a message.
-func (p *Persistent[C]) Do(ctx context.Context, idle time.Duration, open func(context.Context) (C, error), use func(context.Context, C) error) error {
+func (p *Persistent[C]) Do(
+	ctx context.Context, idle time.Duration,
+	open func(context.Context) (C, error), use func(context.Context, C) error,
+) error {
 	return p.get().do(ctx, idle, open, use)
 }
 
@@ -67,7 +70,10 @@ func (p *Persistent[C]) Do(ctx context.Context, idle time.Duration, open func(co
 // done. Messages that come later open connections that are closed at once.
 func (p *Persistent[C]) Close() error { return p.get().close() }
 
-func (p *persistent[C]) do(ctx context.Context, idle time.Duration, open func(context.Context) (C, error), use func(context.Context, C) error) error {
+func (p *persistent[C]) do(
+	ctx context.Context, idle time.Duration,
+	open func(context.Context) (C, error), use func(context.Context, C) error,
+) error {
 	select {
 	case p.busy <- struct{}{}:
 	case <-ctx.Done():

@@ -1,0 +1,77 @@
+package message
+
+import (
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// Result is the outcome of one delivery, as JSON responses have it.
+type Result struct {
+	Service     string          `json:"service"`
+	Destination string          `json:"destination"`    // the URL with its secrets masked
+	Name        string          `json:"name,omitempty"` // what people call the destination, with its tags
+	Tags        []string        `json:"tags"`
+	Status      notifier.Status `json:"status"`
+	Attempts    int             `json:"attempts"`
+	ElapsedMS   int64           `json:"elapsed_ms"`
+	Error       *string         `json:"error"`              // null for success
+	Optional    bool            `json:"optional,omitempty"` // a failure does not count
+
+	// Rule says why nothing was sent, or why it is sent later. By is the ID of the message
+	// that is sent instead, and Until is when it is sent.
+	Rule  notifier.Rule `json:"rule,omitempty"`
+	By    string        `json:"by,omitempty"`
+	Until *time.Time    `json:"until,omitempty"`
+
+	// Step is the number of the step that it waits for, and Next is when that begins if
+	// nobody acknowledges the incident before.
+	Step int        `json:"step,omitempty"`
+	Next *time.Time `json:"next,omitempty"`
+}
+
+// NewResult returns the JSON form of a result.
+func NewResult(r notifier.Result) Result {
+	out := Result{
+		Service: r.Service, Destination: r.Destination, Name: NameOf(r), Tags: NotNil(r.Tags), Status: r.Status,
+		Attempts: r.Attempts, ElapsedMS: r.Elapsed.Milliseconds(), Optional: r.Optional, Rule: r.Rule, By: r.By,
+	}
+	if !r.Until.IsZero() && r.Rule == notifier.RuleEscalating {
+		out.Step, out.Next = r.Step, &r.Until
+	} else if !r.Until.IsZero() {
+		out.Until = &r.Until
+	}
+	if r.Err != nil {
+		text := r.Err.Error()
+		out.Error = &text
+	}
+	return out
+}
+
+// NameOf returns the name of the destination of a result, with its tags.
+func NameOf(r notifier.Result) string {
+	name := r.Name
+	if name == "" {
+		name = notifier.NameOf(r.Service, r.Destination)
+	}
+	return notifier.NameWithTags(name, r.Tags)
+}
+
+// SetName sets the name of the destination.
+func (r *Result) SetName() {
+	r.Name = notifier.NameWithTags(notifier.NameOf(r.Service, r.Destination), r.Tags)
+}
+
+// NotNil returns tags so that JSON has an array in any case.
+func NotNil(tags []string) []string {
+	if tags == nil {
+		return []string{}
+	}
+	return tags
+}
+
+// TimeLayout is the layout of times in responses, which is that of Apprise API.
+const TimeLayout = "2006-01-02 15:04:05,000"
+
+// FormatTime formats t with TimeLayout, in local time.
+func FormatTime(t time.Time) string { return t.Local().Format(TimeLayout) }
