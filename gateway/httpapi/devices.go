@@ -336,7 +336,7 @@ func (h *Devices) doReceipt(w http.ResponseWriter, r *http.Request, at *Route) e
 	if err := checkDeviceRequest(w, r, at); err != nil {
 		return err
 	}
-	body := api.ReadSignal(w, r, api.Limits{MaxBody: MaxDeviceRequest}, receiptField)
+	body := api.ReadSignal(w, r, message.Limits{MaxBody: MaxDeviceRequest}, receiptField)
 	receipt, warnings := cmp.Or(body.SignalField(receiptField), body.SignalText()), body.Warnings()
 	body.Close()
 	k, q, err := h.keyOfDevice(r.Context(), at.Key, at.ID)
