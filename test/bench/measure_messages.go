@@ -2,7 +2,10 @@
 
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // messages measures a message to one destination.
 func (b *bench) messages() error {
@@ -30,11 +33,11 @@ func (b *bench) messages() error {
 func (b *bench) fanOut() error {
 	for _, p := range []protocol{b.dest.http2, b.dest.http1} {
 		counts := []int{1, 100, 1000}
-		keys := ""
+		var keys strings.Builder
 		for _, n := range counts {
-			keys += p.key(fmt.Sprintf("fast%d", n), "", n) + p.key(fmt.Sprintf("slow%d", n), "/slow", n)
+			keys.WriteString(p.key(fmt.Sprintf("fast%d", n), "", n) + p.key(fmt.Sprintf("slow%d", n), "/slow", n))
 		}
-		c, err := b.start(siteConfig{keys: keys})
+		c, err := b.start(siteConfig{keys: keys.String()})
 		if err != nil {
 			return err
 		}
