@@ -291,27 +291,36 @@ func compareJSON(want, got string) error {
 	return nil
 }
 
-// TestFlags reports flags of the commands that are missing from their page, and
-// flags in the page that do not exist.
+// TestFlags reports flags of the commands that are missing from their page and from those
+// about the queue, to which it leads, and flags in the page that do not exist.
 func TestFlags(t *testing.T) {
 	g := &gateway{dir: t.TempDir()}
 	long := regexp.MustCompile(`--[a-z][a-z-]+`)
 	p := readPage(t, "docs/command-line.md")
+	told := p.prose + readPage(t, "docs/retries.md").prose + readPage(t, "docs/backup.md").prose
 	known := map[string]bool{"--help": true}
-	for _, name := range []string{
-		"init", "send", "check", "doctor", "preview", "migrate", "services", "incidents",
-		"incidents acknowledge", "ask", "silence", "invite", "devices list", "devices revoke",
-	} {
-		help, err := g.caddy(t.Context(), "", slices.Concat([]string{"notify"}, strings.Fields(name), []string{"--help"})...)
+	subcommand := regexp.MustCompile(`(?m)^  ([a-z]+) +\S`)
+	var read func(words ...string)
+	read = func(words ...string) {
+		help, err := g.caddy(t.Context(), "", append(words, "--help")...)
 		if err != nil {
 			t.Fatalf("%v: %s", err, help)
 		}
 		for _, flag := range long.FindAllString(help, -1) {
 			known[flag] = true
-			if !strings.Contains(p.prose, flag) {
-				t.Errorf("%s does not mention %s", p.path, flag)
+			if !strings.Contains(told, flag) {
+				t.Errorf("%s does not mention %s of %s", p.path, flag, strings.Join(words, " "))
 			}
 		}
+		_, list, _ := strings.Cut(help, "Available Commands:\n")
+		list, _, _ = strings.Cut(list, "\n\n")
+		for _, m := range subcommand.FindAllStringSubmatch(list, -1) {
+			read(append(slices.Clone(words), m[1])...)
+		}
+	}
+	read("notify")
+	if !known["--dry-run"] {
+		t.Error("the help of no command was read")
 	}
 	for _, flag := range long.FindAllString(p.prose, -1) {
 		if !known[flag] {

@@ -21,6 +21,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
+	domain "github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/smtpd"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
@@ -147,7 +148,7 @@ func newMailbox(t *testing.T) *mailbox {
 }
 
 func (m *mailbox) deliver(mail io.Reader, _ []smtpd.Recipient) (*smtpd.Outcome, error) {
-	q, _, err := api.ReadMail(mail, api.Limits{MaxBody: 1 << 20, MaxFiles: 10, MaxFileSize: 1 << 20})
+	q, _, err := api.ReadMail(mail, domain.Limits{MaxBody: 1 << 20, MaxFiles: 10, MaxFileSize: 1 << 20})
 	if err != nil {
 		return nil, err
 	}

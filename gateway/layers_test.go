@@ -19,12 +19,11 @@ const module = "github.com/caddy-notify/caddy-notify/"
 // those of its floor and of the floors below.
 var layers = [][]string{
 	{"gateway/message"},
-	{"gateway/console/view", "gateway/event", "gateway/mail", "gateway/source/payload", "gateway/configstore", "gateway/openapi"},
+	{"gateway/event", "gateway/mail", "gateway/source/payload", "gateway/configstore", "gateway/openapi"},
 	{"gateway/source"},
 	{"gateway/source/programs/internal/compose"},
 	{"gateway/source/programs/slack"},
 	{"gateway/source/programs"},
-	{"gateway/api", "gateway/smtpd"},
 	{"gateway/site"},
 	{"gateway/queued", "gateway/metrics", "gateway/history", "gateway/tally"},
 	{"gateway/dispatch"},
@@ -33,6 +32,8 @@ var layers = [][]string{
 	{"gateway/alerting"},
 	{"gateway/device", "gateway/ask"},
 	{"gateway"},
+	{"gateway/console/view"},
+	{"gateway/api", "gateway/smtpd"}, // how messages come in and answers go out
 	{
 		"gateway/httpapi/mcp", "gateway/httpapi/early", "gateway/httpapi/socket", "gateway/httpapi/silence", "gateway/httpapi/told",
 		"gateway/httpapi/refusal", "gateway/httpapi/askpage", "gateway/httpapi/catalogue", "gateway/httpapi/environment",

@@ -65,10 +65,11 @@ func telling(u *urlsyntax.URL) string {
 	m := e.schema.matchAny(u)
 	for _, name := range tellingParams {
 		detail := e.schema.firstShown(m, u, name)
+		if detail == "" {
+			continue
+		}
 		user, port := e.schema.firstShown(m, u, "user"), e.schema.firstShown(m, u, "port")
 		switch mail := slices.Contains(e.schema.groups, GroupMail); {
-		case detail == "":
-			continue
 		case name == "host" && mail && user != "" && !strings.Contains(detail+user, "@"):
 			return user + "@" + detail
 		case name == "host" && mail && strings.Contains(user, "@") && !strings.Contains(detail, "@"):

@@ -160,24 +160,13 @@ func (v *VariableURL) Fill(values map[string]string) (string, error) {
 	return b.String(), nil
 }
 
-// encodeValue percent-encodes a value for a part of a URL. It leaves unreserved characters
-// (RFC 3986, section 2.3) and, in a host, what an address with a port has besides.
+// encodeValue percent-encodes a value for a part of a URL. A host keeps what an address with
+// a port has.
 func encodeValue(value string, part urlPart) string {
-	const hex = "0123456789ABCDEF"
-	var b strings.Builder
-	for i := range len(value) {
-		c := value[i]
-		switch {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9',
-			strings.IndexByte("-._~", c) >= 0, part == partHost && strings.IndexByte(":[]", c) >= 0:
-			b.WriteByte(c)
-		default:
-			b.WriteByte('%')
-			b.WriteByte(hex[c>>4])
-			b.WriteByte(hex[c&15])
-		}
+	if part == partHost {
+		return percent.Encode(value, ":[]")
 	}
-	return b.String()
+	return percent.Encode(value, "")
 }
 
 // SetDefaults gives each variable without a default the value that the function has for its

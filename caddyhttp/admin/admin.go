@@ -88,7 +88,18 @@ func (API) CaddyModule() caddy.ModuleInfo {
 
 // Routes implements caddy.AdminRouter.
 func (API) Routes() []caddy.AdminRoute {
-	var routes []caddy.AdminRoute
+	handle := func(pattern string, h caddy.AdminHandlerFunc) caddy.AdminRoute {
+		return caddy.AdminRoute{Pattern: pattern, Handler: h}
+	}
+	routes := []caddy.AdminRoute{
+		// Other methods of these match /notify/queue/{id}.
+		handle("GET /notify/queue/dead", serveDead),
+		handle("GET /notify/queue/backup", serveBackup),
+		handle("POST /notify/queue/retry", serveRetryAll),
+		handle("/notify", serveNotFound),
+		handle("/notify/", serveNotFound),
+	}
+	methods := map[string][]string{} // by path
 	for _, r := range []struct {
 		method, path string
 		handle       caddy.AdminHandlerFunc
@@ -96,59 +107,51 @@ func (API) Routes() []caddy.AdminRoute {
 		{http.MethodGet, "/notify/keys", serveKeys},
 		{http.MethodGet, "/notify/keys/{key}", serveKey},
 		{http.MethodPost, "/notify/keys/{key}/test", serveTest},
+		{http.MethodGet, "/notify/keys/{key}/silences", serveSilences},
+		{http.MethodPost, "/notify/keys/{key}/silences", serveMakeSilence},
 		{http.MethodDelete, "/notify/keys/{key}/silences/{id}", serveEndSilence},
 		{http.MethodPost, "/notify/keys/{key}/invitations", serveInvite},
+		{http.MethodGet, "/notify/keys/{key}/devices", serveDevices},
+		{http.MethodDelete, "/notify/keys/{key}/devices", serveRevokeDevices},
 		{http.MethodDelete, "/notify/keys/{key}/devices/{id}", serveRevokeDevice},
 		{http.MethodPost, "/notify/keys/{key}/questions", serveAskQuestion},
+		{http.MethodGet, "/notify/questions/{id}", serveQuestion},
+		{http.MethodDelete, "/notify/questions/{id}", serveWithdraw},
 		{http.MethodGet, "/notify/recent", serveRecent},
 		{http.MethodGet, "/notify/beats", serveBeats},
 		{http.MethodPost, "/notify/doctor", serveDoctor},
 		{http.MethodGet, "/notify/destinations", serveDestinations},
 		{http.MethodPost, "/notify/destinations/{id}/retry", serveRetryDestination},
+		{http.MethodGet, "/notify/incidents", serveIncidents},
+		{http.MethodDelete, "/notify/incidents", serveForgetAll},
 		{http.MethodDelete, "/notify/incidents/{id}", serveForget},
 		{http.MethodPost, "/notify/incidents/{id}/acknowledge", serveAcknowledge},
 		{http.MethodPost, "/notify/incidents/{id}/resolve", serveResolve},
 		{http.MethodGet, "/notify/queue", serveQueue},
+		{http.MethodGet, "/notify/queue/{id}", serveMessage},
+		{http.MethodDelete, "/notify/queue/{id}", serveDrop},
 		{http.MethodPost, "/notify/queue/{id}/retry", serveRetry},
 	} {
-		routes = append(routes,
-			caddy.AdminRoute{Pattern: r.method + " " + r.path, Handler: r.handle},
-			caddy.AdminRoute{Pattern: r.path, Handler: methodNotAllowed(r.method)})
+		routes = append(routes, handle(r.method+" "+r.path, r.handle))
+		methods[r.path] = append(methods[r.path], r.method)
 	}
-	return append(routes,
-		caddy.AdminRoute{Pattern: "GET /notify/keys/{key}/devices", Handler: caddy.AdminHandlerFunc(serveDevices)},
-		caddy.AdminRoute{Pattern: "DELETE /notify/keys/{key}/devices", Handler: caddy.AdminHandlerFunc(serveRevokeDevices)},
-		caddy.AdminRoute{Pattern: "/notify/keys/{key}/devices", Handler: methodNotAllowed("GET, HEAD, DELETE")},
-		caddy.AdminRoute{Pattern: "GET /notify/incidents", Handler: caddy.AdminHandlerFunc(serveIncidents)},
-		caddy.AdminRoute{Pattern: "DELETE /notify/incidents", Handler: caddy.AdminHandlerFunc(serveForgetAll)},
-		caddy.AdminRoute{Pattern: "/notify/incidents", Handler: methodNotAllowed("GET, HEAD, DELETE")},
-		caddy.AdminRoute{Pattern: "GET /notify/questions/{id}", Handler: caddy.AdminHandlerFunc(serveQuestion)},
-		caddy.AdminRoute{Pattern: "DELETE /notify/questions/{id}", Handler: caddy.AdminHandlerFunc(serveWithdraw)},
-		caddy.AdminRoute{Pattern: "/notify/questions/{id}", Handler: methodNotAllowed("GET, HEAD, DELETE")},
-		caddy.AdminRoute{Pattern: "GET /notify/keys/{key}/silences", Handler: caddy.AdminHandlerFunc(serveSilences)},
-		caddy.AdminRoute{Pattern: "POST /notify/keys/{key}/silences", Handler: caddy.AdminHandlerFunc(serveMakeSilence)},
-		caddy.AdminRoute{Pattern: "/notify/keys/{key}/silences", Handler: methodNotAllowed("GET, HEAD, POST")},
-		caddy.AdminRoute{Pattern: "GET /notify/queue/{id}", Handler: caddy.AdminHandlerFunc(serveMessage)},
-		caddy.AdminRoute{Pattern: "DELETE /notify/queue/{id}", Handler: caddy.AdminHandlerFunc(serveDrop)},
-		caddy.AdminRoute{Pattern: "/notify/queue/{id}", Handler: methodNotAllowed("GET, HEAD, DELETE")},
-		// Other methods of these match /notify/queue/{id}.
-		caddy.AdminRoute{Pattern: "GET /notify/queue/dead", Handler: caddy.AdminHandlerFunc(serveDead)},
-		caddy.AdminRoute{Pattern: "GET /notify/queue/backup", Handler: caddy.AdminHandlerFunc(serveBackup)},
-		caddy.AdminRoute{Pattern: "POST /notify/queue/retry", Handler: caddy.AdminHandlerFunc(serveRetryAll)},
-		caddy.AdminRoute{Pattern: "/notify", Handler: caddy.AdminHandlerFunc(serveNotFound)},
-		caddy.AdminRoute{Pattern: "/notify/", Handler: caddy.AdminHandlerFunc(serveNotFound)})
+	for path, allowed := range methods {
+		routes = append(routes, handle(path, methodNotAllowed(allowed)))
+	}
+	return routes
 }
 
-// methodNotAllowed returns a handler for all methods except the allowed one.
+// methodNotAllowed returns a handler for all methods except the allowed ones.
 // Without it, the router would answer in plain text.
-func methodNotAllowed(allowed string) caddy.AdminHandlerFunc {
+func methodNotAllowed(allowed []string) caddy.AdminHandlerFunc {
+	allow := strings.ReplaceAll(strings.Join(allowed, ", "), http.MethodGet, "GET, HEAD")
+	use := allow
+	if len(allowed) == 1 {
+		use = allowed[0]
+	}
 	return func(w http.ResponseWriter, r *http.Request) error {
-		allow := allowed
-		if allowed == http.MethodGet {
-			allow += ", HEAD"
-		}
 		w.Header().Set("Allow", allow)
-		return apiError(http.StatusMethodNotAllowed, fmt.Errorf("the method %s is not allowed here; use %s", r.Method, allowed))
+		return apiError(http.StatusMethodNotAllowed, fmt.Errorf("the method %s is not allowed here; use %s", r.Method, use))
 	}
 }
 

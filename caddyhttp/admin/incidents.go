@@ -10,6 +10,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/alerting"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
@@ -101,7 +102,7 @@ func changeIncidentOf(
 	if err != nil {
 		return err
 	}
-	body := api.ReadSignal(w, r, api.Limits{MaxBody: maxIncidentRequest}, "by")
+	body := api.ReadSignal(w, r, message.Limits{MaxBody: maxIncidentRequest}, "by")
 	by, warnings := httpapi.PersonOf(body.SignalField("by")), body.Warnings()
 	body.Close()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), outbox.AdminTimeout)

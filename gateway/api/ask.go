@@ -24,17 +24,17 @@ const (
 var askMembers = []string{"options", "text", "timeout", "default", "login", "tell", "callback", "secret"}
 
 // askFields are the fields of a question in a form.
-func askFields() []string {
+var askFields = func() []string {
 	out := []string{fieldAsk}
 	for _, name := range askMembers[1:] {
 		out = append(out, askPrefix+name)
 	}
 	return out
-}
+}()
 
 // Ask returns the question of the request, or nil if it asks none. parse parses a duration.
 func (q *Request) Ask(parse func(string) (time.Duration, error)) (*message.Ask, error) {
-	given := slices.ContainsFunc(askFields(), func(name string) bool { return !q.content.fields[name].absent() })
+	given := slices.ContainsFunc(askFields, func(name string) bool { return !q.content.fields[name].absent() })
 	if !given {
 		return nil, nil
 	}

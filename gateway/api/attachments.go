@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 	"github.com/caddy-notify/caddy-notify/notifier/spool"
@@ -37,7 +38,7 @@ const linkTimeout = 5 * time.Second
 
 // files are the files of a request: those that have arrived, and those that its fields name.
 type files struct {
-	limits    *Limits
+	limits    *message.Limits
 	spool     spool.Spool
 	attached  []*notifier.Attachment // those that have arrived
 	refs      []fileRef              // those that fields name, and images
@@ -62,7 +63,7 @@ func (s *files) readRefs(c *content, link bool) (refs []fileRef, err error) {
 			} else if ref.url == "" { // an empty input of a web form
 				continue
 			}
-			err := cmp.Or(s.limits.checkRef(ref), s.limits.checkCount(len(refs)+len(s.attached)+1))
+			err := cmp.Or(checkRef(s.limits, ref), checkCount(s.limits, len(refs)+len(s.attached)+1))
 			if err != nil && !ref.link {
 				return nil, err
 			}
@@ -96,7 +97,7 @@ func (f *fileRef) readObject(object json.RawMessage) error {
 }
 
 // checkRef makes the checks that do not need the file.
-func (l Limits) checkRef(f fileRef) error {
+func checkRef(l *message.Limits, f fileRef) error {
 	switch {
 	case f.base64 != nil:
 		return nil
@@ -115,7 +116,7 @@ func hasPrefixFold(s, prefix string) bool {
 }
 
 // checkCount returns an error if n attachments are too many.
-func (l Limits) checkCount(n int) error {
+func checkCount(l *message.Limits, n int) error {
 	switch {
 	case n <= l.MaxFiles:
 		return nil
@@ -126,10 +127,10 @@ func (l Limits) checkCount(n int) error {
 }
 
 // fileError returns the error for a file that could not be kept. what names it.
-func (l Limits) fileError(what string, err error, remote bool) error {
+func fileError(l *message.Limits, what string, err error, remote bool) error {
 	switch {
 	case errors.Is(err, spool.ErrTooMany):
-		return l.checkCount(l.MaxFiles + 1)
+		return checkCount(l, l.MaxFiles+1)
 	case errors.Is(err, spool.ErrTooLarge):
 		status := http.StatusRequestEntityTooLarge
 		if remote {
@@ -270,7 +271,7 @@ func (s *files) load(ctx context.Context, pool *egress.Pool, ref fileRef) (*noti
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
-	return nil, s.limits.fileError(ref.field, err, true)
+	return nil, fileError(s.limits, ref.field, err, true)
 }
 
 // read reads a file that is part of the request into the spool.
@@ -281,7 +282,7 @@ func (s *files) read(what, name, contentType string, file io.Reader) (*notifier.
 		return a, nil
 	}
 	if r.err == nil {
-		return nil, s.limits.fileError(what, err, false)
+		return nil, fileError(s.limits, what, err, false)
 	}
 	if _, ok := errors.AsType[base64.CorruptInputError](err); ok {
 		return nil, badField(what, "the field %s.base64 is not valid base64", what)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
@@ -75,7 +76,7 @@ func TestAttachmentsInJSON(t *testing.T) {
 
 func TestBadAttachments(t *testing.T) {
 	files := fileServer(t)
-	limit := func(change func(l *Limits)) *gateway {
+	limit := func(change func(l *message.Limits)) *gateway {
 		return newGateway(t, func(g *gateway) {
 			g.limits.MaxFileSize, g.limits.MaxFiles, g.limits.FetchTimeout = 1<<10, 2, time.Minute
 			change(&g.limits)
@@ -85,11 +86,11 @@ func TestBadAttachments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := limit(func(*Limits) {})
-	off := limit(func(l *Limits) { l.RemoteFiles = false })
-	none := limit(func(l *Limits) { l.MaxFiles = 0 })
-	hurried := limit(func(l *Limits) { l.FetchTimeout = 300 * time.Millisecond })
-	guarded := limit(func(l *Limits) { l.Egress = public })
+	g := limit(func(*message.Limits) {})
+	off := limit(func(l *message.Limits) { l.RemoteFiles = false })
+	none := limit(func(l *message.Limits) { l.MaxFiles = 0 })
+	hurried := limit(func(l *message.Limits) { l.FetchTimeout = 300 * time.Millisecond })
+	guarded := limit(func(l *message.Limits) { l.Egress = public })
 	file := `{"base64":"MQ==","filename":"a.txt"}`
 	for name, tt := range map[string]struct {
 		g      *gateway

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/notifier/appriseconfig"
 )
 
@@ -31,7 +32,7 @@ const fieldConfig = "config"
 // not, as in the Apprise API. If both are present, urls is used. The body of a
 // plain-text request is the config. For a text of more than maxSize bytes,
 // ReadConfig returns a 413 error.
-func ReadConfig(w http.ResponseWriter, r *http.Request, l Limits, maxSize int64) (*Config, error) {
+func ReadConfig(w http.ResponseWriter, r *http.Request, l message.Limits, maxSize int64) (*Config, error) {
 	// JSON and forms write a character with up to six bytes.
 	const escaped, fields = 6, 4 << 10
 	l.MaxBody, l.MaxFiles, l.Client = escaped*maxSize+fields, 0, nil

@@ -25,7 +25,7 @@ const (
 // instead of sending them. /notify/k is a key; /notify takes URLs.
 type gateway struct {
 	t        *testing.T
-	limits   Limits
+	limits   message.Limits
 	targets  []notifier.Target // of the key, and of requests without URLs
 	received []received
 }
@@ -46,7 +46,7 @@ func newGateway(t *testing.T, change func(*gateway)) *gateway {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &gateway{t: t, targets: []notifier.Target{target(t, "json://default")}, limits: Limits{
+	g := &gateway{t: t, targets: []notifier.Target{target(t, "json://default")}, limits: message.Limits{
 		MaxBody: 8 << 20, MaxFiles: 6, MaxFileSize: 200 << 20, RemoteFiles: true, FetchTimeout: 30 * time.Second, Egress: policy,
 	}}
 	if change != nil {

@@ -4,6 +4,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 )
 
 // TestIncidentField checks that the incident of a message arrives in every way in
@@ -81,7 +83,7 @@ func TestIncidentOfPayload(t *testing.T) {
 		"a control character": {"disk\tdb1\x01", "sha256:", "has a control character"},
 		"a long one":          {strings.Repeat("x", 300), "sha256:", "longer than 255 bytes"},
 	} {
-		q := newRequest(Limits{})
+		q := newRequest(message.Limits{})
 		if err := q.SetContent(Content{Body: "B", Incident: tt.in}); err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/gateway/mail"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/internal/charset"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
@@ -27,7 +28,7 @@ const (
 // left out, and the text says so, because the sender of a mail seldom can send it
 // in another form. The message has the type that the subject states, or
 // [notifier.Info] if it states none. The error is that of r, or an [*Error].
-func ReadMail(r io.Reader, l Limits) (*Request, int, error) {
+func ReadMail(r io.Reader, l message.Limits) (*Request, int, error) {
 	q := newRequest(l)
 	hops, err := readMail(q, r)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"unicode"
 
 	"github.com/caddy-notify/caddy-notify/gateway/mail"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/internal/charset"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -31,7 +32,7 @@ func (x *requestReader) readMultipart(boundary string) error {
 	if boundary == "" {
 		return badRequest("the header Content-Type: multipart/form-data has no boundary; let the HTTP client set the header")
 	}
-	max := x.q.limits.maxMultipart()
+	max := maxMultipart(&x.q.limits)
 	if x.r.ContentLength > max {
 		return BodyError(&http.MaxBytesError{Limit: max})
 	}
@@ -63,7 +64,7 @@ func (x *requestReader) readMultipart(boundary string) error {
 
 // maxMultipart returns how many bytes a multipart request may have: its texts,
 // its files, and the headers and boundaries of its parts.
-func (l Limits) maxMultipart() int64 {
+func maxMultipart(l *message.Limits) int64 {
 	const perPart = 1 << 10
 	n := int64(l.MaxFiles)
 	if n > 0 && l.MaxFileSize > (math.MaxInt64-l.MaxBody-maxParts*perPart)/n {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -15,7 +16,7 @@ import (
 // ReadPayload reads a request whose body is in the format of another program.
 // The message is that of [Request.SetContent]. Of the query string, title, type,
 // format, incident, send_at, tag and tags count, as for [Read].
-func ReadPayload(w http.ResponseWriter, r *http.Request, l Limits) (*Request, error) {
+func ReadPayload(w http.ResponseWriter, r *http.Request, l message.Limits) (*Request, error) {
 	q := newRequest(l)
 	if err := (&requestReader{q, w, r}).readPayload(); err != nil {
 		q.Close()
@@ -155,7 +156,7 @@ func (q *Request) SetContent(c Content) error {
 		}
 	default:
 		body, _, _ := q.Payload()
-		if err := q.limits.checkCount(1); err != nil {
+		if err := checkCount(&q.limits, 1); err != nil {
 			return err
 		}
 		a, err := q.files.read(printable(c.File), c.File, c.ContentType, strings.NewReader(string(body)))

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -100,7 +101,7 @@ func TestTextFormats(t *testing.T) {
 				r.Header.Set(name, value)
 			}
 		}
-		q, err := Read(httptest.NewRecorder(), r, Limits{MaxBody: 1 << 20})
+		q, err := Read(httptest.NewRecorder(), r, message.Limits{MaxBody: 1 << 20})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue

@@ -2,56 +2,14 @@ package api
 
 import (
 	"fmt"
-	"math"
 	"net/http"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/notifier"
-	"github.com/caddy-notify/caddy-notify/notifier/egress"
 	"github.com/caddy-notify/caddy-notify/notifier/memory"
 	"github.com/caddy-notify/caddy-notify/notifier/spool"
 )
-
-// Limits are the limits of one request and of its deliveries.
-type Limits struct {
-	// MaxBody bounds a JSON body, including its files in base64, or an
-	// urlencoded form, in bytes. In a multipart form it bounds all parts
-	// together that are not files.
-	MaxBody int64
-
-	// MaxFiles bounds the number of attachments; 0 turns attachments off.
-	MaxFiles int
-
-	// MaxFileSize bounds each attachment, in bytes.
-	MaxFileSize int64
-
-	// RemoteFiles allows attachments that the gateway fetches from an address.
-	RemoteFiles bool
-
-	// FetchTimeout bounds the time in which all of them are fetched.
-	FetchTimeout time.Duration
-
-	// Egress decides which addresses they may be fetched from.
-	Egress *egress.Policy
-
-	// Client holds the limits of a message to URLs of the request; nil means no
-	// limits.
-	Client *notifier.Limits
-
-	// Memory counts the memory that the request holds. Close frees it. The zero
-	// Allocation has no limit.
-	Memory memory.Allocation
-}
-
-// MinMemory returns the minimum memory limit for all requests together, in
-// bytes. It has room for the longest text of one request.
-func (l Limits) MinMemory() int64 {
-	const shares = 2 // clients' URLs have half of the memory
-	if l.MaxBody > math.MaxInt64/(shares*textCopies) {
-		return math.MaxInt64
-	}
-	return shares * textCopies * l.MaxBody
-}
 
 // Request is a request to send one message, with its mappings applied. It owns
 // everything that the request allocates until Close. Read it in this order:
@@ -61,7 +19,7 @@ func (l Limits) MinMemory() int64 {
 //	Fingerprint, FetchesFiles        what must be known before its files
 //	Attachments, then LinkFiles      its files
 type Request struct {
-	limits   Limits
+	limits   message.Limits
 	began    time.Time         // when the request came in
 	content  content           // its fields
 	texts    textReader        // reads its texts
@@ -83,7 +41,7 @@ func (w *warnings) add(format string, args ...any) { *w = append(*w, fmt.Sprintf
 // kept in memory up to 1 MiB each, if there is room, and otherwise in temporary
 // files. If the request is malformed or exceeds a limit, or if there is no room
 // for it, Read returns an [*Error].
-func Read(w http.ResponseWriter, r *http.Request, l Limits) (*Request, error) {
+func Read(w http.ResponseWriter, r *http.Request, l message.Limits) (*Request, error) {
 	q := newRequest(l)
 	if err := (&requestReader{q, w, r}).read(); err != nil {
 		q.Close()
@@ -92,7 +50,7 @@ func Read(w http.ResponseWriter, r *http.Request, l Limits) (*Request, error) {
 	return q, nil
 }
 
-func newRequest(l Limits) *Request {
+func newRequest(l message.Limits) *Request {
 	q := &Request{limits: l, began: time.Now()}
 	q.texts.limits, q.files.limits = &q.limits, &q.limits
 	q.files.spool = spool.Spool{MaxSize: l.MaxFileSize, MaxCount: l.MaxFiles, Memory: q.Memory()}

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"testing/iotest"
 	"unicode/utf8"
+
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 )
 
 func TestFields(t *testing.T) {
@@ -205,7 +207,7 @@ func FuzzRequest(f *testing.F) {
 	} {
 		f.Add(seed[0], seed[1], []byte(seed[2]))
 	}
-	limits := Limits{MaxBody: 64 << 10, MaxFileSize: 1 << 10, MaxFiles: 3, RemoteFiles: true}
+	limits := message.Limits{MaxBody: 64 << 10, MaxFileSize: 1 << 10, MaxFiles: 3, RemoteFiles: true}
 	f.Fuzz(func(t *testing.T, query, contentType string, body []byte) {
 		r := httptest.NewRequest(http.MethodPost, "/notify", bytes.NewReader(body))
 		r.URL.RawQuery = query

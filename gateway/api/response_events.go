@@ -17,9 +17,11 @@ const mediaEvents = "text/event-stream"
 // 2 do: by an Accept header that names them, with whatever preference, or by ?stream= with
 // a value that Apprise takes for yes.
 func asksForEvents(r *http.Request) bool {
-	for _, a := range parseAccept(strings.Join(r.Header["Accept"], ",")) {
-		if a.media == mediaEvents && a.quality > 0 {
-			return true
+	if accept := strings.Join(r.Header["Accept"], ","); strings.Contains(strings.ToLower(accept), mediaEvents) {
+		for _, a := range parseAccept(accept) {
+			if a.media == mediaEvents && a.quality > 0 {
+				return true
+			}
 		}
 	}
 	if r.URL.RawQuery == "" {

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/internal/charset"
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -27,7 +28,7 @@ import (
 
 // ReadSignal reads the query string and the body of a signal. It keeps the part of the body that
 // can be read within the limits. names are the fields that a signal has and a message has not.
-func ReadSignal(w http.ResponseWriter, r *http.Request, l Limits, names ...string) *Request {
+func ReadSignal(w http.ResponseWriter, r *http.Request, l message.Limits, names ...string) *Request {
 	q := newRequest(l)
 	x := &signalReader{requestReader{q, w, r}, names, nil}
 	mappings := x.readSignalQuery()
@@ -42,7 +43,7 @@ func ReadSignal(w http.ResponseWriter, r *http.Request, l Limits, names ...strin
 }
 
 // ReadSignalPayload is [ReadPayload] for a signal.
-func ReadSignalPayload(w http.ResponseWriter, r *http.Request, l Limits) *Request {
+func ReadSignalPayload(w http.ResponseWriter, r *http.Request, l message.Limits) *Request {
 	q := newRequest(l)
 	x := &signalReader{requestReader{q, w, r}, nil, nil}
 	_ = x.readSignalQuery() // mappings have no effect on a payload
@@ -220,7 +221,7 @@ func (x *signalReader) keepTail(b []byte) { x.tail = slices.Clone(b[max(0, len(b
 // drop reads the rest of a body, keeps its end as the tail, and returns how long it is.
 func (x *signalReader) drop(body io.Reader) (n int64) {
 	buf := make([]byte, 2*maxTail)
-	for n < x.q.limits.maxMultipart() {
+	for n < maxMultipart(&x.q.limits) {
 		got, err := body.Read(buf)
 		n += int64(got)
 		x.tail = append(x.tail, buf[:got]...)
@@ -333,7 +334,7 @@ func (x *signalReader) keepText(text []byte, format markup.Format) {
 func (x *signalReader) readParts(boundary string) []byte {
 	x.q.content.fields = map[string]field{}
 	start := &startKeeper{x: x}
-	body := bufio.NewReader(io.TeeReader(io.LimitReader(&endingReader{r: x.r.Body}, x.q.limits.maxMultipart()), start))
+	body := bufio.NewReader(io.TeeReader(io.LimitReader(&endingReader{r: x.r.Body}, maxMultipart(&x.q.limits)), start))
 	if boundary = x.boundary(body, boundary); boundary == "" {
 		_, _ = io.Copy(io.Discard, body) // which does not fail
 		return x.raw(start)

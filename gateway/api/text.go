@@ -8,13 +8,14 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/internal/charset"
 	"github.com/caddy-notify/caddy-notify/notifier/memory"
 )
 
 // textReader reads the texts of a request and counts the memory that they take.
 type textReader struct {
-	limits  *Limits
+	limits  *message.Limits
 	size    int64 // of all texts
 	counted int64 // the part of limits.Memory that they take
 	doubt   charset.Doubt
@@ -139,15 +140,10 @@ func bufferSize(n, limit int64) int64 {
 	return min(size, max(limit, n)+bytes.MinRead)
 }
 
-// textCopies is the number of copies of a text in memory: as it arrives,
-// decoded, and, for the first delivery, as part of its request and while that
-// is encoded.
-const textCopies = 4
-
 // countText counts n bytes of text that have arrived.
 func (t *textReader) countText(n int) error {
 	t.size += int64(n)
-	more := textCopies*max(t.size-memory.SmallText, 0) - t.counted
+	more := message.TextCopies*max(t.size-memory.SmallText, 0) - t.counted
 	if more <= 0 {
 		return nil
 	}

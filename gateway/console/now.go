@@ -338,9 +338,6 @@ func (h *nowPage) setDown(r *http.Request, p *view.NowPage, s *situation) {
 			p.MoreDown++
 			continue
 		}
-		out := view.DownDestination{Named: named(d.service, d.url), URL: d.url, Health: d.health, Keys: keyLinks(r, d.keys), Bar: bars.ofHash(d.keys, d.counted)}
-		// What was given up is tried, too, so that there is a button in any case.
-		out.Waits = view.Waits{Address: p.Root + httpapi.RouteConsole[1:], Destination: EncodeDestination(d.id), Label: strings.TrimSpace(out.Name + " " + strings.Join(d.keys, " ")), Count: d.health.Waiting}
-		p.Down = append(p.Down, out)
+		p.Down = append(p.Down, d.row(r, bars, p.Root+httpapi.RouteConsole[1:]))
 	}
 }

@@ -96,10 +96,7 @@ func (h *queuePage) setQueue(r *http.Request, p *view.QueuePage, q *gateway.Room
 	}
 	bars := h.bars(ctx, q)
 	for _, d := range all {
-		out := view.QueuedDestination{Bar: bars.ofHash(d.keys, d.counted), Named: named(d.service, d.url), URL: d.url, Keys: keyLinks(r, d.keys), Health: d.health}
-		// What was given up is tried, too, so that there is a button in any case.
-		out.Waits = view.Waits{Address: address, Destination: EncodeDestination(d.id), Label: strings.TrimSpace(notifier.NameOf(d.service, d.url) + " " + strings.Join(d.keys, " ")), Count: d.health.Waiting}
-		p.Destinations = append(p.Destinations, out)
+		p.Destinations = append(p.Destinations, d.row(r, bars, address))
 	}
 }
 
@@ -119,6 +116,19 @@ type siteDestination struct {
 	keys         []string
 	service, url string
 	health       view.Health
+}
+
+// row returns the destination as pages list it. What was given up is tried at the address,
+// too, so that there is a button in any case.
+func (d *siteDestination) row(r *http.Request, bars *bars, address string) view.QueuedDestination {
+	name := named(d.service, d.url)
+	return view.QueuedDestination{
+		Named: name, URL: d.url, Keys: keyLinks(r, d.keys), Health: d.health, Bar: bars.ofHash(d.keys, d.counted),
+		Waits: view.Waits{
+			Address: address, Destination: EncodeDestination(d.id),
+			Label: strings.TrimSpace(name.Name + " " + strings.Join(d.keys, " ")), Count: d.health.Waiting,
+		},
+	}
 }
 
 // troubled returns the destinations of the site that something waits for or that fail,

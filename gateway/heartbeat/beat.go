@@ -76,19 +76,15 @@ func (m *Monitor) uptimeName() queue.Hash { return m.outbox.Queue.Hash("uptime")
 
 // decodeBeat returns the beat in a record. A damaged one is one that is not armed.
 func decodeBeat(record []byte) *rules.Beat {
-	if outbox.KindOf(record) == outbox.KindBeat {
-		if b, err := rules.DecodeBeat(record[1:]); err == nil {
-			return b
-		}
+	if b := outbox.DecodeKind(outbox.KindBeat, record, rules.DecodeBeat); b != nil {
+		return b
 	}
 	return new(rules.Beat)
 }
 
 func decodeUptime(record []byte) *rules.Uptime {
-	if outbox.KindOf(record) == outbox.KindUptime {
-		if u, err := rules.DecodeUptime(record[1:]); err == nil {
-			return u
-		}
+	if u := outbox.DecodeKind(outbox.KindUptime, record, rules.DecodeUptime); u != nil {
+		return u
 	}
 	return new(rules.Uptime)
 }

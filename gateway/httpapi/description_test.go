@@ -1,71 +1,11 @@
 package httpapi
 
 import (
-	"encoding/json"
 	"net/http"
-	"os"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/caddy-notify/caddy-notify/internal/golden"
 )
-
-// readDescription returns the description of the API as JSON has it.
-func readDescription(t *testing.T) (out map[string]any) {
-	t.Helper()
-	text, err := describeAPI("VERSION")
-	if err == nil {
-		err = json.Unmarshal(text, &out)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
-
-// TestDescription compares the description of the API with the golden file, as JSON.
-func TestDescription(t *testing.T) {
-	const file = "testdata/openapi.golden.json"
-	if golden.Update() {
-		text, err := describeAPI("VERSION")
-		if err != nil {
-			t.Fatal(err)
-		}
-		golden.Check(t, file, string(text)+"\n")
-	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var want any
-	if err := json.Unmarshal(text, &want); err != nil {
-		t.Fatal(err)
-	}
-	compareJSON(t, "", readDescription(t), want)
-}
-
-// compareJSON reports each place at which two values differ.
-func compareJSON(t *testing.T, at string, got, want any) {
-	t.Helper()
-	x, isObject := got.(map[string]any)
-	y, wantObject := want.(map[string]any)
-	if !isObject || !wantObject {
-		if !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: %v, want %v; UPDATE_GOLDEN=1 writes the golden file", at, got, want)
-		}
-		return
-	}
-	for name := range x {
-		compareJSON(t, at+" "+name, x[name], y[name])
-	}
-	for name := range y {
-		if _, ok := x[name]; !ok {
-			t.Errorf("%s %s is missing; UPDATE_GOLDEN=1 writes the golden file", at, name)
-		}
-	}
-}
 
 // TestDescriptionOfRoutes checks that the table of routes and what it says about each
 // agree: no route is forgotten, and no operation is one that the route does not have.

@@ -104,10 +104,16 @@ func (h *Devices) DeviceKey(ctx context.Context, name string) (k *site.Key, q *g
 	return k, q, err
 }
 
-// keyOfDevice is [Devices.DeviceKey] for a request about the device with an ID. The device of a
-// key that was moved goes on using the name that the key had when it subscribed.
-func (h *Devices) keyOfDevice(ctx context.Context, name, id string) (*site.Key, *gateway.Rooms, error) {
-	k, q, err := h.DeviceKey(ctx, name)
+// keyOfDevice is [Devices.DeviceKey] for a request about the device with an ID, which has no key
+// if there is none of the name. The device of a key that was moved goes on using the name that
+// the key had when it subscribed.
+func (h *Devices) keyOfDevice(ctx context.Context, name, id string) (k *site.Key, q *gateway.Rooms, err error) {
+	defer func() {
+		if errors.Is(err, site.ErrNoKey) {
+			err = device.ErrNone
+		}
+	}()
+	k, q, err = h.DeviceKey(ctx, name)
 	if q == nil || err != nil && !errors.Is(err, site.ErrNoKey) || !h.Resolved.Saved.On() || !h.Resolved.Saved.MayHaveMoved(name) {
 		return k, q, err
 	}
@@ -139,9 +145,6 @@ func (h *Devices) doDevices(w http.ResponseWriter, r *http.Request, at *Route) e
 		return h.listDevices(w, r, at.Key)
 	}
 	k, q, err := h.keyOfDevice(r.Context(), at.Key, at.ID)
-	if errors.Is(err, site.ErrNoKey) {
-		return device.ErrNone
-	}
 	if err != nil {
 		return err
 	}
@@ -333,13 +336,10 @@ func (h *Devices) doReceipt(w http.ResponseWriter, r *http.Request, at *Route) e
 	if err := checkDeviceRequest(w, r, at); err != nil {
 		return err
 	}
-	body := api.ReadSignal(w, r, api.Limits{MaxBody: MaxDeviceRequest}, receiptField)
+	body := api.ReadSignal(w, r, message.Limits{MaxBody: MaxDeviceRequest}, receiptField)
 	receipt, warnings := cmp.Or(body.SignalField(receiptField), body.SignalText()), body.Warnings()
 	body.Close()
 	k, q, err := h.keyOfDevice(r.Context(), at.Key, at.ID)
-	if errors.Is(err, site.ErrNoKey) {
-		return device.ErrNone
-	}
 	if err != nil {
 		return err
 	}
@@ -360,9 +360,6 @@ func (h *Devices) doDeviceTest(w http.ResponseWriter, r *http.Request, at *Route
 		return nil, err
 	}
 	k, q, err := h.keyOfDevice(r.Context(), at.Key, at.ID)
-	if errors.Is(err, site.ErrNoKey) {
-		return nil, device.ErrNone
-	}
 	if err != nil {
 		return nil, err
 	}

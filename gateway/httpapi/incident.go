@@ -19,6 +19,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi/silence"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi/told"
 	"github.com/caddy-notify/caddy-notify/gateway/inbox"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
@@ -206,7 +207,7 @@ type incidentForm struct {
 // readIncidentForm reads the form, or a body in another format with its fields. A request
 // without an action acknowledges.
 func readIncidentForm(w http.ResponseWriter, r *http.Request) (f incidentForm, err error) {
-	q := api.ReadSignal(w, r, api.Limits{MaxBody: MaxIncidentForm}, "do", "by", "for")
+	q := api.ReadSignal(w, r, message.Limits{MaxBody: MaxIncidentForm}, "do", "by", "for")
 	defer q.Close()
 	query := r.URL.Query()
 	get := func(name string) string { return cmp.Or(q.SignalField(name), query.Get(name)) }

@@ -236,7 +236,7 @@ func (h *Sender) idempotency(r *http.Request, q *api.Request, at *Route, token s
 }
 
 // Limits returns the limits of a request. client means that it may have URLs.
-func (h *Sender) Limits(client bool) api.Limits {
+func (h *Sender) Limits(client bool) message.Limits {
 	l := h.Resolved.Limits.Limits
 	l.Memory = h.Shared.Memory.Allocation(h.Resolved.Limits.Memory, client)
 	return l

@@ -15,74 +15,49 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
-// TestRouteTable checks what each path addresses, with and without a queue and saved
-// keys.
+// TestRouteTable checks that the path of each route leads to it, with and without a slash at
+// the end, and what other paths address, with and without a queue and saved keys.
 func TestRouteTable(t *testing.T) {
 	t.Parallel()
 	table := httpapi.NewRouteTable(httpapi.RouteSpecs())
 	all := &httpapi.SiteRoutes{Queue: true, Configs: true, Push: true, Console: true, Inbox: true, MCP: true}
-	for path, want := range map[string]httpapi.Route{
-		"/notify":                        {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteNotify}},
-		"/notify/":                       {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteNotify}},
-		"/notify/ops":                    {RouteSpec: &httpapi.RouteSpec{Pattern: site.RouteNotifyKey}, Key: "ops"},
-		"/notify/ops/":                   {RouteSpec: &httpapi.RouteSpec{Pattern: site.RouteNotifyKey}, Key: "ops"},
-		"/notify/a b":                    {RouteSpec: &httpapi.RouteSpec{Pattern: site.RouteNotifyKey}, Key: "a b"}, // 404 as an unknown key
-		"/notify/openapi.json":           {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteOpenAPI}},
-		"/notify/status":                 {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteHealth}},
-		"/notify/messages":               {RouteSpec: &httpapi.RouteSpec{Pattern: site.RouteNotifyKey}, Key: "messages"},
-		"/notify/messages/1-2":           {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteMessage}, ID: "1-2"},
-		"/notify/messages/1-2/":          {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteMessage}, ID: "1-2"},
-		"/notify/ops/grafana":            {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteSource}, Key: "ops", Source: "grafana"},
-		"/notify/ops/grafana/":           {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteSource}, Key: "ops", Source: "grafana"},
-		"/notify/ops/ntfy/topic/x":       {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteSource}, Key: "ops", Source: "ntfy", Rest: "topic/x"},
-		"/notify/ops/gotify//message":    {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteSource}, Key: "ops", Source: "gotify", Rest: "message"},
-		"/notify/ops/slack//a///b//":     {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteSource}, Key: "ops", Source: "slack", Rest: "a/b"},
-		"/notify/console/":               {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteConsole}},
-		"/notify/console/keys/ops":       {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteConsoleKey}, Key: "ops"},
-		"/notify/console/messages":       {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteConsoleMessages}},
-		"/notify/console/messages/1":     {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteConsoleMessage}, ID: "1"},
-		"/notify/console/silences":       {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteConsoleSilences}},
-		"/notify/ops/messages":           {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteInbox}, Key: "ops"},
-		"/notify/ops/stream":             {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteInboxStream}, Key: "ops"},
-		"/notify/ops/ntfy/a,b/json":      {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteNtfyInbox}, Key: "ops"},
-		"/notify/ops/ntfy/a/auth/":       {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteNtfyInbox}, Key: "ops"},
-		"/notify/ops/silences":           {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteSilences}, Key: "ops"},
-		"/notify/ops/silences/1":         {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteSilence}, Key: "ops", ID: "1"},
-		"/notify/console/queue":          {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteConsoleQueue}},
-		"/notify/incidents":              {RouteSpec: &httpapi.RouteSpec{Pattern: site.RouteIncidents}},
-		"/notify/console/incidents/":     {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteConsoleIncidents}},
-		"/notify/ops/devices/":           {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteDevices}, Key: "ops"},
-		"/notify/ops/devices/1":          {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteDevice}, Key: "ops", ID: "1"},
-		"/notify/ops/devices/1/test":     {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteDeviceTest}, Key: "ops", ID: "1"},
-		"/notify/ops/devices/1/receipts": {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteReceipts}, Key: "ops", ID: "1"},
-		"/notify/push.js":                {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteWorker}},
-		"/notify/app.webmanifest":        {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteManifest}},
-		"/notify/icon.svg":               {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteIcon}},
-		"/notify/icon-192.png":           {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteIconSmall}},
-		"/notify/icon-512.png":           {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteIconLarge}},
-		"/notify/badge.png":              {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteBadge}},
-		"/add/ops":                       {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteAdd}, Key: "ops"},
-		"/get/ops/":                      {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteGet}, Key: "ops"},
-		"/del/ops":                       {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteDel}, Key: "ops"},
-		"/cfg":                           {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteKeys}},
-		"/cfg/":                          {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteKeys}},
-		"/cfg/ops":                       {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteKey}, Key: "ops"},
-		"/json/urls/ops":                 {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteURLs}, Key: "ops"},
-		"/status":                        {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteStatus}},
-		"/status/ops":                    {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteStatusKey}, Key: "ops"},
-		"/move/ops":                      {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteMove}, Key: "ops"},
-		"/qr/ops":                        {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteQR}, Key: "ops"},
-		"/details/":                      {RouteSpec: &httpapi.RouteSpec{Pattern: httpapi.RouteDetails}},
-	} {
+	check := func(path, pattern string, want httpapi.Route) {
 		got, ok := table.Parse(&url.URL{Path: path}, all)
 		if !ok {
 			t.Errorf("%s is no path of the gateway", path)
-			continue
+			return
 		}
-		if got.Pattern != want.Pattern || got.ID != want.ID || got.Key != want.Key || got.Source != want.Source || got.Rest != want.Rest {
+		if got.Pattern != pattern || got.ID != want.ID || got.Key != want.Key || got.Source != want.Source || got.Rest != want.Rest {
 			t.Errorf("%s: %s with %q %q %q %q", path, got.Pattern, got.ID, got.Key, got.Source, got.Rest)
 		}
 	}
+	for _, spec := range httpapi.RouteSpecs() {
+		path, want := spec.Pattern, httpapi.Route{}
+		for name, place := range map[string]struct {
+			value string
+			to    *string
+		}{
+			"{KEY}": {"ops", &want.Key}, "{ID}": {"1-2", &want.ID}, "{SOURCE}": {"grafana", &want.Source}, "{REST...}": {"a/b", &want.Rest},
+			"{TOPICS}": {"x,y", new(string)}, "{VERB}": {"json", new(string)},
+		} {
+			if strings.Contains(path, name) {
+				path, *place.to = strings.ReplaceAll(path, name, place.value), place.value
+			}
+		}
+		check(path, spec.Pattern, want)
+		check(path+"/", spec.Pattern, want)
+	}
+	for path, want := range map[string]httpapi.Route{
+		"/notify/ops/grafana":         {Source: "grafana"},
+		"/notify/ops/gotify//message": {Source: "gotify", Rest: "message"},
+		"/notify/ops/slack//a///b//":  {Source: "slack", Rest: "a/b"},
+	} {
+		want.Key = "ops"
+		check(path, httpapi.RouteSource, want)
+	}
+	check("/notify/a b", site.RouteNotifyKey, httpapi.Route{Key: "a b"}) // 404 as an unknown key
+	check("/notify/ops/ntfy/a/auth", httpapi.RouteNtfyInbox, httpapi.Route{Key: "ops"})
+	check("/notify/messages", site.RouteNotifyKey, httpapi.Route{Key: "messages"})
 	for _, path := range []string{
 		"", "/", "/notify//", "/notify//ops", "//notify/ops", "/notifyx", "/NOTIFY/ops", "/notify/a b/grafana", "/notify/ops//grafana", "/notify/messages/a/b",
 		"/notify/console/x", "/add", "/add/", "/add/a/b", "/cfg/a/b", "/json/urls", "/json", "/status/x/y", "/qr", "/other",

@@ -2,6 +2,14 @@ package openapi
 
 import "net/http"
 
+// ofSavedKey adds the answers of all requests that change or show what is saved under a key.
+func ofSavedKey(own map[int]Answer) map[int]Answer {
+	own[http.StatusForbidden] = plainResult(savedForbidden)
+	own[http.StatusNotFound] = plainResult(noSuchKey)
+	own[http.StatusServiceUnavailable] = plainResult(storageUnusable)
+	return own
+}
+
 // Add describes /add/{KEY}.
 func Add() About {
 	return About{Key: keyThatIsSaved, Operations: []Operation{{
@@ -40,7 +48,7 @@ func Get() About {
 		Method: http.MethodPost, ID: "readKey", Tag: ofConfiguration,
 		Summary:     "Read the configuration of a key",
 		Description: "`POST /cfg/{KEY}` is the same.",
-		Answers: map[int]Answer{
+		Answers: ofSavedKey(map[int]Answer{
 			http.StatusOK: says("The configuration.", map[string]Schema{
 				mediaText: described(text(), "The configuration as it was saved. The media type is `text/yaml` for YAML."),
 				mediaJSON: object(Schema{
@@ -48,10 +56,7 @@ func Get() About {
 					"config": text(),
 				}, "format", "config"),
 			}),
-			http.StatusForbidden:          plainResult(savedForbidden),
-			http.StatusNotFound:           plainResult(noSuchKey),
-			http.StatusServiceUnavailable: plainResult(storageUnusable),
-		},
+		}),
 	}}}
 }
 
@@ -60,12 +65,7 @@ func Del() About {
 	return About{Key: keyThatIsSaved, Operations: []Operation{{
 		Method: http.MethodPost, ID: "deleteKey", Tag: ofConfiguration,
 		Summary: "Delete the configuration of a key",
-		Answers: map[int]Answer{
-			http.StatusOK:                 plainResult("The configuration is deleted."),
-			http.StatusForbidden:          plainResult(savedForbidden),
-			http.StatusNotFound:           plainResult(noSuchKey),
-			http.StatusServiceUnavailable: plainResult(storageUnusable),
-		},
+		Answers: ofSavedKey(map[int]Answer{http.StatusOK: plainResult("The configuration is deleted.")}),
 	}}}
 }
 
@@ -79,15 +79,12 @@ func Move() About {
 			"to":   described(text(), "The new name."),
 			"from": described(text(), "The old name, which the address has, too."),
 		}, "to"), mediaJSON, mediaForm),
-		Answers: map[int]Answer{
+		Answers: ofSavedKey(map[int]Answer{
 			http.StatusOK:                    plainResult("The key has the new name."),
 			http.StatusBadRequest:            plainResult("The new name is missing, malformed or reserved, or the key has it already."),
-			http.StatusForbidden:             plainResult(savedForbidden),
-			http.StatusNotFound:              plainResult(noSuchKey),
 			http.StatusConflict:              plainResult("Another saved key has the new name."),
 			http.StatusRequestEntityTooLarge: plainResult("The request is larger than 8 KiB."),
-			http.StatusServiceUnavailable:    plainResult(storageUnusable),
-		},
+		}),
 	}}}
 }
 
@@ -142,7 +139,7 @@ func Token() About {
 		Method: http.MethodPost, ID: "addToken", Tag: ofConfiguration,
 		Summary:     "Make a further token of a saved key",
 		Description: "From then on, the key needs a token. The answer shows the new one; only its hash is stored. A key has at most 10.",
-		Answers: map[int]Answer{
+		Answers: ofSavedKey(map[int]Answer{
 			http.StatusOK: says("The token, as text, as JSON, or for browsers on a page.", map[string]Schema{
 				mediaText: text(),
 				mediaJSON: object(Schema{
@@ -151,20 +148,12 @@ func Token() About {
 				}, "token", "count"),
 				mediaHTML: text(),
 			}, "Cache-Control"),
-			http.StatusBadRequest:         plainResult("The key has 10 tokens; remove the older ones first."),
-			http.StatusForbidden:          plainResult(savedForbidden),
-			http.StatusNotFound:           plainResult(noSuchKey),
-			http.StatusServiceUnavailable: plainResult(storageUnusable),
-		},
+			http.StatusBadRequest: plainResult("The key has 10 tokens; remove the older ones first."),
+		}),
 	}, {
 		Method: http.MethodDelete, ID: "removeOldTokens", Tag: ofConfiguration,
 		Summary: "Remove all tokens of a saved key but the newest",
-		Answers: map[int]Answer{
-			http.StatusOK:                 plainResult("The older tokens are removed."),
-			http.StatusForbidden:          plainResult(savedForbidden),
-			http.StatusNotFound:           plainResult(noSuchKey),
-			http.StatusServiceUnavailable: plainResult(storageUnusable),
-		},
+		Answers: ofSavedKey(map[int]Answer{http.StatusOK: plainResult("The older tokens are removed.")}),
 	}}}
 }
 

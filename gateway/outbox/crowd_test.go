@@ -62,7 +62,7 @@ func TestCrowdedQueue(t *testing.T) {
 				if test.alone {
 					return
 				}
-				if stats.Bytes < size/2 || stats.Bytes > size*7/8 {
+				if stats.Bytes < size/2 || stats.Bytes > size*9/10 {
 					t.Errorf("it is refused with %d bytes of %d", stats.Bytes, size)
 				}
 				for range 5 {

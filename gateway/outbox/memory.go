@@ -90,10 +90,12 @@ const forgetBatch = 50
 // room since then. What fails is done a second later.
 func (m *Memory) forgetOldest(ctx context.Context) (made bool) {
 	m.mu.Lock()
-	full, limit := m.full, m.keyLimit()
-	if len(full) > 0 {
-		m.full = map[string]bool{}
+	if len(m.full) == 0 {
+		m.mu.Unlock()
+		return false
 	}
+	full, limit := m.full, m.keyLimit()
+	m.full = map[string]bool{}
 	m.mu.Unlock()
 	for place := range full {
 		n, err := m.forgetOf(ctx, place, limit)

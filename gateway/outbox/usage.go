@@ -283,18 +283,24 @@ func (u *Usage) count(ctx context.Context, place string, again bool) (err error)
 		if before != nil && before.Counted && !again {
 			return nil
 		}
-		if before == nil { // changes are noted from now on, so that none is missed
-			if err = u.replace(ctx, place, nil, usage{Kind: u.kind.letter, Place: place}); err != nil && !errors.Is(err, errUsageChanged) {
-				return err
-			}
-			continue
+		// Changes are noted from now on, so that none is missed, and those before this one are in
+		// the lists of records: a store may show a record earlier than its name in a list.
+		noted := usage{Kind: u.kind.letter, Place: place}
+		if before != nil {
+			noted = *before
 		}
-		next := *before
+		if err = u.replace(ctx, place, before, noted); errors.Is(err, errUsageChanged) {
+			continue
+		} else if err != nil {
+			return err
+		}
+		noted.Changes++
+		next := noted
 		next.Used, next.Counted = Used{}, true
 		if err := u.records(ctx, place, func(record []byte) { next.Used = next.plus(u.weightOf(record)) }); err != nil {
 			return err
 		}
-		if err = u.replace(ctx, place, before, next); !errors.Is(err, errUsageChanged) {
+		if err = u.replace(ctx, place, &noted, next); !errors.Is(err, errUsageChanged) {
 			return err
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/dustin/go-humanize"
 	"go.uber.org/zap"
 
-	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
@@ -196,7 +196,7 @@ func (o *Options) inherited() (*Site, error) {
 	return &Site{
 		Stateless: true, Page: true, originCheck: http.NewCrossOriginProtection(), Identity: &identity,
 		Limits: Limits{
-			Limits: api.Limits{
+			Limits: message.Limits{
 				MaxBody: defaultMaxBody, MaxFiles: defaultMaxCount, MaxFileSize: defaultMaxSize,
 				RemoteFiles: true, FetchTimeout: notifier.DefaultTimeout, Egress: policy,
 			},

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
@@ -43,9 +43,9 @@ type Site struct {
 
 // Limits bound what clients can make a site do.
 type Limits struct {
-	api.Limits                // of the body and the files of a request, and of URLs in it
-	Timeout    time.Duration  // of a delivery to one destination, with all attempts
-	InFlight   InFlightLimits // of messages under way
+	message.Limits                // of the body and the files of a request, and of URLs in it
+	Timeout        time.Duration  // of a delivery to one destination, with all attempts
+	InFlight       InFlightLimits // of messages under way
 
 	// DefaultFiles means that the operator has not said how many files a message may have.
 	DefaultFiles bool

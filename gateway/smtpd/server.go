@@ -102,13 +102,13 @@ func New(c Config, g Gateway) *Server {
 		config: c, gateway: g,
 		conns: conns{max: c.MaxConnections, open: map[*conn]bool{}, byAddress: map[netip.Addr]int{}},
 	}
-	s.smtp = smtp.NewServer(smtp.BackendFunc(s.newSession))
+	s.smtp = smtp.NewServer()
+	s.smtp.NewSession = s.newSession
 	s.smtp.Domain, s.smtp.TLSConfig = c.Hostname, c.TLS
 	s.smtp.MaxMessageBytes, s.smtp.MaxRecipients = c.MaxSize, c.MaxRecipients
 	s.smtp.ReadTimeout, s.smtp.WriteTimeout = c.Timeout, min(c.Timeout, writeTimeout)
 	s.smtp.MaxLineLength = maxLine
-	s.smtp.EnableSMTPUTF8 = true
-	s.smtp.ErrorLog = errorLog{c.Log}
+	s.smtp.ErrorLog = s.logError
 	s.smtp.Refused = s.refusedByProtocol
 	return s
 }
@@ -257,19 +257,13 @@ func (c *Config) client(a net.Addr) (client netip.Addr, trusted bool) {
 	return client, c.Local && client.IsLoopback() || slices.ContainsFunc(c.Trusted, func(p netip.Prefix) bool { return p.Contains(client) })
 }
 
-// errorLog logs the errors of package smtp. A panic has the level error. Other
+// logError logs an error of package smtp. A panic has the level error. Other
 // errors have the level debug, because they are about clients that closed the
 // connection or failed to begin TLS.
-type errorLog struct{ log *zap.Logger }
-
-// Printf implements smtp.Logger.
-func (l errorLog) Printf(format string, v ...any) {
+func (s *Server) logError(format string, v ...any) {
+	level := zap.DebugLevel
 	if strings.HasPrefix(format, "panic") {
-		l.log.Error(fmt.Sprintf(format, v...))
-		return
+		level = zap.ErrorLevel
 	}
-	l.log.Debug(fmt.Sprintf(format, v...))
+	s.config.Log.Log(level, fmt.Sprintf(format, v...))
 }
-
-// Println implements smtp.Logger.
-func (l errorLog) Println(v ...any) { l.log.Debug(fmt.Sprint(v...)) }

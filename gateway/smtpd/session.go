@@ -29,7 +29,7 @@ type session struct {
 	receiving bool // Data reads a mail, or has not read all of it
 }
 
-// newSession begins a session. It implements smtp.Backend.
+// newSession begins a session.
 func (s *Server) newSession(c *smtp.Conn) (smtp.Session, error) {
 	return &session{server: s, conn: connOf(c)}, nil
 }
@@ -43,7 +43,7 @@ func connOf(c *smtp.Conn) *conn {
 	return raw.(*conn)
 }
 
-// AuthMechanisms implements smtp.AuthSession.
+// AuthMechanisms implements smtp.Session.
 func (m *session) AuthMechanisms() []string {
 	if len(m.server.config.Accounts) == 0 {
 		return nil
@@ -51,7 +51,7 @@ func (m *session) AuthMechanisms() []string {
 	return []string{sasl.Plain, sasl.Login}
 }
 
-// Auth implements smtp.AuthSession. Package smtp calls it only over TLS.
+// Auth implements smtp.Session. Package smtp calls it only over TLS.
 func (m *session) Auth(mechanism string) (sasl.Server, error) {
 	if !slices.Contains(m.AuthMechanisms(), mechanism) {
 		return nil, smtp.ErrAuthUnknownMechanism
@@ -93,7 +93,7 @@ func (m *session) logIn(user, password string) error {
 }
 
 // Mail implements smtp.Session.
-func (m *session) Mail(from string, _ *smtp.MailOptions) error {
+func (m *session) Mail(from string) error {
 	m.mu.Lock()
 	account := m.account
 	m.from, m.to = from, nil
@@ -108,7 +108,7 @@ func (m *session) Mail(from string, _ *smtp.MailOptions) error {
 }
 
 // Rcpt implements smtp.Session.
-func (m *session) Rcpt(address string, _ *smtp.RcptOptions) error {
+func (m *session) Rcpt(address string) error {
 	r, refused := parseRecipient(address)
 	if refused != nil {
 		return m.refuse(http.StatusNotFound, refused)
@@ -147,9 +147,6 @@ func (m *session) Reset() {
 		m.conn.giveUp()
 	}
 }
-
-// Logout implements smtp.Session.
-func (m *session) Logout() error { return nil }
 
 // Data implements smtp.Session. It returns the answer to the mail when every
 // destination has answered, or the queue has the message.

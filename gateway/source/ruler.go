@@ -148,13 +148,9 @@ type rulerPayload struct {
 }
 
 type rulerAlert struct {
-	Status       string            `json:"status"`
-	Labels       map[string]string `json:"labels"`
-	Annotations  map[string]string `json:"annotations"`
-	StartsAt     time.Time         `json:"startsAt"`
-	EndsAt       time.Time         `json:"endsAt"`
-	GeneratorURL string            `json:"generatorURL"`
-	Fingerprint  string            `json:"fingerprint"`
+	Status string `json:"status"`
+	postedAlert
+	Fingerprint string `json:"fingerprint"`
 }
 
 // RulerPayload returns the payload about a state of a group.
@@ -166,7 +162,8 @@ func RulerPayload(g *rules.AlertGroup, s rules.GroupState) ([]byte, error) {
 	add := func(to *[]rulerAlert, status string, alerts []rules.RulerAlert) {
 		for i := range alerts {
 			a := &alerts[i]
-			x := rulerAlert{status, PairsMap(a.Labels), PairsMap(a.Annotations), a.Starts.UTC(), a.Ends.UTC(), a.Generator, a.Fingerprint}
+			posted := postedAlert{PairsMap(a.Labels), PairsMap(a.Annotations), a.Starts.UTC(), a.Ends.UTC(), a.Generator}
+			x := rulerAlert{status, posted, a.Fingerprint}
 			*to = append(*to, x)
 			p.CommonLabels, p.CommonAnnotations = common(p.CommonLabels, x.Labels), common(p.CommonAnnotations, x.Annotations)
 		}

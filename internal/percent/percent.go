@@ -1,4 +1,4 @@
-// Package percent decodes percent escapes leniently.
+// Package percent encodes with percent escapes, and decodes them leniently.
 package percent
 
 import "strings"
@@ -26,6 +26,24 @@ func Decode(s string) string {
 
 // DecodeText is like [Decode], but replaces invalid UTF-8 with U+FFFD.
 func DecodeText(s string) string { return strings.ToValidUTF8(Decode(s), "\uFFFD") }
+
+// Encode returns s with percent escapes for all bytes but unreserved characters (RFC 3986,
+// section 2.3) and those in keep.
+func Encode(s, keep string) string {
+	const hex = "0123456789ABCDEF"
+	var b strings.Builder
+	for i := range len(s) {
+		c := s[i]
+		switch {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9',
+			strings.IndexByte("-._~", c) >= 0, strings.IndexByte(keep, c) >= 0:
+			b.WriteByte(c)
+		default:
+			b.Write([]byte{'%', hex[c>>4], hex[c&15]})
+		}
+	}
+	return b.String()
+}
 
 // Digit returns the value of a hexadecimal digit, or -1 if c is not one.
 func Digit(c byte) int {

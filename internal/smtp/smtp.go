@@ -1,143 +1,53 @@
-// Package smtp is the server of github.com/emersion/go-smtp v0.25.1, as it is but for two things that the
-// library has no place for. They are marked with "Changed:".
+// Package smtp is a server of the Simple Mail Transfer Protocol, as defined in RFC 5321. It is the server of
+// github.com/emersion/go-smtp v0.25.1 without what the gateway does not use, which is LMTP and the extensions
+// REQUIRETLS, BINARYMIME, DSN, RRVS, DELIVERBY and MT-PRIORITY. Two things are different, because the library
+// has no place for them. They are marked with "Changed:".
 //
 //   - MAIL takes any sender. UPSes, cameras and printers send <UPS>, <camera@> or <Front Door@cam>, which
 //     are no addresses, and the library refuses them before the program sees them. Control characters are
 //     still refused, and recipients are read as strictly as before.
 //   - Server.Refused learns of what the package refuses by itself, for the log.
 //
-// To update it, copy the files of the new version and apply the changes again. Its license is in LICENSE.
-//
-// Package smtp implements the Simple Mail Transfer Protocol as defined in RFC 5321.
-//
-// It also implements the following extensions:
+// Its license is in LICENSE. It implements these extensions:
 //
 //   - 8BITMIME (RFC 1652)
 //   - ENHANCEDSTATUSCODES (RFC 2034)
 //   - AUTH (RFC 2554)
-//   - DELIVERBY (RFC 2852)
 //   - CHUNKING (RFC 3030)
-//   - BINARYMIME (RFC 3030)
 //   - STARTTLS (RFC 3207)
-//   - DSN (RFC 3461, RFC 6533)
 //   - SMTPUTF8 (RFC 6531)
-//   - MT-PRIORITY (RFC 6710)
-//   - RRVS (RFC 7293)
-//   - REQUIRETLS (RFC 8689)
-//
-// LMTP (RFC 2033) is also supported.
-//
-// Additional extensions may be handled by other packages.
 package smtp
 
 import (
-	"time"
+	"io"
+
+	"github.com/emersion/go-sasl"
 )
 
-type BodyType string
-
-const (
-	Body7Bit       BodyType = "7BIT"
-	Body8BitMIME   BodyType = "8BITMIME"
-	BodyBinaryMIME BodyType = "BINARYMIME"
-)
-
-type DSNReturn string
-
-const (
-	DSNReturnFull    DSNReturn = "FULL"
-	DSNReturnHeaders DSNReturn = "HDRS"
-)
-
-// MailOptions contains parameters for the MAIL command.
-type MailOptions struct {
-	// Value of BODY= argument, 7BIT, 8BITMIME or BINARYMIME.
-	Body BodyType
-
-	// Size of the body. Can be 0 if not specified by client.
-	Size int64
-
-	// TLS is required for the message transmission.
-	//
-	// The message should be rejected if it can't be transmitted
-	// with TLS.
-	RequireTLS bool
-
-	// The message envelope or message header contains UTF-8-encoded strings.
-	// This flag is set by SMTPUTF8-aware (RFC 6531) client.
-	UTF8 bool
-
-	// Value of RET= argument, FULL or HDRS.
-	Return DSNReturn
-
-	// Envelope identifier set by the client.
-	EnvelopeID string
-
-	// The authorization identity asserted by the message sender in decoded
-	// form with angle brackets stripped.
-	//
-	// nil value indicates missing AUTH, non-nil empty string indicates
-	// AUTH=<>.
-	//
-	// Defined in RFC 4954.
-	Auth *string
+// ErrAuthUnknownMechanism is returned by [Session.Auth] for a mechanism that it does not know.
+var ErrAuthUnknownMechanism = &SMTPError{
+	Code:         504,
+	EnhancedCode: EnhancedCode{5, 7, 4},
+	Message:      "Unsupported authentication mechanism",
 }
 
-type DSNNotify string
+// Session is used by servers to respond to an SMTP client.
+//
+// The methods are called when the remote client issues the matching command.
+type Session interface {
+	// Discard currently processed message.
+	Reset()
 
-const (
-	DSNNotifyNever   DSNNotify = "NEVER"
-	DSNNotifyDelayed DSNNotify = "DELAY"
-	DSNNotifyFailure DSNNotify = "FAILURE"
-	DSNNotifySuccess DSNNotify = "SUCCESS"
-)
+	// AuthMechanisms are those that the server offers over TLS.
+	AuthMechanisms() []string
+	Auth(mech string) (sasl.Server, error)
 
-type DSNAddressType string
-
-const (
-	DSNAddressTypeRFC822 DSNAddressType = "RFC822"
-	DSNAddressTypeUTF8   DSNAddressType = "UTF-8"
-)
-
-type DeliverByMode string
-
-const (
-	DeliverByNotify DeliverByMode = "N"
-	DeliverByReturn DeliverByMode = "R"
-)
-
-type DeliverByOptions struct {
-	Time  time.Duration
-	Mode  DeliverByMode
-	Trace bool
-}
-
-type PriorityProfile string
-
-const (
-	PriorityUnspecified PriorityProfile = ""
-	PriorityMIXER       PriorityProfile = "MIXER"
-	PrioritySTANAG4406  PriorityProfile = "STANAG4406"
-	PriorityNSEP        PriorityProfile = "NSEP"
-)
-
-// RcptOptions contains parameters for the RCPT command.
-type RcptOptions struct {
-	// Value of NOTIFY= argument, NEVER or a combination of either of
-	// DELAY, FAILURE, SUCCESS.
-	Notify []DSNNotify
-
-	// Original recipient set by client.
-	OriginalRecipientType DSNAddressType
-	OriginalRecipient     string
-
-	// Time value of the RRVS= argument
-	// or the zero time if unset.
-	RequireRecipientValidSince time.Time
-
-	// Value of BY= argument or nil if unset.
-	DeliverBy *DeliverByOptions
-
-	// Value of MT-PRIORITY= or nil if unset.
-	MTPriority *int
+	// Set return path for currently processed message.
+	Mail(from string) error
+	// Add recipient for currently processed message.
+	Rcpt(to string) error
+	// Set currently processed message contents and send it.
+	//
+	// r must be consumed before Data returns.
+	Data(r io.Reader) error
 }

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/caddy-notify/caddy-notify/internal/percent"
 )
 
 // oauth1 signs requests with the secrets of an app and of its user (RFC 5849).
@@ -50,4 +52,4 @@ func (o *oauth1) headerWith(method, address string, query url.Values, nonce stri
 }
 
 // oauth1Escape escapes all except unreserved characters (RFC 5849, section 3.6).
-func oauth1Escape(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
+func oauth1Escape(s string) string { return percent.Encode(s, "") }

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -19,28 +18,23 @@ import (
 
 // startBare starts this program as the server of [serveBare]. It shows the cost
 // of net/http itself for requests to url.
-func (b *bench) startBare(url string) (*caddy, error) {
+func (b *bench) startBare(url string) (*process, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := freeAddress()
 	if err != nil {
 		return nil, err
 	}
-	address := l.Addr().String()
-	if err := l.Close(); err != nil {
-		return nil, err
-	}
-	c := &caddy{admin: address, gateway: address, command: exec.Command(self, "-bare", url)} //nolint:gosec // this program
-	c.command.Env = append(os.Environ(), "BENCH_BARE_LISTEN="+address)
-	return c, c.begin()
+	p := &process{admin: address, gateway: address, command: exec.Command(self, "-bare", url)} //nolint:gosec // this program
+	p.command.Env = append(os.Environ(), "BENCH_BARE_LISTEN="+address)
+	return p, p.begin()
 }
 
 // serveBare answers POST /n after it has sent n concurrent requests with the
-// same body to url, and GET /metrics with the counters that
-// [caddy.usage] reads. It sends with long-lived goroutines, as the gateway
-// does.
+// same body to url, and GET /metrics with the counter that [usageOf] reads. It
+// sends with long-lived goroutines, as the gateway does.
 func serveBare(url string) error {
 	const deliveries = 1024 // as many as the gateway makes at once
 	t := &http.Transport{
@@ -60,7 +54,7 @@ func serveBare(url string) error {
 		if r.URL.Path == "/metrics" {
 			var m runtime.MemStats
 			runtime.ReadMemStats(&m)
-			_, _ = fmt.Fprintf(w, "go_memstats_mallocs_total %d\ngo_memstats_alloc_bytes_total %d\n", m.Mallocs, m.TotalAlloc)
+			_, _ = fmt.Fprintf(w, "go_memstats_mallocs_total %d\n", m.Mallocs)
 			return
 		}
 		body, err := io.ReadAll(r.Body)
@@ -87,10 +81,5 @@ func roundTrip(t *http.Transport, address string, body []byte) error {
 		return err
 	}
 	q.Header.Set("Content-Type", "application/json")
-	resp, err := t.RoundTrip(q)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(io.Discard, resp.Body)
-	return errors.Join(err, resp.Body.Close())
+	return readResponse(t.RoundTrip(q)) //nolint:bodyclose // readResponse closes
 }

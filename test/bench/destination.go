@@ -3,28 +3,36 @@
 package main
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
 )
 
-// destination stands for a service: it reads each request and answers 200.
-// Paths that begin with /slow are answered after 50 ms, those that begin with
-// /hold when a value is received from release, those that begin with /gate when
-// it is not closed, and those that begin with /hang never.
+// destination stands for a service: it reads each request and answers 200. The
+// beginning of a path says what else it does:
+//
+//	/slow   answers after 50 ms
+//	/hold   answers when a value is received from release
+//	/gate   answers unless it is closed
+//	/hang   never answers
+//	/timed  sends to delays how long the message took, whose text is when it was sent
 type destination struct {
-	servers []*httptest.Server
-	address string       // over plain HTTP
-	large   atomic.Int32 // requests larger than largeRequest
-	held    atomic.Int32 // requests that wait for release
-	release chan struct{}
-	closed  atomic.Bool  // requests to paths that begin with /gate are not answered
-	total   atomic.Int64 // requests
-	last    atomic.Int64 // when the last request arrived, in nanoseconds since 1970
+	http2, http1, plain protocol
+	servers             []*httptest.Server
+	large               atomic.Int32 // requests larger than largeRequest
+	held                atomic.Int32 // requests that wait for release
+	release             chan struct{}
+	closed              atomic.Bool
+	total               atomic.Int64 // requests
+	last                atomic.Int64 // when the last request arrived, in nanoseconds since 1970
+	delays              chan time.Duration
 }
 
 const largeRequest = 50 << 20
@@ -38,45 +46,69 @@ type protocol struct {
 }
 
 func startDestination() *destination {
-	d := &destination{release: make(chan struct{})}
-	handler := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		if n, _ := io.Copy(io.Discard, r.Body); n > largeRequest {
-			d.large.Add(1)
-		}
-		d.last.Store(time.Now().UnixNano())
-		d.total.Add(1)
-		switch {
-		case strings.HasPrefix(r.URL.Path, "/slow"):
-			time.Sleep(50 * time.Millisecond)
-		case strings.HasPrefix(r.URL.Path, "/hold"):
-			d.held.Add(1)
-			<-d.release
-			d.held.Add(-1)
-		case strings.HasPrefix(r.URL.Path, "/hang"), strings.HasPrefix(r.URL.Path, "/gate") && d.closed.Load():
-			<-r.Context().Done()
-		}
-	})
-	plain, http1, http2 := httptest.NewServer(handler), httptest.NewUnstartedServer(handler), httptest.NewUnstartedServer(handler)
+	d := &destination{release: make(chan struct{}), delays: make(chan time.Duration, timedMessages)}
+	plain, http1, http2 := httptest.NewServer(d), httptest.NewUnstartedServer(d), httptest.NewUnstartedServer(d)
 	http2.EnableHTTP2 = true
 	http1.StartTLS()
 	http2.StartTLS()
 	d.servers = []*httptest.Server{http2, http1, plain}
-	d.address = plain.Listener.Addr().String()
+	d.http2 = protocol{"HTTPS, HTTP/2", http2.URL, "jsons", "?verify=no"}
+	d.http1 = protocol{"HTTPS, HTTP/1.1", http1.URL, "jsons", "?verify=no"}
+	d.plain = protocol{"HTTP", plain.URL, "json", ""}
 	return d
 }
 
-// protocols returns the ways to reach the destination, the most usual one first.
-func (d *destination) protocols() []protocol {
-	return []protocol{
-		{"HTTPS, HTTP/2", d.servers[0].URL, "jsons", "?verify=no"},
-		{"HTTPS, HTTP/1.1", d.servers[1].URL, "jsons", "?verify=no"},
-		d.plain(),
+func (d *destination) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
+	begins := func(path string) bool { return strings.HasPrefix(r.URL.Path, path) }
+	if begins("/timed") {
+		d.time(r.Body)
+	}
+	if n, _ := io.Copy(io.Discard, r.Body); n > largeRequest {
+		d.large.Add(1)
+	}
+	d.last.Store(time.Now().UnixNano())
+	d.total.Add(1)
+	switch {
+	case begins("/slow"):
+		time.Sleep(50 * time.Millisecond)
+	case begins("/hold"):
+		d.held.Add(1)
+		<-d.release
+		d.held.Add(-1)
+	case begins("/hang"), begins("/gate") && d.closed.Load():
+		<-r.Context().Done()
 	}
 }
 
-// plain returns the way to reach the destination without TLS.
-func (d *destination) plain() protocol {
-	return protocol{"HTTP", d.servers[2].URL, "json", ""}
+// time sends to delays how long a message took.
+func (d *destination) time(body io.Reader) {
+	now := time.Now()
+	var m struct{ Message string }
+	if json.NewDecoder(body).Decode(&m) == nil {
+		if sent, err := strconv.ParseInt(m.Message, 10, 64); err == nil {
+			d.delays <- now.Sub(time.Unix(0, sent))
+		}
+	}
+}
+
+// await waits until the destination has had n requests.
+func (d *destination) await(n int64) error {
+	for end := time.Now().Add(drainTime); d.total.Load() < n; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			return errors.New("the messages are not delivered")
+		}
+	}
+	return nil
+}
+
+// lastArrival returns when the last request arrived.
+func (d *destination) lastArrival() time.Time { return time.Unix(0, d.last.Load()) }
+
+// close ends the servers and their connections.
+func (d *destination) close() {
+	for _, s := range d.servers {
+		_ = s.Config.Close()
+	}
 }
 
 // gatewayURL returns the gateway's URL for a path of the destination.
@@ -87,21 +119,24 @@ func (p protocol) gatewayURL(path string) string {
 
 // key returns a key with n destinations whose paths begin with path.
 func (p protocol) key(name, path string, n int) string {
-	var out strings.Builder
-	fmt.Fprintf(&out, "\t\tkey %s {\n", name)
+	urls := make([]string, n)
+	for i := range urls {
+		urls[i] = p.gatewayURL(fmt.Sprintf("%s/%d", path, i))
+	}
+	return keyOf(name, urls...)
+}
+
+// keys returns n keys with one destination each, and the paths of their messages.
+func (p protocol) keys(path string, n int) (keys string, paths []string) {
 	for i := range n {
-		fmt.Fprintf(&out, "\t\t\turl %s\n", p.gatewayURL(fmt.Sprintf("%s/%d", path, i)))
+		name := fmt.Sprintf("k%d", i)
+		keys += p.key(name, path+"/"+name, 1)
+		paths = append(paths, "/notify/"+name)
 	}
-	out.WriteString("\t\t}\n")
-	return out.String()
+	return keys, paths
 }
 
-// close ends the servers and their connections.
-func (d *destination) close() {
-	for _, s := range d.servers {
-		_ = s.Config.Close()
-	}
+// keyOf returns the block of a key.
+func keyOf(name string, urls ...string) string {
+	return "key " + name + " {\nurl " + strings.Join(urls, "\nurl ") + "\n}\n"
 }
-
-// lastArrival returns when the last request arrived.
-func (d *destination) lastArrival() time.Time { return time.Unix(0, d.last.Load()) }

@@ -3,47 +3,60 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
+const (
+	message = `{"title":"Disk almost full","body":"Volume /data is at 91% on host-7","type":"warning"}`
+
+	clients      = 32 // requests under way at once
+	queueClients = 64 // the same with Prefer: respond-async
+
+	settleTime = 1500 * time.Millisecond // for a queue to write results, which it does within a second
+	drainTime  = 5 * time.Minute         // for the destination to have all messages
+)
+
+// row is a row of a table: a request that is repeated to one process or to several.
+type row struct {
+	name      string
+	processes []*process
+	address   string   // the processes' gateways if empty
+	paths     []string // used in turn
+	body      string   // message if empty
+	clients   int      // clients if 0
+	requests  int      // in each round; the bench's number if 0
+	async     bool     // respond-async
+	drained   bool     // the round ends when the destination has all messages
+	rounds    []measure
+}
+
 // measure is the cost of one request of a row.
 type measure struct {
 	perSecond float64
+	delivered float64 // messages a second until the last one has arrived; 0 if not drained
 	p50, p99  time.Duration
-	cpu       time.Duration // of each request
+	cpu       time.Duration
 	allocs    float64
-	bytes     float64       // allocated
-	delivered float64       // messages a second until the last one arrived; only with rawLoad
-	ownCPU    time.Duration // of this process, for each request; only with rawLoad
 }
 
-func (m measure) rate() float64        { return m.perSecond }
-func (m measure) cpuTime() float64     { return float64(m.cpu) }
-func (m measure) allocations() float64 { return m.allocs }
-
-// row is a row of a table: a request that is repeated.
-type row struct {
-	name, address, body string
-	header              http.Header // additional fields
-	process             *caddy      // nil for the one that is passed to measureRows
-	requests            int         // in each round; 0 for the number that is passed to measureRows
-	rounds              []measure
-}
-
-// measureRows measures the rows in turn, so that other load on the machine
-// affects all of them.
-func (b *bench) measureRows(c *caddy, rows []*row, requests int) error {
+// table measures rows in turn, so that other load on the machine affects all of
+// them, and prints the medians. The last column is the median of the ratios to the
+// first row within each round.
+func (b *bench) table(title string, rows ...*row) error {
 	for round := range b.rounds + 1 {
 		for _, r := range rows {
-			m, err := b.load(cmp.Or(r.process, c), r, cmp.Or(r.requests, requests))
+			m, err := b.load(r)
 			if err != nil {
 				return fmt.Errorf("%s: %w", r.name, err)
 			}
@@ -52,131 +65,141 @@ func (b *bench) measureRows(c *caddy, rows []*row, requests int) error {
 			}
 		}
 	}
+	fmt.Printf("\n%-44s %8s %8s %8s %8s %8s %8s %14s\n", title, "req/s", "sent/s", "p50 ms", "p99 ms", "CPU µs", "allocs", "CPU to first")
+	for _, r := range rows {
+		fmt.Printf("%-44s %8.0f %8.0f %8.2f %8.2f %8.0f %8.0f %14.2f\n", r.name,
+			r.median(func(m measure) float64 { return m.perSecond }),
+			r.median(func(m measure) float64 { return m.delivered }),
+			r.median(func(m measure) float64 { return ms(m.p50) }),
+			r.median(func(m measure) float64 { return ms(m.p99) }),
+			r.median(func(m measure) float64 { return float64(m.cpu) / float64(time.Microsecond) }),
+			r.median(func(m measure) float64 { return m.allocs }),
+			r.ratio(rows[0]))
+	}
 	return nil
 }
 
-// median returns the median of each value.
-func (r *row) median() measure { return medianOf(r.rounds) }
-
-func medianOf(rounds []measure) measure {
-	var out measure
-	get := func(f func(measure) float64) float64 {
-		values := make([]float64, len(rounds))
-		for i, m := range rounds {
-			values[i] = f(m)
-		}
-		return median(values)
+// median returns the median of a value over the rounds.
+func (r *row) median(value func(measure) float64) float64 {
+	var values []float64
+	for _, m := range r.rounds {
+		values = append(values, value(m))
 	}
-	out.perSecond = get(func(m measure) float64 { return m.perSecond })
-	out.p50 = time.Duration(get(func(m measure) float64 { return float64(m.p50) }))
-	out.p99 = time.Duration(get(func(m measure) float64 { return float64(m.p99) }))
-	out.cpu = time.Duration(get(func(m measure) float64 { return float64(m.cpu) }))
-	out.allocs = get(func(m measure) float64 { return m.allocs })
-	out.bytes = get(func(m measure) float64 { return m.bytes })
-	out.delivered = get(func(m measure) float64 { return m.delivered })
-	out.ownCPU = time.Duration(get(func(m measure) float64 { return float64(m.ownCPU) }))
-	return out
+	return median(values)
 }
 
-// ratio returns the median, over the rounds, of the ratio of a value to that of
-// base in the same round.
-func (r *row) ratio(base *row, value func(measure) float64) float64 {
-	ratios := make([]float64, len(r.rounds))
+// ratio returns the median, over the rounds, of the ratio of the CPU time to that
+// of base in the same round.
+func (r *row) ratio(base *row) float64 {
+	var ratios []float64
 	for i, m := range r.rounds {
-		ratios[i] = value(m) / value(base.rounds[i])
+		ratios = append(ratios, float64(m.cpu)/float64(base.rounds[i].cpu))
 	}
 	return median(ratios)
 }
 
 // load makes the requests of a round.
-func (b *bench) load(c *caddy, r *row, requests int) (measure, error) {
-	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: b.clients}, Timeout: time.Minute}
-	defer client.CloseIdleConnections()
-	before, err := c.usage(false)
+func (b *bench) load(r *row) (measure, error) {
+	requests, arrived := cmp.Or(r.requests, b.requests), b.dest.total.Load()
+	times, errs := make([][]time.Duration, cmp.Or(r.clients, clients)), make([]error, cmp.Or(r.clients, clients))
+	before, err := usageOf(r.processes)
 	if err != nil {
 		return measure{}, err
 	}
 	var next atomic.Int64
 	var group sync.WaitGroup
-	times := make([][]time.Duration, b.clients)
-	errs := make([]error, b.clients)
 	begin := time.Now()
-	for i := range b.clients {
-		group.Go(func() {
-			for next.Add(1) <= int64(requests) {
-				start := time.Now()
-				if errs[i] = r.send(client); errs[i] != nil {
-					return
-				}
-				times[i] = append(times[i], time.Since(start))
-			}
-		})
+	for i := range times {
+		group.Go(func() { times[i], errs[i] = r.client(i, &next, requests) })
 	}
 	group.Wait()
 	took := time.Since(begin)
-	for _, err := range errs {
-		if err != nil {
+	if err := errors.Join(errs...); err != nil {
+		return measure{}, err
+	}
+	var delivered float64
+	if r.drained {
+		if err := b.dest.await(arrived + int64(requests)); err != nil {
 			return measure{}, err
 		}
+		delivered = float64(requests) / b.dest.lastArrival().Sub(begin).Seconds()
 	}
-	after, err := c.usage(false)
+	if r.processes[0].stores {
+		time.Sleep(settleTime)
+	}
+	after, err := usageOf(r.processes)
 	if err != nil {
 		return measure{}, err
 	}
-	return newMeasure(slices.Concat(times...), took, before, after), nil
-}
-
-// newMeasure returns the figures of requests that took these times, all together
-// took, with the usage before and after them. It sorts times.
-func newMeasure(times []time.Duration, took time.Duration, before, after usage) measure {
-	slices.Sort(times)
-	n := float64(len(times))
+	all := slices.Sorted(slices.Values(slices.Concat(times...)))
 	return measure{
-		perSecond: n / took.Seconds(),
-		p50:       times[len(times)/2],
-		p99:       times[len(times)*99/100],
-		cpu:       time.Duration(float64(after.cpu-before.cpu) / n),
-		allocs:    (after.allocs - before.allocs) / n,
-		bytes:     (after.bytes - before.bytes) / n,
-	}
+		perSecond: float64(requests) / took.Seconds(),
+		delivered: delivered,
+		p50:       percentile(all, 50),
+		p99:       percentile(all, 99),
+		cpu:       (after.cpu - before.cpu) / time.Duration(requests),
+		allocs:    (after.allocs - before.allocs) / float64(requests),
+	}, nil
 }
 
-// send makes one request of a row.
-func (r *row) send(client *http.Client) error {
-	if r.header == nil {
-		return post(client, r.address, "application/json", strings.NewReader(r.body))
+// client makes requests on one connection until all clients together have made
+// enough. It does little more than write and read bytes, because it shares the CPUs
+// with the measured process.
+func (r *row) client(i int, next *atomic.Int64, requests int) (times []time.Duration, err error) {
+	address, body, prefer := cmp.Or(r.address, r.processes[i%len(r.processes)].gateway), cmp.Or(r.body, message), ""
+	if r.async {
+		prefer = "Prefer: respond-async\r\n"
 	}
-	q, err := http.NewRequest(http.MethodPost, r.address, strings.NewReader(r.body))
+	conn, err := net.Dial("tcp", address)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	q.Header = r.header.Clone()
-	q.Header.Set("Content-Type", "application/json")
-	resp, err := client.Do(q) //nolint:gosec // the address of the measured process
+	defer conn.Close()
+	var texts [][]byte
+	for _, path := range r.paths {
+		texts = append(texts, fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\n%sContent-Length: %d\r\n\r\n%s",
+			path, address, prefer, len(body), body))
+	}
+	reader := bufio.NewReader(conn)
+	for k := next.Add(1); k <= int64(requests); k = next.Add(1) {
+		begin := time.Now()
+		if _, err := conn.Write(texts[k%int64(len(texts))]); err != nil {
+			return nil, err
+		}
+		if err := readResponse(http.ReadResponse(reader, nil)); err != nil {
+			return nil, err
+		}
+		times = append(times, time.Since(begin))
+	}
+	return times, nil
+}
+
+// post sends one request outside of the rows.
+func post(url, kind string, body io.Reader) error {
+	return readResponse(http.Post(url, kind, body)) //nolint:gosec,bodyclose // an address of the measured process; readResponse closes
+}
+
+// readResponse reads the response to the end, and returns an error unless its
+// status is 2xx.
+func readResponse(resp *http.Response, err error) error {
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err == nil && resp.StatusCode/100 != 2 {
-		err = fmt.Errorf("status %d: %.200s", resp.StatusCode, text)
-	}
-	return err
-}
-
-func post(client *http.Client, address, kind string, body io.Reader) error {
-	resp, err := client.Post(address, kind, body)
-	if err != nil {
+	if resp.StatusCode/100 == 2 {
+		_, err = io.Copy(io.Discard, resp.Body)
 		return err
 	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err == nil && resp.StatusCode != http.StatusOK {
-		err = fmt.Errorf("status %d: %.200s", resp.StatusCode, text)
-	}
-	return err
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, 200))
+	return fmt.Errorf("%s: %s", resp.Status, bytes.TrimSpace(text))
 }
+
+// percentile returns the value below which percent of the sorted values are.
+func percentile[T any](sorted []T, percent int) T {
+	return sorted[min(len(sorted)*percent/100, len(sorted)-1)]
+}
+
+// median returns the value in the middle.
+func median(values []float64) float64 { return percentile(slices.Sorted(slices.Values(values)), 50) }
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-
-func us(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }

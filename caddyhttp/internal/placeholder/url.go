@@ -10,6 +10,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
+	"github.com/caddy-notify/caddy-notify/internal/percent"
 )
 
 // ResolveURL replaces the placeholders in a notification URL of the operator.
@@ -113,9 +114,8 @@ func isHostPlace(pattern *lazyregexp.Regexp, text string, begin, end int) bool {
 // isEncoded matches a value that is percent-encoded already.
 var isEncoded = lazyregexp.New(`^(?:[A-Za-z0-9._~,!*'()-]|%[0-9A-Fa-f]{2})*$`).MatchString
 
-// encodePart percent-encodes a value that is a part of a URL. It leaves
-// unreserved characters (RFC 3986, section 2.3), the comma, which separates
-// items of lists, and the characters in keep.
+// encodePart percent-encodes a value that is a part of a URL, but for the comma, which
+// separates items of lists, and the characters in keep.
 //
 // A value that is encoded already stays as it is. That is a value with a percent
 // sign in which each percent sign is followed by two hexadecimal digits and all
@@ -124,21 +124,7 @@ func encodePart(value, keep string) string {
 	if strings.Contains(value, "%") && isEncoded(value) {
 		return value
 	}
-	const hex = "0123456789ABCDEF"
-	var b strings.Builder
-	for i := range len(value) {
-		c := value[i]
-		switch {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9',
-			strings.IndexByte("-._~,", c) >= 0, strings.IndexByte(keep, c) >= 0:
-			b.WriteByte(c)
-		default:
-			b.WriteByte('%')
-			b.WriteByte(hex[c>>4])
-			b.WriteByte(hex[c&15])
-		}
-	}
-	return b.String()
+	return percent.Encode(value, keep+",")
 }
 
 // CheckSingleURL returns an error if text is a list of URLs. Otherwise

@@ -47,7 +47,7 @@ var examples = map[string]Page{
 			{ListedIncident: ListedIncident{Name: "disk db2", Key: "web", State: IncidentOpen, Since: noon.Add(-3 * time.Hour), Steps: 2, Step: 1, Round: 1, Next: noon.Add(time.Minute), Silenced: noon.Add(time.Hour), Partly: true, SilentFor: "JSON boss.example (2:boss)", NextSilent: true}, PublicID: "d", Told: "Ann was told", NextTold: "Bob", Silence: "../notify/console/silences?key=web#silence", Resolve: true},
 			{ListedIncident: ListedIncident{Title: "Certificate", Key: "web", State: IncidentAcknowledged, By: "Ann", Since: noon.Add(-72 * time.Hour), Until: noon.Add(4 * time.Hour)}, PublicID: "c", Resolve: true},
 		},
-		Down: []DownDestination{
+		Down: []QueuedDestination{
 			{Named: Named{"Slack #ops", "chat"}, URL: "slack://xxxxx/#ops", Keys: []KeyLink{{"ops", "../notify/console/keys/ops"}}, Health: Health{State: Down, Since: noon.Add(-time.Hour), Cause: "the service answered 503", Waiting: 5}, Waits: Waits{"../notify/console", "aGFzaA", "Slack #ops ops", 5}, Bar: exampleBar},
 			{Named: Named{"Telegram", ""}, URL: "tgram://xxxxx", Health: Health{State: Failing, Cause: "the service answered 401"}, Waits: Waits{"../notify/console", "aGFzaB", "Telegram", 0}},
 		},

@@ -12,9 +12,6 @@ const (
 	IncidentResolved     IncidentState = "resolved"     // it has ended
 )
 
-// IncidentStates are all states, the worst first.
-var IncidentStates = []IncidentState{IncidentOpen, IncidentAcknowledged, IncidentResolved}
-
 // incidentWords have the word for each state on a page.
 var incidentWords = map[IncidentState]string{IncidentOpen: "Open", IncidentAcknowledged: "Acknowledged", IncidentResolved: "Resolved"}
 

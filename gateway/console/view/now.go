@@ -25,25 +25,11 @@ type NowPage struct {
 	Incidents []IncidentRow
 	AllOpen   string // the address of all incidents; "" for none
 	More      int    // incidents that are not shown
-	Down      []DownDestination
+	Down      []QueuedDestination
 	MoreDown  int
 	Rows      []ListedKey
 	MoreKeys  int
 }
-
-// DownDestination is a destination that fails.
-type DownDestination struct {
-	Named
-	URL    string // with its secrets masked
-	Keys   []KeyLink
-	Health Health
-	Waits  Waits
-	Bar    *Bar // nil for none
-}
-
-// Urgent reports whether somebody has to do something: the destination is down, or has refused
-// what was sent to it, so that nothing is tried again.
-func (d DownDestination) Urgent() bool { return d.Health.Urgent() }
 
 // Fact is a part of the line below the sentence.
 type Fact struct {

@@ -83,7 +83,7 @@ type Form struct {
 // ReadForm reads the form of up to max bytes, or a body in another format with its fields, or one
 // that is the answer itself.
 func ReadForm(w http.ResponseWriter, r *http.Request, max int64) Form {
-	q := api.ReadSignal(w, r, api.Limits{MaxBody: max}, ask.AnswerParameter, "by")
+	q := api.ReadSignal(w, r, message.Limits{MaxBody: max}, ask.AnswerParameter, "by")
 	defer q.Close()
 	// Only the body counts: the address of a link has an answer, too, which decides nothing.
 	answer := strings.ReplaceAll(cmp.Or(q.SignalField(ask.AnswerParameter), q.SignalText()), "\r\n", "\n")
