@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -121,3 +123,145 @@ func (c *Client) Skip(format string, args ...any) {
 }
 
 func seconds(f float64) time.Duration { return time.Duration(f * float64(time.Second)) }
+
+// commonHeaders are the headers of requests to which neither the service nor the
+// message adds a field, by content type. Requests share them, so they must not be
+// changed.
+type commonHeaders map[string]http.Header
+
+func newCommonHeaders(userAgent string) commonHeaders {
+	h := commonHeaders{}
+	for _, contentType := range []string{"", jsonType, formType} {
+		h[contentType] = newHeader(userAgent, contentType)
+	}
+	return h
+}
+
+// newHeader returns the header fields that every request has.
+func newHeader(userAgent, contentType string) http.Header {
+	h := http.Header{
+		// The other side may close an idle connection at the moment it is used
+		// again. With this header, which is not sent, net/http then repeats the
+		// request.
+		"Idempotency-Key": nil,
+		"User-Agent":      {userAgent},
+	}
+	if contentType != "" {
+		h["Content-Type"] = []string{contentType}
+	}
+	return h
+}
+
+// setHeader sets the header fields of r.
+func (c *Client) setHeader(ctx context.Context, r *http.Request, q *Request, contentType string) {
+	user, password := q.User, q.Password
+	if q.Login != nil {
+		user, password = q.Login.Login()
+	}
+	login := user != "" || password != ""
+	if len(q.Header) == 0 && !login && c.hops == 0 && c.header == nil {
+		if h := c.headers[contentType]; h != nil {
+			r.Header = h
+			return
+		}
+	}
+	r.Header = newHeader("", contentType)
+	if c.header != nil {
+		for name, value := range c.header(ctx) {
+			r.Header.Set(name, value)
+		}
+	}
+	for name, value := range q.Header {
+		switch {
+		case value == "":
+		case http.CanonicalHeaderKey(name) == "Host":
+			r.Host = value
+		default:
+			r.Header.Set(name, strings.TrimSpace(singleLine(value)))
+		}
+	}
+	if c.transient && c.hops > 0 {
+		// A gateway that gets this refuses the message: clients cannot have it
+		// forwarded twice.
+		r.Header.Set(HopsHeader, strconv.Itoa(c.hops+1))
+	}
+	r.Header["User-Agent"] = []string{c.userAgent(r.Header.Get("User-Agent"))}
+	if login {
+		r.SetBasicAuth(user, password)
+	}
+}
+
+// HopsHeader is the header field in which a request from one gateway to another
+// has the number of gateways that the message has passed through.
+const HopsHeader = "X-Apprise-Recursion-Count"
+
+const hopsMark = " hops/"
+
+// userAgent returns the User-Agent of a request. given is the one that the URL
+// asks for. It contains the number of gateways that the message has passed
+// through, for [HopsOf]. Only a URL of the operator can hide that number: a
+// client could otherwise send a message in circles.
+func (c *Client) userAgent(given string) string {
+	own := c.pool.UserAgent()
+	if c.hops > 0 {
+		own += hopsMark + strconv.Itoa(c.hops)
+	}
+	switch {
+	case given == "":
+		return own
+	case c.policy() == nil:
+		return given
+	}
+	return given + " " + own
+}
+
+// HopsOf returns the number of gateways that a message had passed through
+// before the one that sent a request with this User-Agent. product is a text
+// that the User-Agent of every gateway contains. HopsOf returns -1 if the
+// request does not come from a gateway.
+func HopsOf(userAgent, product string) int {
+	ours := strings.LastIndex(userAgent, product) // a client's own text comes before it
+	if ours < 0 {
+		return -1
+	}
+	_, n, _ := strings.Cut(userAgent[ours:], hopsMark)
+	hops, err := strconv.Atoi(n)
+	if err != nil || hops < 0 {
+		return 0
+	}
+	return hops
+}
+
+// computeSlots limit the calls of [Client.Compute] under way in a process: one
+// for clients and one for the operator, so that clients cannot take the
+// operator's.
+type computeSlots struct{ client, operator slots }
+
+func newComputeSlots() computeSlots { return computeSlots{make(slots, 1), make(slots, 1)} }
+
+// Compute runs f, a long computation, such as one with a key of the URL. One
+// such call runs at a time for all URLs of clients, and one for all URLs of the
+// operator. Compute waits for its turn until ctx ends, and then returns the
+// cause without a call of f. It returns when f has returned, also if ctx has
+// ended meanwhile. The caller limits the work of f beforehand, and f must not
+// use the network.
+func (c *Client) Compute(ctx context.Context, f func() error) error {
+	if c.compute != nil {
+		slots := c.compute.operator
+		if c.ForClient() {
+			slots = c.compute.client
+		}
+		if !slots.take(ctx) {
+			return context.Cause(ctx)
+		}
+		defer func() { <-slots }()
+		if ctx.Err() != nil { // take also takes a free slot when ctx has ended
+			return context.Cause(ctx)
+		}
+	}
+	return f()
+}
+
+// ForClient reports whether the URL is a client's. The operator's URLs have no
+// egress policy.
+func (c *Client) ForClient() bool { return c.policy() != nil }

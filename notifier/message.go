@@ -3,6 +3,8 @@ package notifier
 import (
 	"cmp"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
@@ -179,4 +181,87 @@ func (m *Message) NotificationID() string {
 	}
 	number := fmt.Sprint("-", m.Part+1)
 	return id[:len(id)-len(number)] + number
+}
+
+// Type is the kind of a message. Destinations show it as a colour, an icon or a
+// priority.
+type Type string
+
+// The types of a message. The zero Type counts as [Info].
+const (
+	Info    Type = "info"
+	Success Type = "success"
+	Warning Type = "warning"
+	Failure Type = "failure"
+)
+
+// ParseType parses a type, ignoring case and white space around it. An empty
+// text is [Info]. The error lists the types.
+func ParseType(s string) (Type, error) {
+	switch t := Type(strings.ToLower(strings.TrimSpace(s))); t {
+	case "":
+		return Info, nil
+	case Info, Success, Warning, Failure:
+		return t, nil
+	}
+	return "", fmt.Errorf("unknown type; use info, success, warning or failure")
+}
+
+// Color returns the colour of the type, for example "#3AA337".
+func (t Type) Color() string {
+	switch t {
+	case Success:
+		return "#3AA337"
+	case Warning:
+		return "#CACF29"
+	case Failure:
+		return "#A32037"
+	}
+	return "#3AA3E3"
+}
+
+// ColorInt returns [Type.Color] as a number, with red in the highest of three
+// bytes.
+func (t Type) ColorInt() int {
+	n, _ := strconv.ParseInt(t.Color()[1:], 16, 32)
+	return int(n)
+}
+
+// Symbol returns three ASCII characters for destinations without colours and
+// icons: [i], [+], [~] or [!].
+func (t Type) Symbol() string {
+	switch t {
+	case Success:
+		return "[+]"
+	case Warning:
+		return "[~]"
+	case Failure:
+		return "[!]"
+	}
+	return "[i]"
+}
+
+// Identity is the sender that a destination shows.
+type Identity struct {
+	Name        string // for example "Caddy"
+	Description string // for example "Caddy Notifications"
+	URL         string // a page about the sender
+	Icon        string // URL of a picture, in which {type} and {size} are replaced; "" for none
+	Logo        string // URL of a picture for messages of every type; "" for none
+}
+
+// DefaultIdentity returns the identity of messages without one. It has no
+// pictures, because a reader's program would fetch them from a server that
+// neither the reader nor the operator chose.
+func DefaultIdentity() Identity {
+	return Identity{Name: "Caddy", Description: "Caddy Notifications", URL: "https://caddyserver.com/"}
+}
+
+// icon returns the URL of the picture for a type, or "" if there is none.
+func (id *Identity) icon(t Type, pixels int) string {
+	if id == nil || id.Icon == "" {
+		return ""
+	}
+	n := strconv.Itoa(pixels)
+	return strings.NewReplacer("{type}", string(t), "{size}", n+"x"+n).Replace(id.Icon)
 }
