@@ -386,7 +386,7 @@ func (b *settingsBlock) options() block.Options {
 		"page": {Usage: "page on|off", Min: 1, Max: 1, Line: block.OnOff(&b.to.Page)},
 		"trusted_origins": {Usage: "trusted_origins <origin...>|*", Min: 1, Max: math.MaxInt, Repeat: true, Line: func(origins []string) error {
 			b.to.TrustedOrigins = append(b.to.TrustedOrigins, origins...)
-			_, err := site.NewOriginCheck(origins)
+			_, err := site.TrustedOrigins(origins)
 			return err
 		}},
 		"console":  {Usage: "console [{ … }]", Block: b.readConsole},

@@ -49,9 +49,9 @@ func (a *App) checkEffects() error {
 		case name == site.SourceSMTP && a.SMTP == nil:
 			return a.acceptError(key, name,
 				errors.New("no mails come in, because the global option notify has no smtp; add smtp <address> to it, or remove smtp from accept"))
-		case !hasSource(a.gateway.Engine.Global, name):
+		case !hasSource(a.settled.sources, name):
 			a.unknownSources = append(a.unknownSources, unknownSource{
-				name, a.acceptError(key, name, errAcceptUnknown(a.gateway.Engine.Global, name)),
+				name, a.acceptError(key, name, errAcceptUnknown(a.settled.sources, name)),
 			})
 		}
 	}
@@ -69,7 +69,7 @@ type unknownSource struct {
 // app nor a site has. It is called when all sites are provisioned.
 func (a *App) checkSources() error {
 	for _, u := range a.unknownSources {
-		if !slices.ContainsFunc(a.gateway.Engine.Sites, func(r *site.Site) bool { return hasSource(r, u.name) }) {
+		if !slices.ContainsFunc(a.handlers, func(h *Handler) bool { return hasSource(h.api.Sources, u.name) }) {
 			return u.err
 		}
 	}
@@ -98,8 +98,8 @@ func (h *Handler) checkEffects() error {
 		case name == site.SourceSMTP:
 			return h.acceptError(key, name,
 				errors.New("mails reach only the keys of the global option notify; move the key there, or remove smtp from accept"))
-		case !hasSource(h.api.Resolved, name):
-			return h.acceptError(key, name, errAcceptUnknown(h.api.Resolved, name))
+		case !hasSource(h.api.Sources, name):
+			return h.acceptError(key, name, errAcceptUnknown(h.api.Sources, name))
 		}
 	}
 	return nil
@@ -124,14 +124,14 @@ func (s *Settings) acceptError(key, name string, err error) error {
 }
 
 // hasSource reports whether messages can come in by a name in accept other than smtp.
-func hasSource(r *site.Site, name string) bool {
+func hasSource(s source.Set, name string) bool {
 	return name == site.SourceDirect || name == site.SourceSMTP ||
-		name == site.SourceRuler || r.Sources[name] != nil || source.Lookup(name) != nil
+		name == site.SourceRuler || s.Has(name)
 }
 
-// errAcceptUnknown returns the error for a name in accept that is no source of r.
-func errAcceptUnknown(r *site.Site, name string) error {
-	known := append(r.SourceNames(), site.SourceDirect, site.SourceSMTP)
+// errAcceptUnknown returns the error for a name in accept that is no source of s.
+func errAcceptUnknown(s source.Set, name string) error {
+	known := append(s.Names(), site.SourceDirect, site.SourceSMTP)
 	slices.Sort(known)
 	if similar := similar.Names(name, known); len(similar) > 0 {
 		return fmt.Errorf("there is no source %s; you may mean %s", markup.TruncateBytes(name, 64), strings.Join(similar, " or "))

@@ -79,7 +79,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if err != nil {
 		return block.LogRejected(h.api.Log, err)
 	}
-	h.api.Resolved, h.api.App, h.api.Shared = settled.Site, &h.app.gateway, h.shared.Dispatcher
+	h.api.Resolved, h.api.Sources, h.api.App, h.api.Shared = settled.Site, settled.sources, &h.app.gateway, h.shared.Dispatcher
 	h.api.Resolved.Devices = newKeyDevices(h.app, h.api.Resolved).Receivers()
 	if err := h.checkEffects(); err != nil {
 		return block.LogRejected(h.api.Log, err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
@@ -16,8 +17,9 @@ import (
 // settled are settings in use, with what only settings that inherit them need.
 type settled struct {
 	*site.Site
-	configs *Configs // with its defaults; nil if they are off
-	console *Console // nil if it is not set
+	sources source.Set // besides the built-in ones
+	configs *Configs   // with its defaults; nil if they are off
+	console *Console   // nil if it is not set
 }
 
 // resolve returns the settings that s sets and, for what s does not set, the settings of base, or
@@ -39,6 +41,9 @@ func (s *Settings) settle(base *settled, push *site.Push, l *keyLoader) (r *sett
 	o := s.options()
 	o.Base, o.Push, o.Log, o.Parse, o.Secret = base.Site, push, l.log, l.destination, resolveSecret
 	if err := s.setChecked(&o); err != nil {
+		return nil, err
+	}
+	if r.sources, err = s.resolveSources(base.sources); err != nil {
 		return nil, err
 	}
 	if s.Configs != nil {
@@ -117,10 +122,7 @@ func (s *Settings) setChecked(o *site.Options) (err error) {
 		}
 		o.Identity = s.Identity.resolve()
 	}
-	if o.Ruler, err = s.resolveRuler(); err != nil {
-		return err
-	}
-	o.Sources, err = s.resolveSources()
+	o.Ruler, err = s.resolveRuler()
 	return err
 }
 

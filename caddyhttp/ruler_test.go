@@ -37,7 +37,7 @@ func TestFromPrometheus(t *testing.T) {
 		strings.Replace(global, "%s", t.TempDir(), 1))
 	r := h.api.Resolved.Ruler
 	if r == nil || strings.Join(r.GroupBy, " ") != "a b" || r.Times.Wait != 30*time.Second ||
-		r.Times.Interval != time.Minute || !r.Source.ChecksSender() {
+		r.Times.Interval != time.Minute || r.Token != "abc" {
 		t.Errorf("%+v", r)
 	}
 	for name, s := range map[string]*Source{

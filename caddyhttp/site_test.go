@@ -11,7 +11,7 @@ import (
 // TestSettingsReachSite checks that what a site's block sets is set in the site, because the
 // tests of what the settings do make sites without a block.
 func TestSettingsReachSite(t *testing.T) {
-	s := newGateway(t, `stateless off
+	h := newGateway(t, `stateless off
 config_id on
 page off
 propagate_trace on
@@ -38,7 +38,8 @@ from grafana {
 }
 from slack {
 	token token-of-slack
-}`, "").api.Resolved
+}`, "").api
+	s := h.Resolved
 	if s.Stateless || !s.ConfigID || s.Page || !s.PropagateTrace {
 		t.Errorf("%+v", s)
 	}
@@ -49,7 +50,7 @@ from slack {
 	for origin, allowed := range map[string]bool{"https://blog.example": true, "https://other.example": false} {
 		r := httptest.NewRequest(http.MethodPost, "https://alerts.example/notify/ops", nil)
 		r.Header.Set("Origin", origin)
-		if err := s.CheckOrigin(r); (err == nil) != allowed {
+		if err := h.CheckOrigin(r); (err == nil) != allowed {
 			t.Errorf("%s: %v", origin, err)
 		}
 	}
@@ -58,10 +59,10 @@ from slack {
 		!slices.Equal(k.Accept, []string{"grafana", "slack", "direct"}) {
 		t.Errorf("%+v", k)
 	}
-	if f := s.Sources["grafana"]; f == nil || !f.TakesFiles() || !f.ChecksSender() {
+	if f := h.Sources["grafana"]; f == nil || !f.TakesFiles() || !f.ChecksSender() {
 		t.Errorf("grafana: %+v", f)
 	}
-	if f := s.Sources["slack"]; f == nil || !f.ChecksSender() {
+	if f := h.Sources["slack"]; f == nil || !f.ChecksSender() {
 		t.Errorf("slack: %+v", f)
 	}
 }

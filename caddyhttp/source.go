@@ -210,9 +210,9 @@ func readTemplate(path string) (string, error) {
 	return string(text), nil
 }
 
-// resolveSources returns the sources that s sets.
-func (s *Settings) resolveSources() (map[string]*source.Source, error) {
-	sources := map[string]*source.Source{}
+// resolveSources returns the sources that s sets, and those of base that it does not set.
+func (s *Settings) resolveSources(base source.Set) (source.Set, error) {
+	sources := source.Set{}
 	for _, name := range slices.Sorted(maps.Keys(s.Sources)) {
 		if name == site.SourceRuler {
 			continue
@@ -223,7 +223,7 @@ func (s *Settings) resolveSources() (map[string]*source.Source, error) {
 		}
 		sources[name] = src
 	}
-	return sources, nil
+	return sources.Inherit(base), nil
 }
 
 // readFrom reads the block of a from subdirective.

@@ -96,7 +96,7 @@ func TestNoSource(t *testing.T) {
 		"token 0123456789abcdef": "there is no such source: bakup; the address",
 	} {
 		h := newGateway(t, fmt.Sprintf(block, token), "")
-		if err := h.api.Resolved.NoSource(t.Context(), "bakup"); !strings.HasPrefix(err.Error(), want) {
+		if err := h.api.Sources.Missing("bakup", h.api.Resolved.Protected(t.Context())); !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: %v", token, err)
 		}
 	}

@@ -15,15 +15,11 @@ import (
 
 const module = "github.com/caddy-notify/caddy-notify/"
 
-// layers are the floors of the house, from the lowest to the highest. A package may import
-// those of its floor and of the floors below.
-var layers = [][]string{
+// domain are the floors of the rooms and of what they stand on, from the lowest to the highest.
+// They know neither how messages come nor how they are shown.
+var domain = [][]string{
 	{"gateway/message"},
-	{"gateway/event", "gateway/mail", "gateway/source/payload", "gateway/configstore", "gateway/openapi"},
-	{"gateway/source"},
-	{"gateway/source/programs/internal/compose"},
-	{"gateway/source/programs/slack"},
-	{"gateway/source/programs"},
+	{"gateway/event", "gateway/configstore"},
 	{"gateway/site"},
 	{"gateway/queued", "gateway/metrics", "gateway/history", "gateway/tally"},
 	{"gateway/dispatch"},
@@ -31,6 +27,22 @@ var layers = [][]string{
 	{"gateway/saved", "gateway/inbox", "gateway/heartbeat", "gateway/ruler", "gateway/planned", "gateway/tallystore"},
 	{"gateway/alerting"},
 	{"gateway/device", "gateway/ask"},
+}
+
+// outside are the packages, with those below them, that the domain does not import: they are for
+// adapters, which stand above it.
+var outside = []string{
+	"net/http", "html/template", "net/mail", "net/smtp", module + "internal/smtp", "github.com/emersion", "github.com/modelcontextprotocol",
+}
+
+// layers are the floors of the house, from the lowest to the highest. A package may import
+// those of its floor and of the floors below.
+var layers = append(domain, [][]string{
+	{"gateway/mail", "gateway/openapi", "gateway/source/payload"},
+	{"gateway/source"},
+	{"gateway/source/programs/internal/compose"},
+	{"gateway/source/programs/slack"},
+	{"gateway/source/programs"},
 	{"gateway"},
 	{"gateway/console/view"},
 	{"gateway/api", "gateway/smtpd"}, // how messages come in and answers go out
@@ -50,7 +62,7 @@ var layers = [][]string{
 	{"caddyhttp/command/internal/adminapi", "caddyhttp/command/internal/commandtest", "caddyhttp/command/internal/exit", "caddyhttp/command/internal/folder", "caddyhttp/command/internal/trial", "caddyhttp/command/internal/words"},
 	{"caddyhttp/command/doctor", "caddyhttp/command/migrate"},
 	{"caddyhttp/command"},
-}
+}...)
 
 // apart are the packages on one floor that do not know each other: each is a module of Caddy
 // or a front end of its own.
@@ -76,8 +88,8 @@ type listed struct {
 	GoFiles         []string
 }
 
-// TestLayers checks that imports point down, that nothing below gateway knows Caddy, and
-// that no package becomes a room in which nobody finds anything.
+// TestLayers checks that imports point down, that the domain knows no adapter, that nothing
+// below gateway knows Caddy, and that no package becomes a room in which nobody finds anything.
 func TestLayers(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Dir,Imports,Deps,GoFiles", module+"...")
 	var stderr bytes.Buffer
@@ -123,6 +135,9 @@ func TestLayers(t *testing.T) {
 			other, ok := floor[imported]
 			if known && ok && other > at {
 				t.Errorf("%s imports %s, which is above it", name, path)
+			}
+			if known && at < len(domain) && slices.ContainsFunc(outside, func(p string) bool { return path == p || strings.HasPrefix(path, p+"/") }) {
+				t.Errorf("%s imports %s, which is for the adapters above it", name, path)
 			}
 			if slices.Contains(apart, name) && slices.Contains(apart, imported) {
 				t.Errorf("%s imports %s, which is beside it", name, path)

@@ -19,6 +19,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/planned"
 	"github.com/caddy-notify/caddy-notify/gateway/ruler"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/gateway/source/programs"
 	"github.com/caddy-notify/caddy-notify/gateway/tallystore"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/queue/bolt"
@@ -71,7 +72,7 @@ func OpenQueue(a *outbox.Engine) (*Rooms, error) {
 	base := &outbox.Outbox{LogName: s.LogName(), Secret: s.SecretHash(), Log: log, Failures: outbox.NewFailureLog(log)}
 	base.RememberGivenUp()
 	q := &Rooms{Outbox: base, Alerts: alerting.New(base, device.ReceiptFuncs(base)), Beats: heartbeat.New(base)}
-	q.Rulers = ruler.New(base, q.Beats)
+	q.Rulers = ruler.New(base, q.Beats, programs.RulerMessage)
 	q.Planned = planned.New(base)
 	q.Tallies = tallystore.New(base)
 	q.Beats.Needed = q.Rulers.Any

@@ -16,6 +16,7 @@ import (
 	devicepkg "github.com/caddy-notify/caddy-notify/gateway/device"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/gateway/source"
 )
 
 // WarnUnguarded logs a warning about each notify handler that
@@ -148,12 +149,12 @@ func (p probe) String() string {
 	return p.method + " " + p.path
 }
 
-// waysToSend returns the ways in which a message can be sent to a key.
-func waysToSend(r *site.Site, k *site.Key) []probe {
+// waysToSend returns the ways in which a message can be sent to a key of a site with sources.
+func waysToSend(sources source.Set, k *site.Key) []probe {
 	post := func(path string) probe { return probe{http.MethodPost, path} }
 	path := site.PathOf(site.RouteNotifyKey, k.Name)
 	out := []probe{post(path), post(path + "/"), post(path + "/source")} // which stands for any source
-	if src, err := r.Source("ntfy"); err == nil && !src.ChecksSender() && k.CheckSource("ntfy") == nil {
+	if src, err := sources.Get("ntfy"); err == nil && !src.ChecksSender() && k.CheckSource("ntfy") == nil {
 		out = append(out, probe{http.MethodGet, path + "/ntfy/TOPIC/publish"}, post(path+"/ntfy/TOPIC"))
 		if len(k.Readers) == 0 { // otherwise these only read
 			for _, verb := range httpapi.NtfyVerbs {
@@ -177,11 +178,11 @@ func (s routedSite) warnSpellings() {
 	ways := [][]probe{{{http.MethodPost, httpapi.RouteNotify}, {http.MethodPost, httpapi.RouteNotify + "/"}}}
 	for _, name := range slices.Sorted(maps.Keys(r.Keys)) {
 		if k := r.Keys[name]; len(k.Tokens) == 0 { // otherwise every way needs the token
-			ways = append(ways, waysToSend(r, k))
+			ways = append(ways, waysToSend(s.handler.API.Sources, k))
 		}
 	}
 	if r.Saved.On() {
-		ways = append(ways, waysToSend(r, &site.Key{Name: "KEY"}))
+		ways = append(ways, waysToSend(s.handler.API.Sources, &site.Key{Name: "KEY"}))
 	}
 	for _, sends := range ways {
 		var locked, open probe

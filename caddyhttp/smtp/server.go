@@ -212,7 +212,7 @@ func (g *Server) find(r smtpd.Recipient) (*site.Key, []notifier.Target, error) {
 // refused records a refusal of the server.
 func (g *Server) refused(r smtpd.Refusal) {
 	if r.Mail {
-		g.engine.Shared.Metrics.NotSent(g.engine.Global.ConfiguredName(r.Key), r.Status)
+		g.engine.Shared.Metrics.NotSent(g.engine.Global.ConfiguredName(r.Key), api.Outcome(r.Status))
 	}
 	f := history.Refusal{
 		RefusalID: metrics.RefusalID{Source: site.SourceSMTP, Key: r.Key, Reason: httpapi.RefusalReason(r.Status, r.Err)},

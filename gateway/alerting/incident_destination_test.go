@@ -77,13 +77,13 @@ func (d *desk) take() []paged {
 }
 
 // backupSource returns the source backup.
-func backupSource(t *testing.T) map[string]*source.Source {
+func backupSource(t *testing.T) source.Set {
 	t.Helper()
 	s, err := source.New(source.Config{Name: "backup", Templates: source.Templates{Title: "{{.job}}", Type: "{{.state}}", Incident: "{{.job}}"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return map[string]*source.Source{"backup": s}
+	return source.Set{"backup": s}
 }
 
 // payloadSample returns a payload of a program from the test data of package programs.
@@ -102,9 +102,9 @@ func TestIncidents(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	g := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{
-		Keys:    []site.KeyOptions{gatewaytest.Key("ops", d.url()), gatewaytest.Key("web", d.url())},
-		Sources: backupSource(t), Egress: gatewaytest.Loopback(),
-	}})
+		Keys:   []site.KeyOptions{gatewaytest.Key("ops", d.url()), gatewaytest.Key("web", d.url())},
+		Egress: gatewaytest.Loopback(),
+	}, Sources: backupSource(t)})
 	name := notifier.Incident{Name: "disk db1"}
 	group := notifier.Incident{Name: `http://am.example.net {}:{alertname="DiskFull"}`}.For("ops", "alertmanager")
 	firing := group
@@ -143,8 +143,8 @@ func TestQueuedIncidents(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	g := gatewaytest.New(t, gatewaytest.Options{
-		Site:  site.Options{Keys: []site.KeyOptions{gatewaytest.Key("ops", d.url())}, Sources: backupSource(t)},
-		Queue: &outbox.Settings{},
+		Site:    site.Options{Keys: []site.KeyOptions{gatewaytest.Key("ops", d.url())}},
+		Sources: backupSource(t), Queue: &outbox.Settings{},
 	})
 	for body, want := range map[string]notifier.Incident{
 		`{"job":"nightly","state":"down"}`: {Name: "nightly", State: notifier.Open},

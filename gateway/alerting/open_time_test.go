@@ -72,7 +72,7 @@ func TestOpenTimeInTemplates(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o.Site.Sources = map[string]*source.Source{"backup": mine}
+		o.Sources = source.Set{"backup": mine}
 		g := gatewaytest.New(t, o)
 		post := func(state string) {
 			t.Helper()

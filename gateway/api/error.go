@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/gateway/message"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/charset"
 	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -82,6 +83,17 @@ func ErrorOf(err error) (e *Error, ok bool) {
 		return nil, false
 	}
 	return &Error{Status: statuses[m.Kind], Field: m.Field, Err: m, Fault: m.Fault, RetryAfter: m.RetryAfter}, true
+}
+
+// Outcome returns the outcome of a message that was answered with an error status and not sent.
+func Outcome(status int) string {
+	switch {
+	case status == http.StatusServiceUnavailable:
+		return site.OutcomeOverloaded
+	case status >= 500 && status != http.StatusLoopDetected:
+		return site.OutcomeError
+	}
+	return site.OutcomeRefused
 }
 
 // Errorf returns an Error with a status and a text formatted as by

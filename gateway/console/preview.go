@@ -26,7 +26,7 @@ func (h *sendPages) servePreview(w http.ResponseWriter, r *http.Request, to *htt
 	if err := h.api.Sender.CheckRoute(r, to); err != nil {
 		return h.ErrorResponse(err)
 	}
-	if err := h.Resolved.CheckOrigin(r); err != nil {
+	if err := h.CheckOrigin(r); err != nil {
 		return h.ErrorResponse(err)
 	}
 	// A preview is not an alert, so it counts like a message without a key.
@@ -69,12 +69,12 @@ func (h *sendPages) preview(w http.ResponseWriter, r *http.Request) (p view.Prev
 // previewPayload returns the message that a source makes from a payload, and its
 // type, tags and warnings as a text.
 func (h *sendPages) previewPayload(ctx context.Context, name, payload string) (m *notifier.Message, note string, err error) {
-	s, err := h.Resolved.Source(name)
+	s, err := h.Sources.Get(name)
 	if err != nil {
 		return nil, "", err
 	}
 	if s == nil {
-		return nil, "", h.Resolved.NoSource(ctx, name)
+		return nil, "", httpapi.SourceError(h.Sources.Missing(name, h.Resolved.Protected(ctx)))
 	}
 	got, err := s.Read(ctx, &source.Request{Header: http.Header{"Content-Type": {"application/json"}}, Query: url.Values{}, Body: []byte(payload), Time: time.Now()})
 	if err != nil {

@@ -91,7 +91,7 @@ func (h *sendPages) writeSendPage(w http.ResponseWriter, r *http.Request, to *ht
 		if p.Tabs != nil { // who may manage knows the destinations
 			p.Otherwise = namesOf(k.DefaultTargets)
 		}
-		p.Sources = h.Resolved.SourceNames()
+		p.Sources = h.Sources.Names()
 		if h.Has.Push && h.api.Devices.MaySubscribe(r, k) == nil {
 			p.Device = device
 		}

@@ -4,9 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"net/http"
-	"strings"
 
 	"go.uber.org/zap"
 
@@ -71,7 +68,7 @@ func (d *deviceService) Send(ctx context.Context, c *notifier.Client, m *notifie
 	err = key.Send(ctx, c, &d.device.Subscription, p)
 	if _, ended := errors.AsType[*webpush.GoneError](err); ended {
 		d.gone(context.WithoutCancel(ctx))
-	} else if why := pushRefusal(err); why != "" {
+	} else if why := webpush.Refusal(err); why != "" {
 		d.refused(context.WithoutCancel(ctx), why)
 	}
 	if err != nil || m.ID == "" {
@@ -86,16 +83,6 @@ func (d *deviceService) Send(ctx context.Context, c *notifier.Client, m *notifie
 // errHostRemoved is returned for a device whose push service push { services } had when the
 // device subscribed, and does not have now.
 var errHostRemoved = errors.New("the host of its push service is not allowed any more; the operator can allow it with push { services <host> }")
-
-// pushRefusal says how a push service has answered that it does not take a push, now or later;
-// "" if it has not.
-func pushRefusal(err error) string {
-	status, ok := errors.AsType[*notifier.StatusError](err)
-	if !ok || status.Code/100 != 4 || status.Code == http.StatusRequestTimeout || status.Code == http.StatusTooManyRequests {
-		return ""
-	}
-	return strings.TrimSpace(fmt.Sprintf("its push service answers %d %s", status.Code, http.StatusText(status.Code)))
-}
 
 // refused notes that a message is not taken for the device, and tells its key, at most once
 // a day. The device stays: the reason may be a setting or the clock of the gateway, which

@@ -15,7 +15,6 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
-	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/memory"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -31,13 +30,13 @@ type Delivery struct {
 	Origin
 	Answer
 
-	Rules      *rules.Rules      // of the key; nil for none
-	Inbox      time.Duration     // how long the key keeps its messages readable; 0 for not at all
-	Published  *source.Published // what the inbox keeps for ntfy's clients; nil for nothing
-	IncidentID string            // the public ID of the incident; "" for none, and of further attempts
-	Priority   string            // of the alert of an incident tool, as its client calls it; "" for none
-	By         string            // who resolves the incident on its page; "" for a program
-	Steps      []int             // of an escalation, by the targets; nil for none
+	Rules      *rules.Rules       // of the key; nil for none
+	Inbox      time.Duration      // how long the key keeps its messages readable; 0 for not at all
+	Published  *message.Published // what the inbox keeps for ntfy's clients; nil for nothing
+	IncidentID string             // the public ID of the incident; "" for none, and of further attempts
+	Priority   string             // of the alert of an incident tool, as its client calls it; "" for none
+	By         string             // who resolves the incident on its page; "" for a program
+	Steps      []int              // of an escalation, by the targets; nil for none
 
 	// OpenAlerts has the alert that the message opens; nil for a message that opens none.
 	OpenAlerts *OpenAlerts

@@ -4,7 +4,6 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/history"
 	"github.com/caddy-notify/caddy-notify/gateway/metrics"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
-	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/gateway/tally"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/memory"
@@ -23,7 +22,7 @@ type Dispatcher struct {
 	Incidents  Incidents
 	Alerts     AlertTitles
 	OpenAlerts OpenAlerts // of keys that do not use the queue
-	Tickets    source.Tickets
+	Tickets    site.Tickets
 	Tally      tally.Counter
 
 	// EmitEvent emits an event of the running configuration, if somebody has subscribed to

@@ -31,6 +31,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/saved"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/internal/version"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
@@ -46,6 +47,8 @@ const SiteID = "site.test"
 type Options struct {
 	Global site.Options // of all sites; its keys belong to every site
 	Site   site.Options // of the one site; it inherits from Global
+
+	Sources source.Set // of the site, besides the built-in ones
 
 	Queue *outbox.Settings // what is zero has the default, and Wait is 5 s; nil for no queue
 	Saved *saved.Options   // what is zero has the default; nil for no saved keys
@@ -209,7 +212,7 @@ func (g *Gateway) setSite(o *Options, log *zap.Logger) (err error) {
 		return err
 	}
 	s := g.Resolved
-	g.App, g.Shared = &g.Gateway, o.Process.Dispatcher
+	g.App, g.Shared, g.Sources = &g.Gateway, o.Process.Dispatcher, o.Sources
 	g.addDevices(s)
 	e.Sites = []*site.Site{s}
 	g.SetSiteID(SiteID)

@@ -124,14 +124,14 @@ func TestSlackTokenInBody(t *testing.T) {
 func TestSourceInPlaceOfToken(t *testing.T) {
 	t.Parallel()
 	s := gatewaytest.NewStation(t)
-	sources := map[string]*source.Source{}
+	sources := source.Set{}
 	for _, c := range []source.Config{{Name: "grafana", Token: "of-grafana"}, {Name: "sns", Scheme: "sns"}} {
 		var err error
 		if sources[c.Name], err = source.New(c); err != nil {
 			t.Fatal(err)
 		}
 	}
-	g := newSite(t, site.Options{Keys: []site.KeyOptions{protectedKey("ops", s.NotifyURL("/ops"))}, Sources: sources})
+	g := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{Keys: []site.KeyOptions{protectedKey("ops", s.NotifyURL("/ops"))}}, Sources: sources})
 	for path, status := range map[string]int{
 		"/notify/ops/grafana?token=of-grafana":     200,
 		"/notify/ops/grafana?token=" + keyToken:    401,

@@ -103,7 +103,7 @@ func leaveEntered(r *http.Request) {
 
 // mayUseTools returns an error if the client of r is not an agent with a token of the key.
 func (h *API) mayUseTools(r *http.Request, at *Route) error {
-	if err := h.Resolved.CheckOrigin(r); err != nil {
+	if err := h.CheckOrigin(r); err != nil {
 		return err
 	}
 	k, err := at.Lookup().toSend(r)

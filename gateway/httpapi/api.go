@@ -49,7 +49,7 @@ type API struct {
 	Streams *inbox.Streams
 }
 
-// New returns the API of a site. The caller sets the site and its gateway, and then calls
+// New returns the API of a site. The caller sets the site, its sources and its gateway, and then calls
 // Prepare. parse parses a duration, which may be in days.
 func New(log *zap.Logger, parse func(string) (time.Duration, error)) *API {
 	base := &Base{Log: log, ParseDuration: parse}
@@ -95,7 +95,7 @@ type PageFuncs struct {
 
 // Prepare makes the API ready for requests. The site is complete.
 func (h *API) Prepare(pages PageFuncs) {
-	h.pages = pages
+	h.pages, h.OriginCheck = pages, api.NewOriginCheck(h.Resolved)
 	h.Routes = NewRouteTable(RouteSpecs())
 	h.agents = mcp.NewHandler(version.Current, h.Serve)
 	h.SavedKeys.actions = h.SavedKeys.configActions(pages.Actions)

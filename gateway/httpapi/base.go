@@ -7,12 +7,14 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/gateway"
+	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi/environment"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi/refusal"
 	"github.com/caddy-notify/caddy-notify/gateway/saved"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/internal/loglimit"
 )
 
@@ -21,12 +23,14 @@ import (
 // site share one.
 type Base struct {
 	Resolved *site.Site
+	Sources  source.Set
 	App      *gateway.Gateway
 	Shared   *dispatch.Dispatcher
 	Saved    *saved.Keys // nil if the site has none
 	Has      SiteRoutes
 	Routes   routeTable
 	pages    PageFuncs
+	api.OriginCheck
 
 	// Logins says for the names of keys whether a client needs a login of the server before it
 	// can send to them; "" stands for saved keys. A key for which that is not known is left

@@ -81,7 +81,7 @@ func (h *Beats) acceptBeat(w http.ResponseWriter, r *http.Request, at *Route, be
 	if err := k.CheckSource(site.SourceDirect); err != nil {
 		return nil, err
 	}
-	if err := h.Resolved.CheckOrigin(asPost(r)); err != nil {
+	if err := h.CheckOrigin(asPost(r)); err != nil {
 		return nil, err
 	}
 	hops, err := api.Hops(r, version.AgentComment)

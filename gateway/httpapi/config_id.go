@@ -156,7 +156,7 @@ func (h *API) refuseConfigID(r *http.Request, at *Route, err error) *api.Respons
 	resp := h.ErrorResponse(err)
 	if IsChange(r) {
 		if at.access == accessSender {
-			h.Shared.Metrics.NotSent(h.Resolved.ConfiguredName(at.Key), resp.Status)
+			h.Shared.Metrics.NotSent(h.Resolved.ConfiguredName(at.Key), api.Outcome(resp.Status))
 		}
 		h.Refuse(r, at.Lookup(), resp.Status, resp.Error, err)
 	}

@@ -27,7 +27,7 @@ func TestForeignText(t *testing.T) {
 	t.Parallel()
 	s := gatewaytest.NewStation(t)
 	to := s.NotifyURL("/ops") + "?format=markdown"
-	sources := map[string]*source.Source{}
+	sources := source.Set{}
 	for _, c := range []source.Config{
 		{Name: "backup", Templates: source.Templates{Title: "{{.name}}", Body: "{{.text}}"}},
 		{Name: "trusted", Templates: source.Templates{Body: "{{.text}}"}, Mentions: new(true)},
@@ -44,7 +44,7 @@ func TestForeignText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{Keys: []site.KeyOptions{gatewaytest.Key("ops", to)}, Sources: sources}})
+	g := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{Keys: []site.KeyOptions{gatewaytest.Key("ops", to)}}, Sources: sources})
 	mapped := "?:alert.text=body&:name=title"
 	for _, tt := range []struct {
 		name, target, contentType, body string

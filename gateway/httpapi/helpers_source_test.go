@@ -33,9 +33,9 @@ func siteWith(t *testing.T, keys ...site.KeyOptions) *gatewaytest.Gateway {
 }
 
 // sourcesWith returns sources with settings, by their names.
-func sourcesWith(t *testing.T, all ...source.Config) map[string]*source.Source {
+func sourcesWith(t *testing.T, all ...source.Config) source.Set {
 	t.Helper()
-	out := map[string]*source.Source{}
+	out := source.Set{}
 	for _, c := range all {
 		s, err := source.New(c)
 		if err != nil {

@@ -67,7 +67,7 @@ func (n *ntfyReader) websocket(w http.ResponseWriter, r *http.Request) error {
 func (h *Inboxes) checkSocketOrigin(r *http.Request) error {
 	asChange := r.Clone(r.Context()) // a GET is not checked
 	asChange.Method = http.MethodPost
-	if h.Resolved.CheckOrigin(asChange) != nil {
+	if h.CheckOrigin(asChange) != nil {
 		return errForeignSocket
 	}
 	return nil

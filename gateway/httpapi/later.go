@@ -8,10 +8,10 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/planned"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
-	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
@@ -94,6 +94,6 @@ func (h *sources) cancelSequence(r *http.Request, k *sourceKey, sequence, but st
 	published := path.Base(sequence)
 	return Answer(q.Planned.CancelOf(r.Context(), k.Place(h.Site()), func(x *planned.Message) bool {
 		id := x.ID.String()
-		return id != but && (x.Sequence == sequence || x.Sequence == "" && source.PublishedID(id, source.NtfyIDLength) == published)
+		return id != but && (x.Sequence == sequence || x.Sequence == "" && message.PublishedID(id, message.NtfyIDLength) == published)
 	}))
 }

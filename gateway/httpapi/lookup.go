@@ -57,7 +57,7 @@ func (l *Lookup) Key(ctx context.Context) (*site.Key, error) {
 func (l *Lookup) Token(r *http.Request) string {
 	if k, _, err := l.open(r.Context()); err == nil && !l.compared {
 		l.compared = true
-		l.token = k.TokenSum(source.NewRequest(r), new(source.Format))
+		l.token = new(source.Format).TokenSum(source.NewRequest(r), k.Tokens)
 	}
 	return l.token
 }

@@ -108,7 +108,7 @@ func (h *notifications) read(w http.ResponseWriter, r *http.Request, at *Route) 
 // notSent records that a message was refused because of err, and returns the answer.
 func (h *Sender) notSent(r *http.Request, at *Route, err error) *api.Response {
 	resp := h.ErrorResponse(err)
-	h.Shared.Metrics.NotSent(h.Resolved.ConfiguredName(at.Key), resp.Status)
+	h.Shared.Metrics.NotSent(h.Resolved.ConfiguredName(at.Key), api.Outcome(resp.Status))
 	h.Refuse(r, at.Lookup(), resp.Status, resp.Error, err)
 	return resp
 }
@@ -116,7 +116,7 @@ func (h *Sender) notSent(r *http.Request, at *Route, err error) *api.Response {
 // readRequest reads a request to send a message, and how many gateways it has passed
 // through. client means that it may have URLs.
 func (h *Sender) readRequest(w http.ResponseWriter, r *http.Request, client bool) (q *api.Request, hops int, err error) {
-	if err := h.Resolved.CheckOrigin(r); err != nil {
+	if err := h.CheckOrigin(r); err != nil {
 		return nil, 0, err
 	}
 	if hops, err = api.Hops(r, version.AgentComment); err != nil {

@@ -181,15 +181,18 @@ func TestDescriptionOfAnswers(t *testing.T) {
 	s := gatewaytest.NewStation(t)
 	block := site.Options{
 		Egress: gatewaytest.Loopback(), MaxInFlight: 5, MaxBody: 1 << 10, DefaultURLs: gatewaytest.URLs(s.NotifyURL("/a")),
-		Keys:    []site.KeyOptions{{Name: "ops", URLs: gatewaytest.URLs(s.NotifyURL("/a")+" a", s.NotifyURL("/refuse")+" b"), DefaultTag: "a"}},
-		Sources: sourcesWith(t, source.Config{Name: "locked", Templates: source.Templates{Title: "x"}, Token: "t"}),
+		Keys: []site.KeyOptions{{Name: "ops", URLs: gatewaytest.URLs(s.NotifyURL("/a")+" a", s.NotifyURL("/refuse")+" b"), DefaultTag: "a"}},
 	}
-	g := gatewaytest.New(t, gatewaytest.Options{Site: block})
+	g := gatewaytest.New(t, gatewaytest.Options{
+		Site: block, Sources: sourcesWith(t, source.Config{Name: "locked", Templates: source.Templates{Title: "x"}, Token: "t"}),
+	})
 	closed := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{Stateless: new(false)}})
 	named := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{ConfigID: new(true)}})
 	guarded := siteWith(t, lockedKey("ops", describedToken, s.NotifyURL("/a")))
 	block.Page = new(false)
-	off := gatewaytest.New(t, gatewaytest.Options{Site: block})
+	off := gatewaytest.New(t, gatewaytest.Options{
+		Site: block, Sources: sourcesWith(t, source.Config{Name: "locked", Templates: source.Templates{Title: "x"}, Token: "t"}),
+	})
 	const key, stateless, ofSource = "/notify/{KEY}", "/notify", "/notify/{KEY}/{SOURCE}"
 	type call = describedCall
 	header := func(name, value string) http.Header { return http.Header{name: {value}} }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/history"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi/environment"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi/refusal"
@@ -35,7 +36,7 @@ func RefusalReason(status int, err error) string {
 	switch {
 	case errors.Is(err, errStatelessOff):
 		return metrics.RefusalStateless
-	case errors.Is(err, site.ErrCrossOrigin), errors.Is(err, errForeignChange):
+	case errors.Is(err, api.ErrCrossOrigin), errors.Is(err, errForeignChange):
 		return metrics.RefusalOrigin
 	}
 	if reason, ok := refusalReasons[status]; ok {

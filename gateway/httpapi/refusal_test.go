@@ -13,7 +13,6 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/metrics"
-	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/loglimit"
 )
 
@@ -32,7 +31,7 @@ func TestRefusalReasons(t *testing.T) {
 	}{
 		{400, nil, metrics.RefusalBadRequest},
 		{403, errStatelessOff, metrics.RefusalStateless},
-		{403, site.ErrCrossOrigin, metrics.RefusalOrigin},
+		{403, api.ErrCrossOrigin, metrics.RefusalOrigin},
 		{403, api.Errorf(http.StatusForbidden, "x"), metrics.RefusalForbidden},
 		{404, nil, metrics.RefusalUnknownKey},
 		{422, nil, metrics.RefusalBadRequest},

@@ -11,6 +11,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/ruler"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/source"
+	"github.com/caddy-notify/caddy-notify/gateway/source/programs"
 	"github.com/caddy-notify/caddy-notify/internal/version"
 )
 
@@ -53,27 +54,23 @@ func (h *rulers) answer(err error) *api.Response {
 	return h.ErrorResponse(err)
 }
 
-// admit returns the key of a request, its open queue and what the site does with its alerts,
-// if the client may send to the key.
-func (h *rulers) admit(r *http.Request, at *Route) (k *site.Key, q *gateway.Rooms, s *site.Ruler, err error) {
-	if s, err = h.Resolved.Rulers(); err != nil {
-		return nil, nil, nil, err
-	}
-	req := source.NewRequest(r)
-	if _, err := s.Source.AuthenticateHeader(req); err != nil {
-		return nil, nil, nil, SourceError(err)
+// admit returns the key of a request and its open queue, if the client may send to the key.
+func (h *rulers) admit(r *http.Request, at *Route) (*site.Key, *gateway.Rooms, error) {
+	s, req := source.WithToken(site.SourceRuler, h.Resolved.Ruler.Token), source.NewRequest(r)
+	if _, err := s.AuthenticateHeader(req); err != nil {
+		return nil, nil, SourceError(err)
 	}
 	to := *at
 	to.Source = site.SourceRuler
-	found, err := newSourceKey(r.Context(), &to, s.Source, req)
+	found, err := newSourceKey(r.Context(), &to, s, req)
 	if err == nil {
 		err = found.check()
 	}
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
-	q, err = h.openQueue(found.Key)
-	return found.Key, q, s, err
+	q, err := h.openQueue(found.Key)
+	return found.Key, q, err
 }
 
 // openQueue returns the open queue of a key.
@@ -92,11 +89,11 @@ func (h *rulers) openQueue(k *site.Key) (*gateway.Rooms, error) {
 
 // take stores the alerts of a request.
 func (h *rulers) take(w http.ResponseWriter, r *http.Request, at *Route) error {
-	k, q, s, err := h.admit(r, at)
+	k, q, err := h.admit(r, at)
 	if err != nil {
 		return err
 	}
-	if err := h.Resolved.CheckOrigin(r); err != nil {
+	if err := h.CheckOrigin(r); err != nil {
 		return err
 	}
 	e, err := h.sender.Enter(r, true)
@@ -111,11 +108,11 @@ func (h *rulers) take(w http.ResponseWriter, r *http.Request, at *Route) error {
 	defer p.Close()
 	req := source.NewRequest(r)
 	req.Body, _, _ = p.Payload()
-	alerts, err := source.ReadRulerAlerts(req.Text(), q.Outbox.Queue.Now())
+	alerts, err := programs.ReadRulerAlerts(req.Text(), q.Outbox.Queue.Now())
 	if err != nil {
 		return SourceError(err)
 	}
-	origin := ruler.Origin{Site: h.Site(), Key: k, Ruler: s}
+	origin := ruler.Origin{Site: h.Site(), Key: k, Ruler: h.Resolved.Ruler}
 	if err := q.Rulers.Post(context.WithoutCancel(r.Context()), origin, alerts); err != nil {
 		return outbox.QueueError(err)
 	}
@@ -136,9 +133,9 @@ func (h *rulers) list(w http.ResponseWriter, r *http.Request, at *Route) error {
 	if err != nil {
 		return Answer(err)
 	}
-	out := make([]ruler.Alert, 0, len(open))
+	out := make([]programs.RulerAlert, 0, len(open))
 	for i := range open {
-		out = append(out, ruler.NewAlert(k.Name, &open[i]))
+		out = append(out, programs.NewRulerAlert(k.Name, &open[i]))
 	}
 	return WriteJSON(w, http.StatusOK, out)
 }
@@ -158,7 +155,7 @@ func (h *rulers) toRead(r *http.Request, key *Lookup) (*site.Key, error) {
 // serveStatus says what answers here, as Alertmanager does.
 func (h *rulers) serveStatus(w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
 	return h.serveProbe(w, r, at, func() error {
-		return WriteJSON(w, http.StatusOK, ruler.NewStatus(version.Agent, h.started))
+		return WriteJSON(w, http.StatusOK, programs.NewRulerStatus(version.Agent, h.started))
 	})
 }
 
@@ -190,7 +187,7 @@ func (h *rulers) serveProbe(w http.ResponseWriter, r *http.Request, at *Route, w
 	w.Header().Set("Cache-Control", "no-store")
 	err := at.CheckMethod(w, r)
 	if err == nil {
-		_, _, _, err = h.admit(r, at)
+		_, _, err = h.admit(r, at)
 	}
 	if err == nil {
 		err = write()

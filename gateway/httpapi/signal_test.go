@@ -255,8 +255,8 @@ func TestSignalsOfPrograms(t *testing.T) {
 	closed := k
 	closed.Name, closed.Tokens = "closed", []string{"t0ken-0123456789abcdef"}
 	g := gatewaytest.New(t, gatewaytest.Options{
-		Site:  site.Options{Keys: []site.KeyOptions{k, closed}, MaxBody: 2000, Sources: map[string]*source.Source{"github": signed}},
-		Queue: &outbox.Settings{},
+		Site:    site.Options{Keys: []site.KeyOptions{k, closed}, MaxBody: 2000},
+		Sources: source.Set{"github": signed}, Queue: &outbox.Settings{},
 	})
 	long := strings.Repeat("x", 5000)
 	for _, tt := range []struct {

@@ -36,7 +36,7 @@ type sources struct {
 // has written the response.
 func (h *sources) serveSource(w http.ResponseWriter, r *http.Request, a *Route) *api.Response {
 	o := source.Outcome{Time: time.Now()}
-	s, err := h.Resolved.Source(a.Source)
+	s, err := h.Sources.Get(a.Source)
 	var methods []string
 	if s != nil {
 		o.Request = sourceRequest(r, a, o.Time)
@@ -44,7 +44,7 @@ func (h *sources) serveSource(w http.ResponseWriter, r *http.Request, a *Route) 
 		methods = s.Methods(a.Rest)
 	}
 	if err == nil && s == nil {
-		err = h.Resolved.NoSource(r.Context(), a.Source)
+		err = SourceError(h.Sources.Missing(a.Source, h.Resolved.Protected(r.Context())))
 	} else if err == nil && methods == nil {
 		err, s = errNoSource, nil
 	}
@@ -163,7 +163,7 @@ func newSourceKey(ctx context.Context, a *Route, s *source.Source, req *source.R
 // the signature of the source takes the place of the key's tokens.
 func (k *sourceKey) findToken(req *source.Request) {
 	if len(k.Tokens) > 0 && !k.source.ChecksSender() {
-		k.token = k.TokenSum(req, k.source.Format)
+		k.token = k.source.Format.TokenSum(req, k.Tokens)
 	}
 }
 
@@ -307,7 +307,7 @@ type payload struct {
 // request counts as one of a client with URLs, so that strangers leave room for others.
 // A beat is read as far as it can be, unless the body has what it is verified by.
 func (h *sources) readPayload(w http.ResponseWriter, r *http.Request, k *sourceKey, req *source.Request, verified, isBeat bool) (p payload, err error) {
-	if err := h.Resolved.CheckOrigin(asPost(r)); err != nil {
+	if err := h.CheckOrigin(asPost(r)); err != nil {
 		return p, err
 	}
 	p.req = req
@@ -536,15 +536,12 @@ func (h *sources) fetchSource(ctx context.Context, address string) ([]byte, erro
 	}
 	ctx, cancel := context.WithTimeout(ctx, sourceFetchTimeout)
 	defer cancel()
-	resp, err := h.Shared.Sender.Pool().Get(ctx, u, egress.Options{Policy: h.Resolved.Limits.Egress})
+	body, err := h.Shared.Sender.Pool().Open(ctx, u, egress.Options{Policy: h.Resolved.Limits.Egress})
 	if err != nil {
 		return nil, err
 	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the server answers with status %d", resp.StatusCode)
-	}
-	return io.ReadAll(io.LimitReader(resp.Body, maxSourceFetch))
+	defer body.Close()
+	return io.ReadAll(io.LimitReader(body, maxSourceFetch))
 }
 
 var (

@@ -24,9 +24,8 @@ func TestUnescapedForms(t *testing.T) {
 	t.Parallel()
 	s := gatewaytest.NewStation(t)
 	g := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{
-		Keys:    []site.KeyOptions{gatewaytest.Key("ops", s.NotifyURL("/ops"))},
-		Sources: sourcesWith(t, source.Config{Name: "backup", Templates: source.Templates{Body: "{{.text}}"}}),
-	}})
+		Keys: []site.KeyOptions{gatewaytest.Key("ops", s.NotifyURL("/ops"))},
+	}, Sources: sourcesWith(t, source.Config{Name: "backup", Templates: source.Templates{Body: "{{.text}}"}})})
 	const text = "91% of 100%; act now"
 	for _, tt := range []struct{ target, body string }{
 		{"/notify/ops", "body=" + text},
@@ -51,9 +50,8 @@ func TestDiscordClient(t *testing.T) {
 	t.Parallel()
 	s := gatewaytest.NewStation(t)
 	g := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{
-		Keys:    []site.KeyOptions{gatewaytest.Key("ops", s.NotifyURL("/ops")+"?format=markdown")},
-		Sources: sourcesWith(t, source.Config{Name: "discord", Token: "secret"}),
-	}})
+		Keys: []site.KeyOptions{gatewaytest.Key("ops", s.NotifyURL("/ops")+"?format=markdown")},
+	}, Sources: sourcesWith(t, source.Config{Name: "discord", Token: "secret"})})
 	var answers []int
 	discord := servicetest.API(func(q *http.Request, body string) (int, string) {
 		r := httptest.NewRequest(q.Method, "/notify/ops/discord"+q.URL.RequestURI(), strings.NewReader(body))
@@ -368,9 +366,8 @@ func TestSlackClients(t *testing.T) {
 	s := gatewaytest.NewStation(t)
 	const token = "TIiajkdnlazkcOXrIdevi7FQ"
 	g := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{
-		Keys:    []site.KeyOptions{gatewaytest.Key("ops", s.NotifyURL("/ops")+"?format=markdown")},
-		Sources: sourcesWith(t, source.Config{Name: "slack", Token: token}),
-	}})
+		Keys: []site.KeyOptions{gatewaytest.Key("ops", s.NotifyURL("/ops")+"?format=markdown")},
+	}, Sources: sourcesWith(t, source.Config{Name: "slack", Token: token})})
 	slack := servicetest.API(func(q *http.Request, body string) (int, string) {
 		r := httptest.NewRequest(q.Method, "/notify/ops/slack"+q.URL.RequestURI(), strings.NewReader(body))
 		maps.Copy(r.Header, q.Header)

@@ -21,8 +21,8 @@ func TestHostileRequests(t *testing.T) {
 	t.Parallel()
 	s := gatewaytest.NewStation(t)
 	g := gatewaytest.New(t, gatewaytest.Options{
-		Global: site.Options{Sources: sourcesWith(t, source.Config{Name: "grafana", Images: true})},
-		Site:   site.Options{Keys: []site.KeyOptions{gatewaytest.Key("ops", s.NotifyURL("/ops"))}},
+		Sources: sourcesWith(t, source.Config{Name: "grafana", Images: true}),
+		Site:    site.Options{Keys: []site.KeyOptions{gatewaytest.Key("ops", s.NotifyURL("/ops"))}},
 	})
 	many := "[" + strings.Repeat(`{"status":"firing","labels":{"a":"b"},"text":"x"},`, 99_999) + "{}]"
 	replacements := []string{"null", `""`, `"text"`, "0", "-1", "true", "[]", `[null,1,"x",[],{}]`, "{}", `"` + strings.Repeat("x", 64<<10) + `"`}

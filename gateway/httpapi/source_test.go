@@ -207,9 +207,8 @@ func TestSourceHandshake(t *testing.T) {
 	t.Parallel()
 	s := gatewaytest.NewStation(t)
 	g := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{
-		Keys:    []site.KeyOptions{gatewaytest.Key("ops", s.NotifyURL("/ops")), acceptingKey("other", s.NotifyURL("/ops"), "grafana")},
-		Sources: sourcesWith(t, source.Config{Name: "cloudevents", Token: "secret"}),
-	}})
+		Keys: []site.KeyOptions{gatewaytest.Key("ops", s.NotifyURL("/ops")), acceptingKey("other", s.NotifyURL("/ops"), "grafana")},
+	}, Sources: sourcesWith(t, source.Config{Name: "cloudevents", Token: "secret"})})
 	for _, tt := range []struct {
 		target, origin string
 		want           int
@@ -251,8 +250,7 @@ func TestSourceChecks(t *testing.T) {
 		source.Config{Name: "gotify", Token: "app-token"},
 		source.Config{Name: "backup", Templates: source.Templates{Title: "{{.job}}"}, Scheme: "standard", Secret: "whsec_" + base64.StdEncoding.EncodeToString([]byte("std-secret-of-24-bytes.."))})
 	g := gatewaytest.New(t, gatewaytest.Options{
-		Global: site.Options{Sources: global},
-		Site:   site.Options{Keys: []site.KeyOptions{gatewaytest.Key("ops", s.NotifyURL("/ops"))}, Sources: own},
+		Site: site.Options{Keys: []site.KeyOptions{gatewaytest.Key("ops", s.NotifyURL("/ops"))}}, Sources: own.Inherit(global),
 	})
 	now := time.Now()
 	body := sourceSample(t, "github/push")
@@ -525,15 +523,15 @@ func TestSourceImages(t *testing.T) {
 	s := gatewaytest.NewStation(t)
 	on := sourcesWith(t, source.Config{Name: "grafana", Images: true})
 	for name, tt := range map[string]struct {
-		options site.Options
+		options gatewaytest.Options
 		want    string
 	}{
-		"allowed":    {site.Options{Egress: gatewaytest.Loopback(), Sources: on}, "i.png image/png picture"},
-		"by default": {site.Options{Sources: on}, ""}, // egress does not allow it
-		"off":        {site.Options{Egress: gatewaytest.Loopback()}, ""},
+		"allowed":    {gatewaytest.Options{Site: site.Options{Egress: gatewaytest.Loopback()}, Sources: on}, "i.png image/png picture"},
+		"by default": {gatewaytest.Options{Sources: on}, ""}, // egress does not allow it
+		"off":        {gatewaytest.Options{Site: site.Options{Egress: gatewaytest.Loopback()}}, ""},
 	} {
-		tt.options.Keys = []site.KeyOptions{gatewaytest.Key("ops", s.NotifyURL("/ops"))}
-		g := gatewaytest.New(t, gatewaytest.Options{Site: tt.options})
+		tt.options.Site.Keys = []site.KeyOptions{gatewaytest.Key("ops", s.NotifyURL("/ops"))}
+		g := gatewaytest.New(t, tt.options)
 		body := strings.ReplaceAll(sourceSample(t, "grafana/no_message"), "https://g.example.net/i.png", images.URL+"/i.png")
 		if got := g.Post("/notify/ops/grafana", gatewaytest.TypeJSON, body); got.Status != 200 {
 			t.Errorf("%s: %d %s", name, got.Status, got.Body)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
-	"github.com/caddy-notify/caddy-notify/gateway/source"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/internal/wire"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
@@ -45,7 +45,7 @@ type Message struct {
 	Source   string // the name of the format in which it came in; "" for the gateway's own
 	Files    []File
 
-	Published source.Published // what a publisher has said to ntfy's clients
+	Published message.Published // what a publisher has said to ntfy's clients
 
 	plain sync.Once
 	text  string // see Text

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/caddy-notify/caddy-notify/gateway/source"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -34,12 +34,9 @@ type NtfyEvent struct {
 	published string // the ID that the publisher knows
 }
 
-// ntfyIDLength is the length of the IDs of ntfy.
-const ntfyIDLength = 12
-
 // newNtfyEvent returns an event that is not a message.
 func newNtfyEvent(event, topics string, now time.Time) NtfyEvent {
-	return NtfyEvent{ID: rand.Text()[:ntfyIDLength], Time: now.Unix(), Event: event, Topic: topics}
+	return NtfyEvent{ID: rand.Text()[:message.NtfyIDLength], Time: now.Unix(), Event: event, Topic: topics}
 }
 
 // ntfyTypes are the priority and the tag for each type. ntfy shows the tag as an emoji.
@@ -91,7 +88,7 @@ func (m *Message) asPublished() (title, body string) {
 }
 
 // publishedID returns the ID with which the publisher of m knows it.
-func publishedID(m *Message) string { return source.PublishedID(m.ID, ntfyIDLength) }
+func publishedID(m *Message) string { return message.PublishedID(m.ID, message.NtfyIDLength) }
 
 // maxNtfy is the maximum length of the text of a message, in bytes. ntfy's command reads
 // lines of at most 64 KiB, in which a byte can take six.

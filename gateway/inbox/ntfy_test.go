@@ -164,15 +164,16 @@ func TestNtfyReadsOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, tt := range map[string]struct {
-		site site.Options
-		want int
+		site    site.Options
+		sources source.Set
+		want    int
 	}{
-		"a reader":                      {site.Options{Keys: []site.KeyOptions{kept("ops")}}, http.StatusMethodNotAllowed},
-		"a reader and a token":          {site.Options{Keys: []site.KeyOptions{withToken}}, http.StatusOK},
-		"a reader and a source's token": {site.Options{Keys: []site.KeyOptions{kept("ops")}, Sources: map[string]*source.Source{"ntfy": ntfy}}, http.StatusOK},
-		"who may manage and no reader":  {site.Options{Keys: []site.KeyOptions{withoutReader}, Managers: gatewaytest.Everybody()}, http.StatusOK},
+		"a reader":                      {site.Options{Keys: []site.KeyOptions{kept("ops")}}, nil, http.StatusMethodNotAllowed},
+		"a reader and a token":          {site.Options{Keys: []site.KeyOptions{withToken}}, nil, http.StatusOK},
+		"a reader and a source's token": {site.Options{Keys: []site.KeyOptions{kept("ops")}}, source.Set{"ntfy": ntfy}, http.StatusOK},
+		"who may manage and no reader":  {site.Options{Keys: []site.KeyOptions{withoutReader}, Managers: gatewaytest.Everybody()}, nil, http.StatusOK},
 	} {
-		g := gatewaytest.New(t, gatewaytest.Options{Site: tt.site, Queue: &outbox.Settings{}})
+		g := gatewaytest.New(t, gatewaytest.Options{Site: tt.site, Sources: tt.sources, Queue: &outbox.Settings{}})
 		for _, path := range []string{"t/json", "t/sse", "t/raw", "t/ws", "t/auth", "t/json/", "t/JSON", "/t//Json", "a,b/auth", "t/json?beat=x", "t/%6Ason"} {
 			for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodDelete} {
 				r := httptest.NewRequest(method, "/notify/ops/ntfy/"+path, strings.NewReader("text"))

@@ -3,7 +3,6 @@ package metrics
 import (
 	"context"
 	"errors"
-	"net/http"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -171,18 +170,9 @@ func (m *Metrics) Ruled(rule, outcome string, n int) {
 // Dead counts a delivery that the queue has given up.
 func (m *Metrics) Dead(service string) { m.Queue.dead.WithLabelValues(service).Inc() }
 
-// NotSent counts a message that was answered with an error status without
-// being sent. key is a key of the configuration, or "".
-func (m *Metrics) NotSent(key string, status int) {
-	outcome := site.OutcomeRefused
-	switch {
-	case status == http.StatusServiceUnavailable:
-		outcome = site.OutcomeOverloaded
-	case status >= 500 && status != http.StatusLoopDetected:
-		outcome = site.OutcomeError
-	}
-	m.count(key, outcome)
-}
+// NotSent counts a message that was not sent: it was refused, the gateway was overloaded, or it
+// had a fault. key is a key of the configuration, or "".
+func (m *Metrics) NotSent(key, outcome string) { m.count(key, outcome) }
 
 // Repeated counts a message about an alert that is open already. Nobody is told of such a
 // message. key is a key of the configuration, or "".

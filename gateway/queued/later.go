@@ -3,7 +3,7 @@ package queued
 import (
 	"time"
 
-	"github.com/caddy-notify/caddy-notify/gateway/source"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/internal/wire"
 )
 
@@ -26,7 +26,7 @@ type Later struct {
 	Sequence string   // the name by which a program cancels the message; "" for none
 
 	// Published is what the inbox keeps for ntfy's clients, if the message comes from one.
-	Published     source.Published
+	Published     message.Published
 	FromPublisher bool
 }
 
@@ -44,7 +44,7 @@ func (l *Later) fields(c *wire.Codec) {
 	wire.Number(c, 11, &l.Delay)
 }
 
-func publishedFields(p *source.Published, c *wire.Codec) {
+func publishedFields(p *message.Published, c *wire.Codec) {
 	wire.Texts(c, 1, &p.Tags)
 	wire.Number(c, 2, &p.Priority)
 	wire.Text(c, 3, &p.Click)

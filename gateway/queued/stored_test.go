@@ -10,7 +10,6 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
-	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/internal/wire"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
@@ -35,7 +34,7 @@ func exampleText() *Text {
 		Incident: notifier.Incident{Name: "disk db1", State: notifier.Acknowledged, Alerts: "aaaabbbb ccccdddd", Ended: at}.For("ops", ""),
 		Later: Later{
 			At: at, Tags: "ops", Preferred: []string{"a"}, Values: []string{"room", "dev"}, Format: "ntfy", Sequence: "t/1", Home: "site x", First: "old", FromPublisher: true,
-			Published: source.Published{Tags: []string{"b"}, Priority: 4, Click: "https://c", Actions: "[]", Prefix: "p ", Suffix: " s"},
+			Published: message.Published{Tags: []string{"b"}, Priority: 4, Click: "https://c", Actions: "[]", Prefix: "p ", Suffix: " s"},
 		},
 	}
 }

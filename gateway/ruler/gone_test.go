@@ -14,6 +14,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/ruler"
 	"github.com/caddy-notify/caddy-notify/gateway/saved"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/gateway/source/programs"
 	"github.com/caddy-notify/caddy-notify/internal/storagetest"
 )
 
@@ -87,7 +88,7 @@ func TestRulerOfOtherGateway(t *testing.T) {
 	inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g := newGateway(t, dir, key(p))
 		o := &outbox.Outbox{Queue: g.Rooms().Outbox.Queue, Shared: true, Log: zap.NewNop()}
-		other := ruler.New(o, heartbeat.New(o))
+		other := ruler.New(o, heartbeat.New(o), programs.RulerMessage)
 		if other.Refresh(t.Context()); other.Punctual() {
 			t.Error("there is no group, but the other gateway looks each second")
 		}

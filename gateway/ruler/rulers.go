@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -13,7 +16,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
-	"github.com/caddy-notify/caddy-notify/gateway/source"
+	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
@@ -27,9 +30,14 @@ type Rulers struct {
 	groups outbox.Presence    // of groups, so that records are looked at each second
 	usage  *outbox.Usage      // of what a key can have
 
+	message Message
+
 	mu      sync.Mutex
 	repeats map[queue.Hash]*repeated // what is not stored yet, by the names of groups
 }
+
+// Message returns the message about a state of a group of alerts, and the tags that it prefers.
+type Message func(context.Context, *rules.AlertGroup, rules.GroupState) (*notifier.Message, []string, error)
 
 // repeated are posts about a group that say nothing new.
 type repeated struct {
@@ -41,8 +49,8 @@ type repeated struct {
 }
 
 // New returns the rulers of an outbox. The queue of the outbox may be set later.
-func New(o *outbox.Outbox, beats *heartbeat.Monitor) *Rulers {
-	r := &Rulers{outbox: o, beats: beats, repeats: map[queue.Hash]*repeated{}}
+func New(o *outbox.Outbox, beats *heartbeat.Monitor, message Message) *Rulers {
+	r := &Rulers{outbox: o, beats: beats, message: message, repeats: map[queue.Hash]*repeated{}}
 	r.usage = o.NewUsage(outbox.KindAlertGroup, weigh, func(ctx context.Context, place string, f func([]byte)) error {
 		return outbox.EachOfGroup(ctx, o.Queue, r.groupsName(), func(x queue.NamedRecord) bool {
 			if g := decodeGroup(x.Data); g != nil && placeOf(g) == place {
@@ -91,7 +99,7 @@ func (r *Rulers) Post(ctx context.Context, at Origin, alerts []rules.RulerAlert)
 	groups := map[string]*posted{}
 	place := at.Key.Place(at.Site)
 	for i := range alerts {
-		name, labels := source.RulerGroup(&alerts[i], at.Ruler.GroupBy)
+		name, labels := groupOf(&alerts[i], at.Ruler.GroupBy)
 		p := groups[name]
 		if p == nil {
 			p = &posted{AlertGroup: rules.AlertGroup{Site: at.Site, Home: place.Home, Key: place.Key, Name: name, Labels: labels}}
@@ -141,6 +149,36 @@ func (r *Rulers) Post(ctx context.Context, at Origin, alerts []rules.RulerAlert)
 		})
 	}
 	return all.Wait()
+}
+
+// groupOf returns the name of the incident of an alert, and the labels that the alerts of
+// the incident share: alertname, and those that groupBy names.
+func groupOf(a *rules.RulerAlert, groupBy []string) (name string, labels []string) {
+	var by []string
+	for pair := range slices.Chunk(a.Labels, 2) {
+		if pair[0] == "alertname" {
+			name = pair[1]
+		} else if !slices.Contains(groupBy, pair[0]) {
+			continue
+		} else {
+			by = append(by, fmt.Sprintf("%s=%q", pair[0], pair[1]))
+		}
+		labels = append(labels, pair...)
+	}
+	name = cmp.Or(name, "An alert without a name")
+	if len(by) > 0 {
+		name += "{" + strings.Join(by, ",") + "}"
+	}
+	return incidentName(name), labels
+}
+
+// incidentName returns text as the name of an incident.
+func incidentName(text string) string {
+	name, _, err := notifier.IncidentName(text)
+	if err != nil {
+		return notifier.HashIncidentName(text)
+	}
+	return name
 }
 
 // keep keeps posts in memory that say nothing new about a group, and reports whether they

@@ -12,9 +12,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
-	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/notifier"
-	"github.com/caddy-notify/caddy-notify/notifier/markup"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
@@ -72,22 +70,18 @@ func (r *Rulers) due(ctx context.Context, name queue.Hash) error {
 	if k == nil || k.Unqueued {
 		return r.dueGone(ctx, name, placeOf(g))
 	}
-	ruler, err := s.Rulers()
-	if err != nil {
-		return err
-	}
 	u, err := r.beats.Uptime(ctx)
 	if err != nil {
 		return err
 	}
 	now, posts := r.outbox.Queue.Now(), r.kept(name)
 	g.Gone = time.Time{}
-	g.Post(now, u, posts, ruler.Times)
+	g.Post(now, u, posts, s.Ruler.Times)
 	forgotten := g.Forget(now, u)
 	state, tells := g.Tell(now, u)
 	c := &change{rulers: r, name: name, before: before, group: g, uptime: u}
 	if tells {
-		err = r.tell(ctx, c, state, k, s, ruler)
+		err = r.tell(ctx, c, state, k, s)
 	} else {
 		err = r.outbox.Apply(ctx, c.ruled())
 	}
@@ -132,12 +126,15 @@ func (c *change) ruled() *queue.Ruled {
 
 // tell stores a message about a state of a group, with the change of its record. The queue
 // sends it.
-func (r *Rulers) tell(ctx context.Context, c *change, state rules.GroupState, k *site.Key, s *site.Site, ruler *site.Ruler) error {
-	m, tags, err := messageOf(ctx, c.group, state, ruler)
+func (r *Rulers) tell(ctx context.Context, c *change, state rules.GroupState, k *site.Key, s *site.Site) error {
+	m, tags, err := r.message(ctx, c.group, state)
 	if err != nil {
 		return err
 	}
 	m.Incident = m.Incident.For(k.FirstName(), site.SourceRuler)
+	if len(state.Firing) == 0 { // also if the message is a warning, because nobody has said that all is well
+		m.Incident.State, m.Incident.OpenFor = notifier.Resolved, state.OpenFor
+	}
 	k = s.Devices.With(k)
 	targets := message.PreferredTargets(tags, k.Choose)
 	if targets == nil {
@@ -148,30 +145,6 @@ func (r *Rulers) tell(ctx context.Context, c *change, state rules.GroupState, k 
 	r.outbox.Engine.Load().Shared.Incidents.Note(&d)
 	_, _, err = r.outbox.Submit(ctx, d, outbox.Options{})
 	return err
-}
-
-// messageOf returns the message about a state of a group, and the tags that it prefers.
-func messageOf(ctx context.Context, g *rules.AlertGroup, state rules.GroupState, ruler *site.Ruler) (*notifier.Message, []string, error) {
-	payload, err := source.RulerPayload(g, state)
-	if err != nil {
-		return nil, nil, err
-	}
-	read, err := ruler.Source.Read(ctx, &source.Request{Body: payload})
-	if err != nil {
-		return nil, nil, fmt.Errorf("making the message about alerts of a ruler: %w", err)
-	}
-	t, err := notifier.ParseType(read.Type)
-	if err != nil {
-		return nil, nil, err
-	}
-	m := &notifier.Message{
-		Title: read.Title, Body: read.Body, Type: t, Format: markup.Text, Foreign: read.Foreign,
-		Incident: notifier.Incident{Name: g.Name, Alerts: notifier.AlertWords(read.Alerts)},
-	}
-	if len(state.Firing) == 0 { // also if the message is a warning, because nobody has said that all is well
-		m.Incident.State, m.Incident.OpenFor = notifier.Resolved, state.OpenFor
-	}
-	return m, read.Tags, nil
 }
 
 // dueGone removes a group whose key is gone.

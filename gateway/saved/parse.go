@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"slices"
 
@@ -262,15 +261,12 @@ func (s parser) fetch(ctx context.Context, location string) ([]byte, error) {
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, errors.New("saved configurations can include others by http or https address only")
 	}
-	resp, err := s.keys.Sender.Pool().Get(ctx, u, egress.Options{Policy: s.keys.policy, FollowRedirects: true})
+	body, err := s.keys.Sender.Pool().Open(ctx, u, egress.Options{Policy: s.keys.policy, FollowRedirects: true})
 	if err != nil {
 		return nil, err
 	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the server answers with status %d", resp.StatusCode)
-	}
-	return appriseconfig.ReadAll(resp.Body)
+	defer body.Close()
+	return appriseconfig.ReadAll(body)
 }
 
 // errVariablePart is returned for a variable that stands for a part of a URL. The

@@ -7,9 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/caddy-notify/caddy-notify/gateway/message"
-	"github.com/caddy-notify/caddy-notify/gateway/source"
 )
 
 // minSecret is the minimum length of a secret of a key, in characters.
@@ -68,22 +69,28 @@ func (s *Site) OpenKey(ctx context.Context, name string) (k *Key, exists bool, e
 	return k, err == nil, err
 }
 
-// TokenSum returns the hash of the token of the key that a request in a format has, or that its
-// ticket was made with, or "".
-func (k *Key) TokenSum(req *source.Request, f *source.Format) (sum string) {
-	f.HasToken(req, func(token string) bool {
-		if !k.Tokens.Has(token) {
-			return false
-		}
-		h := sha256.Sum256([]byte(token))
-		sum = string(h[:])
-		req.SetTicketSecret(h[:])
-		return true
-	})
-	for i := range k.Tokens {
-		if sum == "" && req.HasTicket(k.Tokens[i][:]) {
-			sum = string(k.Tokens[i][:])
+// Tickets are those that were used of the tickets that take the place of a token for one request.
+// The zero value is ready for use.
+type Tickets struct {
+	mu   sync.Mutex
+	used map[string]time.Time // when they end
+}
+
+// Use reports whether a ticket was not used before.
+func (t *Tickets) Use(ticket string, end, now time.Time) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for other, end := range t.used {
+		if now.After(end) {
+			delete(t.used, other)
 		}
 	}
-	return sum
+	if _, used := t.used[ticket]; used {
+		return false
+	}
+	if t.used == nil {
+		t.used = map[string]time.Time{}
+	}
+	t.used[ticket] = end
+	return true
 }

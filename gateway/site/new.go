@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"time"
 
@@ -13,7 +12,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/gateway/message"
-	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
@@ -23,10 +21,9 @@ import (
 type Options struct {
 	Base *Site // the site that all others inherit from; nil for that site itself
 
-	Keys        []KeyOptions              // besides those of Base, and before them
-	DefaultURLs []URL                     // for POST /notify without URLs
-	Sources     map[string]*source.Source // besides those of Base, and before them
-	Ruler       *Ruler                    // replaces that of Base as a whole; default: that of [NewRuler]
+	Keys        []KeyOptions // besides those of Base, and before them
+	DefaultURLs []URL        // for POST /notify without URLs
+	Ruler       *Ruler       // replaces that of Base as a whole; default: that of [NewRuler]
 
 	Stateless *bool // POST /notify takes URLs of clients; default: true
 	Callbacks *bool // a question may name an address that gets the outcome; default: what Stateless is
@@ -143,19 +140,11 @@ func New(o Options) (*Site, error) {
 	set(&s.Page, o.Page)
 	s.PublicURL, s.Ruler = cmp.Or(o.PublicURL, s.PublicURL), cmp.Or(o.Ruler, s.Ruler)
 	if len(o.TrustedOrigins) > 0 {
-		if s.originCheck, err = NewOriginCheck(o.TrustedOrigins); err != nil {
+		if s.TrustedOrigins, err = TrustedOrigins(o.TrustedOrigins); err != nil {
 			return nil, fmt.Errorf("trusted_origins: %w", err)
 		}
 	}
 	s.Identity, s.Push, s.Managers = cmp.Or(o.Identity, s.Identity), cmp.Or(o.Push, s.Push), o.Managers
-	if len(o.Sources) > 0 {
-		all := maps.Clone(s.Sources)
-		if all == nil {
-			all = map[string]*source.Source{}
-		}
-		maps.Copy(all, o.Sources)
-		s.Sources = all
-	}
 	if err := s.setDestinations(&o); err != nil {
 		return nil, err
 	}
@@ -194,7 +183,7 @@ func (o *Options) inherited() (*Site, error) {
 	}
 	identity := notifier.DefaultIdentity()
 	return &Site{
-		Stateless: true, Page: true, originCheck: http.NewCrossOriginProtection(), Identity: &identity,
+		Stateless: true, Page: true, Identity: &identity, Ruler: defaultRuler(),
 		Limits: Limits{
 			Limits: message.Limits{
 				MaxBody: defaultMaxBody, MaxFiles: defaultMaxCount, MaxFileSize: defaultMaxSize,

@@ -2,43 +2,30 @@ package site
 
 import (
 	"errors"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode"
-
-	"github.com/caddy-notify/caddy-notify/gateway/message"
 )
 
-// anyOrigin in trusted_origins stands for all origins.
-const anyOrigin = "*"
+// AnyOrigin in trusted_origins stands for all origins.
+const AnyOrigin = "*"
 
-// NewOriginCheck returns the protection against cross-site request forgery:
-// pages of other sites that send messages through a visitor's browser, which has
-// the visitor's password or network. It relies on headers that only
-// browsers set: Sec-Fetch-Site or, in older ones, Origin. The pages of trusted
-// origins may send. The result is nil, for no check, if all origins are
-// trusted.
-func NewOriginCheck(trusted []string) (*http.CrossOriginProtection, error) {
-	check := http.NewCrossOriginProtection()
-	for _, text := range trusted {
-		if text == anyOrigin {
-			continue
+// TrustedOrigins returns origins as browsers write them, or "*" alone if that is among them.
+func TrustedOrigins(texts []string) (out []string, err error) {
+	for _, text := range texts {
+		if text != AnyOrigin {
+			if text, err = parseOrigin(text); err != nil {
+				return nil, err
+			}
 		}
-		origin, err := parseOrigin(text)
-		if err != nil {
-			return nil, err
-		}
-		if err := check.AddTrustedOrigin(origin); err != nil {
-			return nil, errOrigin
-		}
+		out = append(out, text)
 	}
-	if slices.Contains(trusted, anyOrigin) {
-		return nil, nil
+	if slices.Contains(out, AnyOrigin) {
+		return []string{AnyOrigin}, nil
 	}
-	return check, nil
+	return out, nil
 }
 
 var errOrigin = errors.New("it is not an origin; write a scheme and a host, such as https://example.com or https://example.com:8443, without a path or wildcard and with an international name in its xn-- form, or * for all origins")
@@ -62,19 +49,11 @@ func parseOrigin(text string) (string, error) {
 	} else if port != "" {
 		return "", errOrigin
 	}
+	if host+port == "" {
+		return "", errOrigin
+	}
 	return u.Scheme + "://" + host + port, nil
 }
 
 // defaultPorts are the ports that an origin leaves out.
 var defaultPorts = map[string]uint64{"http": 80, "https": 443}
-
-// CheckOrigin returns a 403 if a page of another site sent req.
-func (s *Site) CheckOrigin(req *http.Request) error {
-	if s.originCheck == nil || s.originCheck.Check(req) == nil {
-		return nil
-	}
-	return ErrCrossOrigin
-}
-
-// ErrCrossOrigin is returned for a message of a page that may not send.
-var ErrCrossOrigin = message.Errorf(message.Forbidden, "a page of another site sent this message; the operator can allow its origin with trusted_origins")

@@ -22,7 +22,7 @@ func TestParseOrigin(t *testing.T) {
 func TestTrustedOriginsAreChecked(t *testing.T) {
 	t.Parallel()
 	for _, origin := range []string{
-		"example.com", "https://", "https://example.com/path", "nonsense", "https://example.com/", "https://example.com?", "https://example.com#",
+		"example.com", "https://", "https://:443", "https://example.com/path", "nonsense", "https://example.com/", "https://example.com?", "https://example.com#",
 		"https://user:secretsecret@example.com", "https://*.example.com", "https://example.com:99999", "//example.com", "https://bücher.example", "* https://*.example.com",
 	} {
 		if _, err := New(Options{TrustedOrigins: strings.Fields(origin)}); err == nil || !strings.Contains(err.Error(), "https://example.com") || strings.Contains(err.Error(), "secretsecret") {

@@ -4,18 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
-	"github.com/caddy-notify/caddy-notify/gateway/source"
-	"github.com/caddy-notify/caddy-notify/gateway/source/programs"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
 // Ruler says what a site does with the alerts that rulers post.
 type Ruler struct {
-	Source  *source.Source // makes the messages, and checks the token
-	GroupBy []string       // names of the labels that alerts of an incident share, besides alertname
+	Token   string   // that requests must have; "" for one of the key
+	GroupBy []string // names of the labels that alerts of an incident share, besides alertname
 	Times   rules.GroupTimes
 }
 
@@ -36,9 +33,14 @@ const (
 	maxGroupBy           = 10
 )
 
+func defaultRuler() *Ruler {
+	return &Ruler{Times: rules.GroupTimes{Wait: defaultGroupWait, Interval: defaultGroupInterval}}
+}
+
 // NewRuler returns what options describe.
 func NewRuler(o RulerOptions) (*Ruler, error) {
-	r := &Ruler{GroupBy: slices.Sorted(slices.Values(o.GroupBy)), Times: rules.GroupTimes{Wait: defaultGroupWait, Interval: defaultGroupInterval}}
+	r := defaultRuler()
+	r.Token, r.GroupBy = o.Token, slices.Sorted(slices.Values(o.GroupBy))
 	for _, t := range []struct {
 		name    string
 		to      *time.Duration
@@ -55,9 +57,7 @@ func NewRuler(o RulerOptions) (*Ruler, error) {
 	if err := checkGroupBy(r.GroupBy); err != nil {
 		return nil, fmt.Errorf("group_by: %w", err)
 	}
-	var err error
-	r.Source, err = source.New(source.Config{Name: SourceRuler, Templates: programs.RulerTemplates, Token: o.Token})
-	return r, err
+	return r, nil
 }
 
 // checkGroupBy returns an error for labels that cannot group alerts, sorted by name.
@@ -78,15 +78,4 @@ func checkGroupBy(names []string) error {
 		}
 	}
 	return nil
-}
-
-var defaultRuler = sync.OnceValues(func() (*Ruler, error) { return NewRuler(RulerOptions{}) })
-
-// Rulers returns what the site does with the alerts that rulers post. The error is about the
-// built-in templates.
-func (s *Site) Rulers() (*Ruler, error) {
-	if s.Ruler != nil {
-		return s.Ruler, nil
-	}
-	return defaultRuler()
 }

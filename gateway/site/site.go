@@ -2,11 +2,9 @@ package site
 
 import (
 	"context"
-	"net/http"
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/gateway/message"
-	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
@@ -14,15 +12,14 @@ import (
 // Site says who may send what where at the addresses of one handler of a configuration. [New]
 // makes it. It does not change.
 type Site struct {
-	Keys           map[string]*Key           // of the configuration, by name
-	Sources        map[string]*source.Source // of the configuration
-	Ruler          *Ruler                    // of the configuration; nil for the default
-	Stateless      bool                      // POST /notify takes URLs of clients
-	Callbacks      bool                      // a question may name an address that gets the outcome
-	MCP            bool                      // agents can use keys by the Model Context Protocol
-	ConfigID       bool                      // X-Apprise-Config-ID names keys without a token, too
-	DefaultTargets []notifier.Target         // of default_urls
-	Services       *ServiceRule              // nil for all
+	Keys           map[string]*Key   // of the configuration, by name
+	Ruler          *Ruler            // what it does with the alerts that rulers post
+	Stateless      bool              // POST /notify takes URLs of clients
+	Callbacks      bool              // a question may name an address that gets the outcome
+	MCP            bool              // agents can use keys by the Model Context Protocol
+	ConfigID       bool              // X-Apprise-Config-ID names keys without a token, too
+	DefaultTargets []notifier.Target // of default_urls
+	Services       *ServiceRule      // nil for all
 	Limits         Limits
 	PropagateTrace bool               // requests to destinations continue the trace of the client
 	Page           bool               // browsers get pages
@@ -33,12 +30,13 @@ type Site struct {
 	Push    *Push // nil for no devices
 	Devices Receivers
 
+	TrustedOrigins []string // whose pages may send from a visitor's browser, or [AnyOrigin]
+
 	PublicURL string // the beginning of links to the gateway; "" if it is not known
 
-	callbacks   *bool                       // as configured; nil for what Stateless is
-	hasSecrets  bool                        // one of the keys has a token or a reader
-	originCheck *http.CrossOriginProtection // nil for no check
-	clients     ClientOptions               // as configured, for sites that inherit them
+	callbacks  *bool         // as configured; nil for what Stateless is
+	hasSecrets bool          // one of the keys has a token or a reader
+	clients    ClientOptions // as configured, for sites that inherit them
 }
 
 // Limits bound what clients can make a site do.

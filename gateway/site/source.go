@@ -1,16 +1,9 @@
 package site
 
 import (
-	"context"
-	"maps"
 	"slices"
-	"strings"
 
 	"github.com/caddy-notify/caddy-notify/gateway/message"
-	"github.com/caddy-notify/caddy-notify/gateway/source"
-	_ "github.com/caddy-notify/caddy-notify/gateway/source/programs" // a site has all built-in sources
-	"github.com/caddy-notify/caddy-notify/internal/similar"
-	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 // CheckSource returns an error if the key does not accept messages of the source.
@@ -38,47 +31,9 @@ func IsSourceName(name string) bool { return IsKeyName(name) && len(name) <= 64 
 // SourceDirect in accept stands for POST /notify/{KEY}.
 const SourceDirect = "direct"
 
-// Source returns the source of a name: of the site, or a built-in one. It is nil if there is
-// none, and the error is about its settings.
-func (at *Site) Source(name string) (*source.Source, error) {
-	if s := at.Sources[name]; s != nil {
-		return s, nil
-	}
-	return source.Builtin(name)
-}
-
-// NoSource returns the error for a client that names a source that does not exist. It
-// suggests one. Those of the site itself are not told where keys need tokens.
-func (at *Site) NoSource(ctx context.Context, name string) *message.Error {
-	if name == SourceRuler {
-		return message.Errorf(message.NotFound, "Prometheus posts below this address, to /api/v2/alerts; write it as path_prefix of the Alertmanager in prometheus.yml")
-	}
-	known := at.SourceNames()
-	if at.Protected(ctx) {
-		known = slices.DeleteFunc(known, func(name string) bool { return source.Lookup(name) == nil })
-	}
-	mean := ""
-	if near := similar.Names(name, known); len(near) > 0 {
-		mean = "; you may mean " + strings.Join(near, " or ")
-	}
-	return message.Errorf(message.NotFound, "there is no such source: %s%s; the address of a source is /notify/{KEY}/{SOURCE}, such as /notify/ops/grafana", markup.TruncateBytes(name, 64), mean)
-}
-
-// SourceNames returns the names of all sources of the site and the built-in ones, sorted.
-func (s *Site) SourceNames() []string {
-	names := map[string]bool{}
-	for _, f := range source.Formats() {
-		names[f.Name] = true
-	}
-	for name := range s.Sources {
-		names[name] = true
-	}
-	return slices.Sorted(maps.Keys(names))
-}
-
 // SourceRuler is the source of alerts that rulers post, such as Prometheus: those of
 // /notify/{KEY}/prometheus.
-const SourceRuler = source.RulerName
+const SourceRuler = "prometheus"
 
 // The sources of messages.
 const (

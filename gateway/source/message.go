@@ -1,8 +1,6 @@
 package source
 
 import (
-	"crypto/sha256"
-	"encoding/base32"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -10,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/internal/charset"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
@@ -144,31 +143,11 @@ type Message struct {
 
 	// Published is what the message says to ntfy's clients alone, for the inbox of its key;
 	// nil if it is not for ntfy.
-	Published *Published
+	Published *message.Published
 
 	// Echo has what Reply of an [Endpoint] repeats of the message, by the names of the
 	// answer. Read sets it. It stays in memory until the message is delivered.
 	Echo map[string]any
-}
-
-// Published is what a publisher says to ntfy's clients. Other destinations get it in the
-// text: Prefix before the title or, without one, the text, and Suffix at its end.
-type Published struct {
-	Tags           []string
-	Priority       int    // 1 to 5; 0 for none
-	Click          string // the address that a click opens
-	Actions        string // the buttons, as JSON
-	Prefix, Suffix string
-}
-
-// NtfyIDLength is the length of the IDs of ntfy.
-const NtfyIDLength = 12
-
-// PublishedID returns the ID of n letters and digits, n being at most 52, with which a program
-// knows the message that has an ID at the gateway.
-func PublishedID(id string, n int) string {
-	sum := sha256.Sum256([]byte(id))
-	return base32.StdEncoding.EncodeToString(sum[:])[:n]
 }
 
 // FillBody makes the title the body if there is none. Titles are plain texts.

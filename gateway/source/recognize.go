@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier/redact"
@@ -219,12 +220,9 @@ func IsRulerPath(path string) bool {
 	return strings.HasSuffix(path, "/api/v2/alerts") || strings.HasSuffix(path, "/api/v1/alerts")
 }
 
-// RulerName is the name of the source to which rulers post.
-const RulerName = "prometheus"
-
 // RulerHint says where rulers post. key is the address of the key, with a slash at its end.
 func RulerHint(key string) string {
-	return "it looks like the alerts that Prometheus or another ruler posts, whose address is " + key + RulerName + "; its configuration has that as path_prefix"
+	return "it looks like the alerts that Prometheus or another ruler posts, whose address is " + key + site.SourceRuler + "; its configuration has that as path_prefix"
 }
 
 // direct is what a message for the API of the gateway itself has.

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
 	"github.com/caddy-notify/caddy-notify/internal/similar"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -69,6 +70,12 @@ type templatePair struct{ custom, builtin *Template }
 
 // New returns the source with the settings c. The error names the wrong setting.
 func New(c Config) (*Source, error) { return newSource(c, nil) }
+
+// WithToken returns a source that makes no messages. It takes requests that have the token, or
+// all if that is "".
+func WithToken(name, token string) *Source {
+	return &Source{Format: &Format{Name: name}, config: Config{Name: name, Token: token}}
+}
 
 // newSource is like New with the roots of certificates, or nil for those of the system.
 func newSource(c Config, roots *x509.CertPool) (*Source, error) {
@@ -179,6 +186,60 @@ func parseOptional(name, text string) (*Template, error) {
 		return nil, nil
 	}
 	return ParseTemplate(name, text)
+}
+
+// Set has the sources of a site that the operator has set up, by name. The site has the built-in
+// ones as well.
+type Set map[string]*Source
+
+// Inherit returns s with the sources of base that s does not have.
+func (s Set) Inherit(base Set) Set {
+	all := maps.Clone(base)
+	if all == nil {
+		return s
+	}
+	maps.Copy(all, s)
+	return all
+}
+
+// Get returns the source of a name. It is nil if there is none, and the error is about its
+// settings.
+func (s Set) Get(name string) (*Source, error) {
+	if found := s[name]; found != nil {
+		return found, nil
+	}
+	return Builtin(name)
+}
+
+// Has reports whether there is a source of a name.
+func (s Set) Has(name string) bool { return s[name] != nil || formats[name] != nil }
+
+// Names returns the names of all sources, sorted.
+func (s Set) Names() []string {
+	names := map[string]bool{}
+	for name := range formats {
+		names[name] = true
+	}
+	for name := range s {
+		names[name] = true
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// Missing returns the error for a client that names a source that does not exist. It suggests
+// one. Where keys are protected, those that the operator has named are not told.
+func (s Set) Missing(name string, protected bool) *Error {
+	if name == site.SourceRuler {
+		return Errorf(http.StatusNotFound, "Prometheus posts below this address, to /api/v2/alerts; write it as path_prefix of the Alertmanager in prometheus.yml")
+	}
+	if protected {
+		s = nil
+	}
+	mean := ""
+	if near := similar.Names(name, s.Names()); len(near) > 0 {
+		mean = "; you may mean " + strings.Join(near, " or ")
+	}
+	return Errorf(http.StatusNotFound, "there is no such source: %s%s; the address of a source is /notify/{KEY}/{SOURCE}, such as /notify/ops/grafana", markup.TruncateBytes(name, 64), mean)
 }
 
 var builtins sync.Map // by name, of func() (*Source, error)

@@ -7,8 +7,9 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"strings"
-	"sync"
 	"time"
+
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
 // A ticket takes the place of the token in the query of one request to one address. The answers of
@@ -23,42 +24,17 @@ const (
 	ticketMAC  = 16     // bytes
 )
 
-// Tickets are those that were used. The zero value is ready for use.
-type Tickets struct {
-	mu   sync.Mutex
-	used map[string]time.Time // when they end
-}
-
-// use reports whether a ticket was not used before.
-func (t *Tickets) use(ticket string, end, now time.Time) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for other, end := range t.used {
-		if now.After(end) {
-			delete(t.used, other)
-		}
-	}
-	if _, used := t.used[ticket]; used {
-		return false
-	}
-	if t.used == nil {
-		t.used = map[string]time.Time{}
-	}
-	t.used[ticket] = end
-	return true
-}
-
 // ticketing is what a request needs for tickets.
 type ticketing struct {
-	tickets *Tickets
+	tickets *site.Tickets
 	scope   string // of those that it takes and gives
 	secret  []byte // the hash of the token that it has; nil for none
 	valid   bool   // its ticket was used by this request
 }
 
 // TakeTickets makes the request take tickets and give them, for the address of a source.
-func (r *Request) TakeTickets(t *Tickets, site, key, source string) {
-	r.ticketing = ticketing{tickets: t, scope: strings.Join([]string{site, key, source}, "\x00")}
+func (r *Request) TakeTickets(t *site.Tickets, at, key, source string) {
+	r.ticketing = ticketing{tickets: t, scope: strings.Join([]string{at, key, source}, "\x00")}
 }
 
 // SetTicketSecret says with the hash of which token the tickets are made that the request gives.
@@ -87,7 +63,7 @@ func (r *Request) HasTicket(hash []byte) bool {
 	if !hmac.Equal(b[ticketHead:], r.ticketing.mac(hash, r.Path, b[:ticketHead])) || !r.Time.Before(end) {
 		return false
 	}
-	r.ticketing.valid = r.ticketing.valid || r.ticketing.tickets.use(string(b), end, r.Time)
+	r.ticketing.valid = r.ticketing.valid || r.ticketing.tickets.Use(string(b), end, r.Time)
 	return r.ticketing.valid
 }
 

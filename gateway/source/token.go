@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
 )
 
@@ -88,6 +89,26 @@ func (f *Format) HasToken(r *Request, match func(token string) bool) bool {
 		}
 	}
 	return found
+}
+
+// TokenSum returns the hash of that one of a key's tokens which a request has in a place of the
+// format, or which its ticket was made with, or "".
+func (f *Format) TokenSum(r *Request, tokens site.Secrets) (sum string) {
+	f.HasToken(r, func(token string) bool {
+		if !tokens.Has(token) {
+			return false
+		}
+		h := sha256.Sum256([]byte(token))
+		sum = string(h[:])
+		r.SetTicketSecret(h[:])
+		return true
+	})
+	for i := range tokens {
+		if sum == "" && r.HasTicket(tokens[i][:]) {
+			sum = string(tokens[i][:])
+		}
+	}
+	return sum
 }
 
 // hasToken reports whether a request has the token of the source.

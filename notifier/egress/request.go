@@ -73,6 +73,19 @@ func (p *Pool) Get(ctx context.Context, u *url.URL, o Options) (*http.Response, 
 	return p.Do(r, o)
 }
 
+// Open fetches u as [Pool.Get] does, and returns the body of an answer with the status 200.
+func (p *Pool) Open(ctx context.Context, u *url.URL, o Options) (io.ReadCloser, error) {
+	resp, err := p.Get(ctx, u, o)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode != http.StatusOK {
+		resp.Body.Close()
+		return nil, fmt.Errorf("the server answers with status %d", resp.StatusCode)
+	}
+	return resp.Body, nil
+}
+
 // roundTrip sends one request with the transport for its options.
 func (p *Pool) roundTrip(r *http.Request, o Options) (*http.Response, error) {
 	proxy, err := p.proxy(r.URL)

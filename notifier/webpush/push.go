@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
@@ -49,6 +51,16 @@ func (k *Key) Send(ctx context.Context, c *notifier.Client, s *Subscription, p *
 		return &GoneError{err}
 	}
 	return err
+}
+
+// Refusal says how a push service has answered that it does not take a push, now or later; "" if
+// err is not such an answer.
+func Refusal(err error) string {
+	status, ok := errors.AsType[*notifier.StatusError](err)
+	if !ok || status.Code/100 != 4 || status.Code == http.StatusRequestTimeout || status.Code == http.StatusTooManyRequests {
+		return ""
+	}
+	return strings.TrimSpace(fmt.Sprintf("its push service answers %d %s", status.Code, http.StatusText(status.Code)))
 }
 
 // GoneError is returned when the browser no longer has the subscription.

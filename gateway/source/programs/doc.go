@@ -1,5 +1,5 @@
 // Package programs has the formats of the built-in sources, one file a program. Importing it
-// registers them with package source: it exports nothing.
+// registers them with package source. It exports only what rulers have, whose alerts are kept.
 //
 // Most formats are data: the fields that make a payload one of the program, and text
 // templates. The API of a chat or push service has functions that read its requests and

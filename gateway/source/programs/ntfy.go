@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
 	"github.com/caddy-notify/caddy-notify/gateway/source/programs/internal/compose"
@@ -98,12 +99,12 @@ func readNtfy(_ context.Context, r *source.Request) (*source.Message, error) {
 		m.Format = "markdown"
 		compose.Echo(m, "content_type", "text/markdown")
 	}
-	message, err := n.readContent(m)
+	text, err := n.readContent(m)
 	if err != nil {
 		return nil, err
 	}
-	n.setType(m, message)
-	m.Published = &source.Published{}
+	n.setType(m, text)
+	m.Published = &message.Published{}
 	for _, tag := range n.tags() {
 		m.Published.Tags = append(m.Published.Tags, markup.TruncateBytes(tag, maxNtfyTag))
 	}
@@ -112,20 +113,20 @@ func readNtfy(_ context.Context, r *source.Request) (*source.Message, error) {
 	}
 	m.Published.Priority = ntfyPriorities[strings.ToLower(n.field("priority", "prio", "p"))]
 	var body compose.Lines
-	body.Add(message)
+	body.Add(text)
 	n.addLinks(m, &body)
 	n.warnOfIgnored(m)
 	if body.String() == "" && m.File == "" && len(m.Attach) == 0 && m.Title == "" {
-		message = "triggered" // as ntfy does
-		body.Add(message)
+		text = "triggered" // as ntfy does
+		body.Add(text)
 	}
 	compose.Echo(m, "title", m.Title)
-	compose.Echo(m, "message", message)
+	compose.Echo(m, "message", text)
 	n.setIncident(m)
 	if err := n.setDelay(m); err != nil {
 		return nil, err
 	}
-	return n.showTags(m, message, &body)
+	return n.showTags(m, text, &body)
 }
 
 // The bounds of what an inbox keeps of a message for ntfy's clients, in bytes.
@@ -342,7 +343,7 @@ func replyNtfy(o source.Outcome) source.Reply {
 	if o.Error != "" {
 		return ntfyError(o)
 	}
-	out := map[string]any{"id": compose.TextID(o, source.NtfyIDLength), "time": o.Time.Unix(), "expires": o.Time.Add(ntfyExpires).Unix(), "event": "message"}
+	out := map[string]any{"id": compose.TextID(o, message.NtfyIDLength), "time": o.Time.Unix(), "expires": o.Time.Add(ntfyExpires).Unix(), "event": "message"}
 	maps.Copy(out, o.Message.Echo)
 	if len(o.Message.Warnings) > 0 {
 		out["warnings"] = o.Message.Warnings
@@ -383,7 +384,7 @@ func replyNtfyEvent(event string) func(o source.Outcome) source.Reply {
 		topic, rest, _ := strings.Cut(o.Request.Path, "/")
 		id, _, _ := strings.Cut(rest, "/")
 		return compose.JSONReply(http.StatusOK, map[string]any{
-			"id": compose.TextID(o, source.NtfyIDLength), "time": o.Time.Unix(), "event": event, "topic": topic, "sequence_id": id,
+			"id": compose.TextID(o, message.NtfyIDLength), "time": o.Time.Unix(), "event": event, "topic": topic, "sequence_id": id,
 		})
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 )
 
@@ -38,10 +39,10 @@ func entropy(o source.Outcome) (b [sha256.Size]byte) {
 }
 
 // TextID returns an ID of n letters and digits for the message, n being at most 52.
-// A message that is stored has that of [source.PublishedID].
+// A message that is stored has that of [message.PublishedID].
 func TextID(o source.Outcome, n int) string {
 	if o.ID != "" {
-		return source.PublishedID(o.ID, n)
+		return message.PublishedID(o.ID, n)
 	}
 	b := entropy(o)
 	return base32.StdEncoding.EncodeToString(b[:])[:n]

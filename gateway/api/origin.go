@@ -1,0 +1,36 @@
+package api
+
+import (
+	"net/http"
+
+	"github.com/caddy-notify/caddy-notify/gateway/site"
+)
+
+// OriginCheck protects against cross-site request forgery: pages of other sites that send
+// messages through a visitor's browser, which has the visitor's password or network. It relies
+// on headers that only browsers set: Sec-Fetch-Site or, in older ones, Origin. The zero value
+// checks nothing.
+type OriginCheck struct{ protection *http.CrossOriginProtection }
+
+// NewOriginCheck returns the check that lets the pages of origins that a site trusts send.
+func NewOriginCheck(s *site.Site) (c OriginCheck) {
+	if len(s.TrustedOrigins) == 1 && s.TrustedOrigins[0] == site.AnyOrigin {
+		return c
+	}
+	c.protection = http.NewCrossOriginProtection()
+	for _, origin := range s.TrustedOrigins {
+		_ = c.protection.AddTrustedOrigin(origin) // never fails, because site.New has checked it
+	}
+	return c
+}
+
+// CheckOrigin returns a 403 if a page of another site sent r.
+func (c OriginCheck) CheckOrigin(r *http.Request) error {
+	if c.protection == nil || c.protection.Check(r) == nil {
+		return nil
+	}
+	return ErrCrossOrigin
+}
+
+// ErrCrossOrigin is returned for a message of a page that may not send.
+var ErrCrossOrigin = Errorf(http.StatusForbidden, "a page of another site sent this message; the operator can allow its origin with trusted_origins")
