@@ -116,9 +116,6 @@ func (a *App) Provision(ctx caddy.Context) error {
 			return block.LogRejected(a.gateway.Engine.Log, a.Caddyfile.Locate("queue", fmt.Errorf("queue: %w", err)))
 		}
 	}
-	if a.gateway.Engine.QueueSettings != nil {
-		a.gateway.Engine.QueueSettings.Punctual = a.Push != nil
-	}
 	if err := a.checkEffects(); err != nil {
 		return block.LogRejected(a.gateway.Engine.Log, err)
 	}
@@ -136,7 +133,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 }
 
 // Engine returns what events are sent with. It is ready before the events app is loaded.
-func (a *App) Engine() *outbox.Engine { return &a.gateway.Engine }
+func (a *App) Engine() *outbox.Configuration { return &a.gateway.Engine }
 
 // Check makes the checks that need all apps provisioned. It returns an
 // error if something can have no effect, such as a site that no request reaches, and

@@ -1,7 +1,6 @@
 package caddyhttp
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/caddyserver/caddy/v2"
@@ -29,14 +28,7 @@ func (a *App) openQueue() error {
 		return outbox.ErrQueueSecretChanged
 	}
 	a.gateway.Rooms, a.gateway.Engine.Outbox = q, q.Outbox
-	q.Use(&a.gateway.Engine)
-	ctx, cancel := context.WithTimeout(context.Background(), gateway.RefreshTimeout)
-	defer cancel()
-	q.Alerts.Silences.Refresh(ctx) // the first message needs them
-	q.Devices.Refresh(ctx)
-	if !isOpen {
-		q.Outbox.Queue.Start()
-	}
+	q.Begin(&a.gateway.Engine, !isOpen)
 	return nil
 }
 

@@ -10,11 +10,17 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/gateway/alerting"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/ask"
 	"github.com/caddy-notify/caddy-notify/gateway/device"
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
+	"github.com/caddy-notify/caddy-notify/gateway/heartbeat"
+	"github.com/caddy-notify/caddy-notify/gateway/inbox"
 	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/gateway/planned"
+	"github.com/caddy-notify/caddy-notify/gateway/ruler"
 	"github.com/caddy-notify/caddy-notify/gateway/saved"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
@@ -64,15 +70,15 @@ func (x *kindTest) alerts(group int) gatewaytest.Reply {
 // fillers add as many records of a kind as one key can. Those of a kind that refuses return the
 // refusal.
 var fillers = map[*outbox.Kind]func(t *testing.T, x *kindTest) gatewaytest.Reply{
-	outbox.KindPlanned: func(_ *testing.T, x *kindTest) gatewaytest.Reply {
+	planned.Kind: func(_ *testing.T, x *kindTest) gatewaytest.Reply {
 		return x.post("", 200, func(int) string { return `{"body":"` + strings.Repeat("x", 20<<10) + `","send_at":"30d"}` })
 	},
-	outbox.KindQuestion: func(_ *testing.T, x *kindTest) gatewaytest.Reply {
+	ask.Kind: func(_ *testing.T, x *kindTest) gatewaytest.Reply {
 		return x.post("", 200, func(int) string {
 			return `{"body":"` + strings.Repeat("x", 8<<10) + `","ask":{"text":true,"timeout":"7d"}}`
 		})
 	},
-	outbox.KindInvitation: func(t *testing.T, x *kindTest) (r gatewaytest.Reply) {
+	device.KindInvitation: func(t *testing.T, x *kindTest) (r gatewaytest.Reply) {
 		for range 2000 {
 			_, _, err := x.Rooms().Devices.Invitations.Make(t.Context(), site.Place{Key: "k"}, nil)
 			if e, ok := api.ErrorOf(err); ok {
@@ -83,28 +89,28 @@ var fillers = map[*outbox.Kind]func(t *testing.T, x *kindTest) gatewaytest.Reply
 		}
 		return r
 	},
-	outbox.KindAlertGroup: func(_ *testing.T, x *kindTest) gatewaytest.Reply { return x.alerts(1) },
-	outbox.KindAlertPiece: func(_ *testing.T, x *kindTest) gatewaytest.Reply { return x.alerts(100) },
-	outbox.KindDevices: func(t *testing.T, x *kindTest) gatewaytest.Reply {
+	ruler.KindGroup: func(_ *testing.T, x *kindTest) gatewaytest.Reply { return x.alerts(1) },
+	ruler.KindPiece: func(_ *testing.T, x *kindTest) gatewaytest.Reply { return x.alerts(100) },
+	device.KindDevices: func(t *testing.T, x *kindTest) gatewaytest.Reply {
 		return x.subscribe(t, 1000, func(i int) string { return fmt.Sprint("/", i, strings.Repeat("x", 1000)) })
 	},
 	// Each device has a state as soon as it gets a message. One that subscribes again is another
 	// device.
-	outbox.KindDeviceState: func(t *testing.T, x *kindTest) (last gatewaytest.Reply) {
+	device.KindState: func(t *testing.T, x *kindTest) (last gatewaytest.Reply) {
 		for range 120 {
 			last = x.subscribe(t, 1, func(int) string { return "/again" })
 			x.PostForm("/notify/k", "body=x&type=failure")
 		}
 		return last
 	},
-	outbox.KindReceipt: func(t *testing.T, x *kindTest) (last gatewaytest.Reply) {
+	device.KindReceipt: func(t *testing.T, x *kindTest) (last gatewaytest.Reply) {
 		x.subscribe(t, 5, func(i int) string { return fmt.Sprint("/", i) })
 		for i := range 60 {
 			x.PostForm("/notify/k", fmt.Sprint("type=failure&body=x", i))
 		}
 		return last
 	},
-	outbox.KindIncident: func(_ *testing.T, x *kindTest) gatewaytest.Reply {
+	alerting.KindIncident: func(_ *testing.T, x *kindTest) gatewaytest.Reply {
 		for i := range 300 {
 			x.PostForm("/notify/k", gatewaytest.AlertForm("warning", "x", fmt.Sprintf("incident %04d", i)))
 			if i%10 == 0 {
@@ -113,13 +119,13 @@ var fillers = map[*outbox.Kind]func(t *testing.T, x *kindTest) gatewaytest.Reply
 		}
 		return gatewaytest.Reply{}
 	},
-	outbox.KindInboxMessage: func(_ *testing.T, x *kindTest) gatewaytest.Reply {
+	inbox.KindMessage: func(_ *testing.T, x *kindTest) gatewaytest.Reply {
 		for i := range 200 {
 			x.PostForm("/notify/k", fmt.Sprintf("title=%d&body=%s", i, strings.Repeat("x", 10<<10)))
 		}
 		return gatewaytest.Reply{}
 	},
-	outbox.KindSilences: func(_ *testing.T, x *kindTest) (last gatewaytest.Reply) {
+	alerting.KindSilences: func(_ *testing.T, x *kindTest) (last gatewaytest.Reply) {
 		text := strings.Repeat("x", 190)
 		for i := range 2 * rules.MaxSilences {
 			last = x.PostForm("/notify/k/silences", fmt.Sprintf("for=2h&title=%s%03d&reason=%s", text, i, text))
@@ -129,7 +135,7 @@ var fillers = map[*outbox.Kind]func(t *testing.T, x *kindTest) gatewaytest.Reply
 		}
 		return last
 	},
-	outbox.KindBeat: func(_ *testing.T, x *kindTest) gatewaytest.Reply {
+	heartbeat.KindBeat: func(_ *testing.T, x *kindTest) gatewaytest.Reply {
 		for i := range 100 {
 			x.PostForm(fmt.Sprintf("/notify/k?beat=nightly&exit=%d", i%2), "body="+strings.Repeat("x", 20<<10))
 		}
@@ -141,13 +147,13 @@ var fillers = map[*outbox.Kind]func(t *testing.T, x *kindTest) gatewaytest.Reply
 		}
 		return gatewaytest.Reply{}
 	},
-	outbox.KindIncidentID: func(_ *testing.T, x *kindTest) gatewaytest.Reply { // of one incident
+	alerting.KindIncidentID: func(_ *testing.T, x *kindTest) gatewaytest.Reply { // of one incident
 		for i := range 400 {
 			x.PostForm("/notify/k", gatewaytest.AlertForm([]string{"failure", "success"}[i%2], "x", "again"))
 		}
 		return gatewaytest.Reply{}
 	},
-	outbox.KindLane: func(_ *testing.T, x *kindTest) gatewaytest.Reply {
+	alerting.KindLane: func(_ *testing.T, x *kindTest) gatewaytest.Reply {
 		for i := range 300 {
 			x.PostForm("/notify/rated", fmt.Sprintf("body=x&template[room]=%d", i))
 		}
@@ -180,8 +186,8 @@ var fillers = map[*outbox.Kind]func(t *testing.T, x *kindTest) gatewaytest.Reply
 
 // filledWith are the kinds that are filled with another one.
 var filledWith = map[*outbox.Kind]*outbox.Kind{
-	outbox.KindSubject: outbox.KindIncident,
-	outbox.KindInbox:   outbox.KindInboxMessage,
+	alerting.KindSubject: alerting.KindIncident,
+	inbox.KindInbox:      inbox.KindMessage,
 }
 
 // TestKinds checks that one key cannot take the room of others with any kind of records: that
@@ -213,7 +219,7 @@ func TestKinds(t *testing.T) {
 func (x *kindTest) options(kind *outbox.Kind, dir string) gatewaytest.Options {
 	k := gatewaytest.RuledKey("k", rules.Rules{Dedupe: &rules.Dedupe{Window: time.Hour}}, x.ok.NotifyURL())
 	k.Expects = []site.BeatOptions{{Expect: rules.Expect{Name: "nightly", Every: time.Hour, Grace: time.Hour}}}
-	if kind == outbox.KindInboxMessage {
+	if kind == inbox.KindMessage {
 		k.Inbox, k.Readers = 7*24*time.Hour, []string{"0123456789abcdef"}
 	}
 	o := gatewaytest.Options{
@@ -224,12 +230,12 @@ func (x *kindTest) options(kind *outbox.Kind, dir string) gatewaytest.Options {
 	}
 	o.Global.Push.Max = 500
 	switch kind {
-	case outbox.KindAlertPiece: // they are of groups of more than 64 KiB
+	case ruler.KindPiece: // they are of groups of more than 64 KiB
 		o.Queue.MaxSize = 4 << 20
-	case outbox.KindIncident, outbox.KindIncidentID, outbox.KindLane: // a share is reached with fewer messages
+	case alerting.KindIncident, alerting.KindIncidentID, alerting.KindLane: // a share is reached with fewer messages
 		o.Queue.MaxSize = 256 << 10
 	}
-	if kind == outbox.KindLane {
+	if kind == alerting.KindLane {
 		o.Saved.Rules = &rules.Rules{Rate: []rules.Rate{{Count: 5, Per: 24 * time.Hour}}}
 	}
 	return o
@@ -244,7 +250,7 @@ func testKind(t *testing.T, kind *outbox.Kind, x *kindTest, dir string, fill fun
 		}
 	}
 	refusal := fill(t, x)
-	refuses := kind.Refuses() || kind == outbox.KindAlertPiece
+	refuses := kind.Refuses() || kind == ruler.KindPiece
 	if refuses && (refusal.Status != http.StatusTooManyRequests || refusal.Header.Get("Retry-After") == "" || !strings.Contains(refusal.Body, "; ")) {
 		t.Errorf("the refusal: status %d, Retry-After %q: %s", refusal.Status, refusal.Header.Get("Retry-After"), refusal.Body)
 	}
@@ -273,13 +279,13 @@ func (x *kindTest) maxSize() int64 { return x.Rooms().Outbox.Engine.Load().Queue
 
 // countsWith are the kinds whose records count for the share of another one.
 var countsWith = map[*outbox.Kind]*outbox.Kind{
-	outbox.KindAlertPiece:  outbox.KindAlertGroup,
-	outbox.KindDeviceState: outbox.KindDevices,
-	outbox.KindIncidentID:  outbox.KindIncident,
-	outbox.KindSubject:     outbox.KindIncident,
-	outbox.KindLane:        outbox.KindIncident,
-	outbox.KindInbox:       outbox.KindInboxMessage,
-	outbox.KindCancelled:   outbox.KindPlanned,
+	ruler.KindPiece:         ruler.KindGroup,
+	device.KindState:        device.KindDevices,
+	alerting.KindIncidentID: alerting.KindIncident,
+	alerting.KindSubject:    alerting.KindIncident,
+	alerting.KindLane:       alerting.KindIncident,
+	inbox.KindInbox:         inbox.KindMessage,
+	outbox.KindCancelled:    planned.Kind,
 }
 
 // checkShares reports kinds that take more than the share of one key, and a test that has not

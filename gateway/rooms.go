@@ -30,7 +30,7 @@ import (
 // Gateway is what takes messages with a configuration. The caller sets the engine, and the
 // rooms before it closes Started of the engine.
 type Gateway struct {
-	Engine outbox.Engine
+	Engine outbox.Configuration
 	Rooms  *Rooms // nil if it is not open
 	Checks Checks
 }
@@ -58,15 +58,22 @@ type Rooms struct {
 
 	Questions *ask.Questions // what messages ask
 
+	list    []outbox.Room                // all of them
+	ofKinds map[*outbox.Kind]outbox.Room // by the kinds of their records
 	foreign foreign
 }
 
-// RefreshTimeout is how long the start waits for what messages need. If it takes longer,
+// all returns all rooms, in the order in which they are called. A new one has its place here.
+func (q *Rooms) all() []outbox.Room {
+	return []outbox.Room{q.Alerts, q.Outbox, q.Beats, q.Rulers, q.Planned, q.Inboxes, q.Devices, q.Questions, q.Tallies}
+}
+
+// refreshTimeout is how long the start waits for what messages need. If it takes longer,
 // messages to keys with devices are refused until it is read.
-const RefreshTimeout = 5 * time.Second
+const refreshTimeout = 5 * time.Second
 
 // OpenQueue opens the queue of the configuration.
-func OpenQueue(a *outbox.Engine) (*Rooms, error) {
+func OpenQueue(a *outbox.Configuration) (*Rooms, error) {
 	s := a.QueueSettings
 	log := a.Log.Named("queue")
 	base := &outbox.Outbox{LogName: s.LogName(), Secret: s.SecretHash(), Log: log, Failures: outbox.NewFailureLog(log)}
@@ -93,66 +100,67 @@ func OpenQueue(a *outbox.Engine) (*Rooms, error) {
 	if q.Outbox.Store != nil && s.Secret == "" {
 		q.Outbox.KeyFile = q.Outbox.Store.KeyFile()
 	}
-	q.Outbox.Engine.Store(a)
-	q.Outbox.Queue = queue.New(store, q.Options(s))
+	q.Outbox.Queue = queue.New(store, queue.Options{Logger: log})
 	base.OpenAlerts = base.NewOpenAlerts()
 	q.Inboxes = inbox.NewBox(base)
+	q.list, q.ofKinds = q.all(), map[*outbox.Kind]outbox.Room{}
+	for _, room := range q.list {
+		for _, kind := range room.Kinds() {
+			q.ofKinds[kind] = room
+		}
+	}
 	q.Outbox.Policy = outbox.Policy{
 		Plan: q.Alerts.Plan, Before: q.Alerts.Before, Ask: q.Questions.Links, Callback: q.Questions.Callback,
 		Later: q.Planned.Attempt, Hurry: q.Planned.Hurry, Cancelled: q.Planned.Cancelled,
 		MakeRoom: q.Alerts.MakeRoom, Trim: q.Inboxes.Trim, Keep: q.Inboxes.KeepDraft,
 	}
+	q.Use(a)
 	return q, nil
 }
 
-// Options returns the options of the queue for the settings of a configuration.
-func (q *Rooms) Options(s *outbox.Settings) queue.Options {
-	punctual := s.Punctual || hasRules(&q.Outbox.Engine.Load().Directory) || heartbeat.Expects(&q.Outbox.Engine.Load().Directory) || s.Watchdog != nil
+// Options returns the options of the queue for a configuration.
+func (q *Rooms) Options(conf *outbox.Configuration) queue.Options {
+	s := conf.QueueSettings
+	var punctual []func() bool
+	for _, room := range q.list {
+		if f := room.Punctual(conf); f != nil {
+			punctual = append(punctual, f)
+		}
+	}
 	return queue.Options{
 		Deliver: q.Outbox.Attempt, Settled: q.Outbox.Settled, Dead: q.Outbox.Fallback, Down: q.Outbox.Down, Up: q.Outbox.Up,
-		Ended: q.ended, Due: q.due, Turn: q.turn, Ahead: q.ahead, Recheck: q.recheck, Arm: q.arm,
-		Punctual: func() bool {
-			return punctual || q.Outbox.Punctual() || q.Alerts.Silences.Any() || q.Questions.Any() || q.Rulers.Punctual() || q.Planned.Punctual()
-		}, Refresh: q.refresh,
-		MaxAge: s.MaxAge, Keep: s.Keep, MaxSize: s.MaxSize, Logger: q.Outbox.Log,
+		Ended: q.ended, Due: q.due, Turn: q.turn, Ahead: q.ahead, Recheck: q.recheck, Arm: q.arm, Refresh: q.refresh,
+		Punctual: func() bool { return slices.ContainsFunc(punctual, func(may func() bool) bool { return may() }) },
+		MaxAge:   s.MaxAge, Keep: s.Keep, MaxSize: s.MaxSize, Logger: q.Outbox.Log,
 	}
 }
 
 // arm begins to wait for what may be due.
 func (q *Rooms) arm(ctx context.Context) error {
-	return errors.Join(q.Outbox.Arm(ctx), q.Beats.Arm(ctx), q.Rulers.Arm(ctx), q.Planned.Arm(ctx), q.Alerts.Silences.Arm(ctx))
+	conf := q.Outbox.Engine.Load()
+	var errs []error
+	for _, room := range q.list {
+		errs = append(errs, room.Arm(ctx, conf))
+	}
+	return errors.Join(errs...)
 }
 
 // ended returns what changes when a job ends.
-func (q *Rooms) ended(j *queue.Job) *queue.Ruled {
-	return queue.JoinRuled(q.Alerts.Ended(j), q.Outbox.GaveUp(j))
+func (q *Rooms) ended(j *queue.Job) (changes *queue.Ruled) {
+	conf := q.Outbox.Engine.Load()
+	for _, room := range q.list {
+		changes = queue.JoinRuled(changes, room.Ended(conf, j))
+	}
+	return changes
 }
 
 // refresh reads what other gateways may have changed. The queue calls it each second.
 func (q *Rooms) refresh(ctx context.Context) {
-	q.Outbox.Refresh(ctx)
-	q.Alerts.Silences.Refresh(ctx)
-	q.Inboxes.Refresh(ctx)
-	q.Devices.Refresh(ctx)
-	q.Questions.Refresh(ctx)
-	q.Alerts.WatchShares(ctx)
-	q.Rulers.Refresh(ctx)
-	q.Planned.Refresh(ctx)
-	q.Tallies.Refresh(ctx)
+	conf := q.Outbox.Engine.Load()
+	for _, room := range q.list {
+		room.Refresh(ctx, conf)
+	}
 	q.foreign.tell(q.Outbox.Log)
-}
-
-// hasRules reports whether a key of the configuration, or the saved keys of a site, have
-// rules.
-func hasRules(a *site.Directory) bool {
-	return slices.ContainsFunc(a.All(), func(s *site.Site) bool {
-		for _, k := range s.Keys {
-			if k.Rules != nil {
-				return true
-			}
-		}
-		return !s.Saved.Rules.Empty()
-	})
 }
 
 // serviceNames returns the names of the services that the configuration sends to.
@@ -171,10 +179,23 @@ func serviceNames(a *site.Directory) (names []string) {
 }
 
 // Use lets a configuration make the deliveries from now on.
-func (q *Rooms) Use(a *outbox.Engine) {
+func (q *Rooms) Use(a *outbox.Configuration) {
 	q.Outbox.Engine.Store(a)
 	a.Shared.Metrics.Queue.Expect(serviceNames(&a.Directory))
-	q.Outbox.Queue.Configure(q.Options(a.QueueSettings))
+	q.Outbox.Queue.Configure(q.Options(a))
+}
+
+// Begin is [Rooms.Use] for a configuration that starts: it reads what the first messages need. With
+// opened, the queue was opened for it, and starts.
+func (q *Rooms) Begin(a *outbox.Configuration, opened bool) {
+	q.Use(a)
+	ctx, cancel := context.WithTimeout(context.Background(), refreshTimeout)
+	defer cancel()
+	q.Alerts.Silences.Refresh(ctx)
+	q.Devices.Refresh(ctx, a)
+	if opened {
+		q.Outbox.Queue.Start()
+	}
 }
 
 // Destruct closes the queue. It waits for the deliveries in progress.
@@ -190,26 +211,39 @@ func (q *Rooms) Destruct() error {
 	return q.Outbox.Queue.Close(ctx)
 }
 
-// due does what is due in a record: the room does whose record it is. crowded means that
-// there are too many records. A record of no room is one of another version of the program.
-func (q *Rooms) due(ctx context.Context, name queue.Hash, data []byte, crowded bool) error {
-	for _, room := range []func(context.Context, queue.Hash, []byte, bool) (ours bool, err error){q.Outbox.Due, q.Inboxes.DueRecord, q.Alerts.DueRecord, q.Devices.DueRecord, q.Beats.DueRecord, q.Questions.DueRecord, q.Rulers.DueRecord, q.Planned.DueRecord, q.Tallies.DueRecord} {
-		if ours, err := room(ctx, name, data, crowded); ours {
-			return err
-		}
+// due does what is due in a record. A record of no room is one of another version of the program.
+func (q *Rooms) due(ctx context.Context, name queue.Hash, record []byte, crowded bool) error {
+	room := q.ofKinds[outbox.KindOf(record)]
+	if room == nil {
+		return queue.ErrUnknown
 	}
-	return queue.ErrUnknown
+	return room.Due(ctx, q.Outbox.Engine.Load(), name, record, crowded)
 }
 
 // ahead reports whether a record was written when the clock was ahead. The room does then what
 // is due in it by the clock of now: what was to take at most a minute is over in a minute.
 func (q *Rooms) ahead(record []byte, now time.Time) bool {
-	for _, ahead := range []func([]byte, time.Time) bool{q.Planned.Ahead, q.Questions.Ahead, q.Alerts.Ahead, q.Beats.Ahead, q.Rulers.Ahead, q.Devices.Ahead, q.Outbox.Ahead} {
-		if ahead(record, now) {
-			return true
-		}
+	room := q.ofKinds[outbox.KindOf(record)]
+	return room != nil && room.Ahead(record, now)
+}
+
+// turn returns the turn of a record that is due: its kind, and the turn among those of its kind.
+func (q *Rooms) turn(name queue.Hash, record []byte) (turn string, known bool) {
+	room := q.ofKinds[outbox.KindOf(record)]
+	if room == nil {
+		q.foreign.noteRecord(name, record)
+		return "", false
 	}
-	return false
+	return string(record[:1]) + room.Turn(name, record), true
+}
+
+// recheck looks at what rules hold. What no room holds is of another version of the program.
+func (q *Rooms) recheck(ctx context.Context, held []queue.Job) {
+	conf := q.Outbox.Engine.Load()
+	for _, room := range q.list {
+		held = room.Recheck(ctx, conf, held)
+	}
+	q.foreign.noteHeld(held)
 }
 
 // State returns what metrics tell of the queue.
@@ -238,14 +272,18 @@ func (q *Rooms) State(ctx context.Context) *metrics.QueueState {
 // then belongs to nobody, and its time ends.
 const forgetTimeout = 10 * time.Second
 
-// ForgetKey removes what is kept for a saved key that was deleted: its devices and the
-// texts of its inbox. Its silences, incidents and invitations end by themselves; no other
-// key has them. who is the user who has deleted the key; "" if nobody is known.
+// ForgetKey removes what is kept for a saved key that was deleted. who is the user who has deleted
+// the key; "" if nobody is known.
 func (q *Rooms) ForgetKey(ctx context.Context, at site.Place, name, who string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), forgetTimeout)
 	defer cancel()
-	_, err := q.Devices.RemoveAll(ctx, at, who)
-	if err := errors.Join(err, q.Inboxes.Clear(ctx, at.String())); err != nil {
-		q.Outbox.Log.Warn("what was kept for a saved key that was deleted cannot be removed now; no key of the same name gets it", zap.String("key", name), zap.Error(err))
+	conf := q.Outbox.Engine.Load()
+	var errs []error
+	for _, room := range q.list {
+		errs = append(errs, room.Forget(ctx, conf, at, who))
+	}
+	if err := errors.Join(errs...); err != nil {
+		q.Outbox.Log.Warn("what was kept for a saved key that was deleted cannot be removed now; no key of the same name gets it",
+			zap.String("key", name), zap.Error(err))
 	}
 }

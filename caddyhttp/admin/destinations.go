@@ -125,7 +125,7 @@ func compareHealth(a, b Destination) int {
 }
 
 // healthOf returns the states of targets, in their order, or nil without a queue.
-func healthOf(ctx context.Context, a *outbox.Engine, k *site.Key, targets []notifier.Target) ([]Health, error) {
+func healthOf(ctx context.Context, a *outbox.Configuration, k *site.Key, targets []notifier.Target) ([]Health, error) {
 	if a.Outbox == nil || len(targets) == 0 {
 		return nil, nil
 	}

@@ -61,7 +61,7 @@ type Handler struct {
 	// Default: a type that fits the event.
 	Type string `json:"type,omitempty"`
 
-	engine      *outbox.Engine
+	engine      *outbox.Configuration
 	log         *zap.Logger
 	messageType notifier.Type // "" for the event's
 	format      markup.Format
@@ -124,7 +124,7 @@ func (h *Handler) loadEngine(ctx caddy.Context) error {
 	if err != nil {
 		return fmt.Errorf("loading the notify app: %w", err)
 	}
-	h.engine = app.(interface{ Engine() *outbox.Engine }).Engine() // the package of the app imports this one
+	h.engine = app.(interface{ Engine() *outbox.Configuration }).Engine() // the package of the app imports this one
 	return nil
 }
 

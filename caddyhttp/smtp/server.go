@@ -37,7 +37,7 @@ import (
 
 // Server receives mails for the keys of a gateway and sends them.
 type Server struct {
-	engine   *outbox.Engine
+	engine   *outbox.Configuration
 	settings *settings
 	at       *block.Info   // where the setting smtp stands
 	server   *smtpd.Server // nil before Start
@@ -48,7 +48,7 @@ type Server struct {
 // New returns a server that sends with engine. It reads the files that the settings name,
 // and loads Caddy's tls app if that manages the certificate. Errors have the position of
 // the setting smtp in at.
-func New(ctx caddy.Context, c *Config, engine *outbox.Engine, at *block.Info) (*Server, error) {
+func New(ctx caddy.Context, c *Config, engine *outbox.Configuration, at *block.Info) (*Server, error) {
 	settings, err := c.resolve()
 	if err != nil {
 		return nil, at.Locate("smtp", errs.Prefix("smtp", err))

@@ -16,8 +16,10 @@ import (
 
 // Engine applies the rules of keys to the messages of an outbox: to a new message (Plan),
 // before an attempt to send it (Before), when a job has ended (Ended), and as time passes
-// (DueRecord, Recheck, WatchShares). Front ends use its Incidents and Silences.
+// (Due, Recheck, Refresh). Front ends use its Incidents and Silences.
 type Engine struct {
+	outbox.NoForget
+
 	Incidents *Incidents
 	Silences  *Silences
 
@@ -49,7 +51,7 @@ type Receipts struct {
 func New(o *outbox.Outbox, receipts Receipts) *Engine {
 	r := records{o}
 	s := &Silences{outbox: o, records: r}
-	s.usage = o.NewUsage(outbox.KindSilences, outbox.Weigh, func(ctx context.Context, place string, f func([]byte)) error {
+	s.usage = o.NewUsage(KindSilences, outbox.Weigh, func(ctx context.Context, place string, f func([]byte)) error {
 		b, err := o.Queue.Records.Get(ctx, r.silencesName(place))
 		f(b)
 		return err
@@ -84,42 +86,68 @@ func (e *Engine) Before(ctx context.Context, j *queue.Job) (*rules.Incident, *qu
 }
 
 // Ended returns what the rules change when a job ends, or nil.
-func (e *Engine) Ended(j *queue.Job) *queue.Ruled { return e.jobEnds.ended(j) }
+func (e *Engine) Ended(_ *outbox.Configuration, j *queue.Job) *queue.Ruled { return e.jobEnds.ended(j) }
 
-// DueRecord does what is due in a record, and reports whether it is one of this package.
-// crowded means that there are too many records: what is dispensable is removed.
-func (e *Engine) DueRecord(ctx context.Context, name queue.Hash, data []byte, crowded bool) (ours bool, err error) {
-	switch outbox.KindOf(data) {
-	case outbox.KindLane:
-		if lane := decodeLane(data); crowded && (len(lane.Items) > 0 || lane.Silenced()) {
-			return true, nil
-		}
-		return true, e.lanes.release(ctx, name)
-	case outbox.KindSubject:
-		return true, e.memory.dueSubject(ctx, name, crowded)
-	case outbox.KindSilences:
-		if crowded {
-			return true, nil
-		}
-		return true, e.Silences.due(ctx, data)
-	case outbox.KindIncident:
-		return true, e.steps.due(ctx, name, crowded)
-	case outbox.KindIncidentID:
-		return true, e.Incidents.dueID(ctx, name, data)
-	}
-	return false, nil
+// Kinds returns the kinds of what rules and silences remember.
+func (e *Engine) Kinds() []*outbox.Kind {
+	return []*outbox.Kind{KindIncident, KindIncidentID, KindSubject, KindLane, KindSilences, KindSilencesVersion}
 }
 
-// KeyOf returns the place of the key of an incident, or "" for other records. A resolved
-// incident, which only has to be forgotten, has a place of its own.
-func (e *Engine) KeyOf(record []byte) string {
+// Arm takes over the silences of the configuration.
+func (e *Engine) Arm(ctx context.Context, conf *outbox.Configuration) error {
+	return e.Silences.arm(ctx)
+}
+
+// Punctual returns what reports whether a rule or a silence may have to do something in time: always if a key
+// of the configuration, or the saved keys of a site, have rules.
+func (e *Engine) Punctual(conf *outbox.Configuration) func() bool {
+	for _, s := range conf.All() {
+		for _, k := range s.Keys {
+			if k.Rules != nil {
+				return outbox.Always
+			}
+		}
+		if !s.Saved.Rules.Empty() {
+			return outbox.Always
+		}
+	}
+	return e.Silences.cache.isNear.Load
+}
+
+// Due does what is due in a record. crowded means that there are too many records: what is
+// dispensable is removed.
+func (e *Engine) Due(ctx context.Context, conf *outbox.Configuration, name queue.Hash, data []byte, crowded bool) error {
+	switch outbox.KindOf(data) {
+	case KindLane:
+		if lane := decodeLane(data); crowded && (len(lane.Items) > 0 || lane.Silenced()) {
+			return nil
+		}
+		return e.lanes.release(ctx, name)
+	case KindSubject:
+		return e.memory.dueSubject(ctx, name, crowded)
+	case KindSilences:
+		if crowded {
+			return nil
+		}
+		return e.Silences.due(ctx, data)
+	case KindIncident:
+		return e.steps.due(ctx, name, crowded)
+	case KindIncidentID:
+		return e.Incidents.dueID(ctx, name, data)
+	}
+	return nil
+}
+
+// Turn returns the turn of a record: that of an incident is one of its key. A resolved incident, which only
+// has to be forgotten, does not delay those that are open.
+func (e *Engine) Turn(name queue.Hash, record []byte) string {
 	switch x := decodeIncident(record); {
 	case x == nil:
-		return ""
+		return outbox.Spread(name, "")
 	case !x.IsOpen():
-		return PlaceOfIncident(x) + "\x00over"
+		return outbox.Spread(name, PlaceOfIncident(x)+"\x00over")
 	default:
-		return PlaceOfIncident(x)
+		return outbox.Spread(name, PlaceOfIncident(x))
 	}
 }
 
@@ -133,10 +161,16 @@ func (e *Engine) Ahead(record []byte, now time.Time) bool {
 }
 
 // Recheck releases jobs that a damaged or lost record has held, and looks at the records
-// that hold the others.
-func (e *Engine) Recheck(ctx context.Context, held []queue.Job) {
+// that hold the others. It returns the jobs that other rooms hold.
+func (e *Engine) Recheck(ctx context.Context, conf *outbox.Configuration, held []queue.Job) (others []queue.Job) {
 	lanes, incidents := map[queue.Hash][]queue.Job{}, map[queue.Hash][]queue.Job{}
 	for _, j := range held {
+		switch notifier.Rule(j.Rule) {
+		case notifier.RuleHeld, notifier.RuleDigested, notifier.RuleSilenced, notifier.RuleEscalating:
+		default:
+			others = append(others, j)
+			continue
+		}
 		r, err := queued.DecodeRuled(j.Ruled)
 		if err != nil {
 			r = queued.Ruled{}
@@ -149,11 +183,12 @@ func (e *Engine) Recheck(ctx context.Context, held []queue.Job) {
 	}
 	e.steps.recheck(ctx, incidents)
 	e.lanes.recheck(ctx, lanes)
+	return others
 }
 
-// WatchShares keeps what is remembered of each key within its share of the queue. The
-// caller calls it each second.
-func (e *Engine) WatchShares(ctx context.Context) {
+// Refresh reads the silences, and keeps what is remembered of each key within its share of the queue.
+func (e *Engine) Refresh(ctx context.Context, conf *outbox.Configuration) {
+	e.Silences.Refresh(ctx)
 	if err := e.shares.watch(ctx); err != nil && ctx.Err() == nil {
 		e.outbox.Log.Debug("what rules remember cannot be compared with the share of each key", zap.Error(err))
 	}

@@ -214,7 +214,7 @@ func (i *Incidents) ByID(ctx context.Context, id string) (*StoredIncident, error
 		return nil, err
 	}
 	var name queue.Hash // an unknown ID is looked up like a known one, so that it takes as long
-	if len(b) == 1+len(name) && outbox.KindOf(b) == outbox.KindIncidentID {
+	if len(b) == 1+len(name) && outbox.KindOf(b) == KindIncidentID {
 		copy(name[:], b[1:])
 	}
 	if b, err = i.outbox.Queue.Records.Get(ctx, name); err != nil {

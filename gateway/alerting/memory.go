@@ -135,7 +135,7 @@ func (m *memory) forget(ctx context.Context, batch []remembered) (gone []remembe
 			if r.id != "" {
 				c.Records[i], c.Records[id] = m.keepIncident(r, old[i])
 				id++
-			} else if outbox.KindOf(old[i]) == outbox.KindLane {
+			} else if outbox.KindOf(old[i]) == KindLane {
 				c.Records[i] = m.keepLane(r, old[i])
 			} else if c.Records[i], err = keepKnown(r, old[i], status); err != nil {
 				return nil, err

@@ -12,13 +12,35 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
+// The kinds of records of rules and silences.
+var (
+	// A key with rules has a record of each of its incidents, and one for each of its openings that
+	// maps the public ID to the name of the first. What is under way stays: see [shares].
+	KindIncident   = outbox.SharedKind('i', "incidents", 4, 100_000, outbox.Lasting)
+	KindIncidentID = outbox.SharedKind('n', "IDs of incidents", 4, 100_000, outbox.Lasting)
+
+	// What a destination knows of an incident or a text. It has its share together with the
+	// incidents.
+	KindSubject = outbox.SharedKind('s', "subjects", 4, 100_000, outbox.Lasting)
+
+	// What is held for a destination of a key, and what was sent to it in the time of a rate. A
+	// message to a key with rules is stored before it is sent. In the same transaction, the
+	// rules decide about each of its jobs. What is held goes with its messages, which are larger.
+	// What was sent has its share together with the incidents.
+	KindLane = outbox.SharedKind('l', "lanes", 4, 100_000, outbox.Lasting)
+
+	// The silences of a key are one record. A further record changes with each of them.
+	KindSilences        = outbox.CountedKind('q', "silences", 16, 200, outbox.Lasting, "end one, or wait until one has ended")
+	KindSilencesVersion = outbox.OwnKind('v', "version of all silences")
+)
+
 // records names, encodes and groups what this package stores in the queue.
 type records struct{ outbox *outbox.Outbox }
 
 // decodeLane returns the lane in a record. A damaged one is empty; then the jobs that it
 // has held are released (see [Engine.Recheck]).
 func decodeLane(record []byte) *rules.Lane {
-	if outbox.KindOf(record) == outbox.KindLane {
+	if outbox.KindOf(record) == KindLane {
 		if l, err := rules.DecodeLane(record[1:]); err == nil {
 			return l
 		}
@@ -31,7 +53,7 @@ func laneRecord(l *rules.Lane, now time.Time) queue.Record {
 	if l.Empty(now) {
 		return queue.Record{}
 	}
-	r := queue.Record{Data: outbox.EncodeRecord(outbox.KindLane, l.Encode()), Due: l.Due(now)}
+	r := queue.Record{Data: outbox.EncodeRecord(KindLane, l.Encode()), Due: l.Due(now)}
 	if l.Silenced() {
 		r.Group = l.Group
 	}
@@ -40,7 +62,7 @@ func laneRecord(l *rules.Lane, now time.Time) queue.Record {
 
 // decodeSubject returns the subject in a record. A damaged one knows nothing.
 func decodeSubject(record []byte) *rules.Subject {
-	if outbox.KindOf(record) == outbox.KindSubject {
+	if outbox.KindOf(record) == KindSubject {
 		if s, err := rules.DecodeSubject(record[1:]); err == nil {
 			return s
 		}
@@ -50,7 +72,7 @@ func decodeSubject(record []byte) *rules.Subject {
 
 // subjectRecord returns the record of a subject.
 func subjectRecord(s *rules.Subject) queue.Record {
-	return queue.Record{Data: outbox.EncodeRecord(outbox.KindSubject, s.Encode()), Due: s.Forget, Group: s.Group}
+	return queue.Record{Data: outbox.EncodeRecord(KindSubject, s.Encode()), Due: s.Forget, Group: s.Group}
 }
 
 // laneName returns the name of the record of a lane. place is that of the key, with the
@@ -147,7 +169,7 @@ func (r records) incidentGroup(place string, stage notifier.IncidentState) queue
 
 // decodeIncident returns the incident in a record, or nil for none and for a damaged one.
 func decodeIncident(record []byte) *rules.Incident {
-	if outbox.KindOf(record) == outbox.KindIncident {
+	if outbox.KindOf(record) == KindIncident {
 		if x, err := rules.DecodeIncident(record[1:]); err == nil {
 			return x
 		}
@@ -161,20 +183,20 @@ func PlaceOfIncident(x *rules.Incident) string { return x.Home + "\x00" + x.Key 
 
 // incident returns the record of an incident.
 func (r records) incident(x *rules.Incident) queue.Record {
-	return queue.Record{Data: outbox.EncodeRecord(outbox.KindIncident, x.Encode()), Due: x.Due(), Group: r.incidentGroup(PlaceOfIncident(x), x.Stage())}
+	return queue.Record{Data: outbox.EncodeRecord(KindIncident, x.Encode()), Due: x.Due(), Group: r.incidentGroup(PlaceOfIncident(x), x.Stage())}
 }
 
 // incidentIDRecord returns the record that maps the public ID of an incident to the name of
 // its record. It is looked at when the incident may be forgotten. That of an earlier opening may be
 // forgotten before, so it has the group of what destinations of the key know.
 func incidentIDRecord(name, group queue.Hash, due time.Time) queue.Record {
-	return queue.Record{Data: outbox.EncodeRecord(outbox.KindIncidentID, name[:]), Due: due, Group: group}
+	return queue.Record{Data: outbox.EncodeRecord(KindIncidentID, name[:]), Due: due, Group: group}
 }
 
 // decodeSilences returns the silences in a record. A damaged one has none: then what they
 // have held is told.
 func decodeSilences(record []byte) *rules.KeySilences {
-	if outbox.KindOf(record) == outbox.KindSilences {
+	if outbox.KindOf(record) == KindSilences {
 		if s, err := rules.DecodeKeySilences(record[1:]); err == nil {
 			return s
 		}
@@ -206,5 +228,5 @@ func (r records) silences(s *rules.KeySilences, now time.Time) queue.Record {
 	if s.Empty() {
 		return queue.Record{}
 	}
-	return queue.Record{Data: outbox.EncodeRecord(outbox.KindSilences, s.Encode()), Due: s.Due(now), Group: r.silencesGroup()}
+	return queue.Record{Data: outbox.EncodeRecord(KindSilences, s.Encode()), Due: s.Due(now), Group: r.silencesGroup()}
 }

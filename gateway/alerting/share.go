@@ -198,7 +198,7 @@ func remembersSize(data []byte) int64 { return int64(recordOverhead + len(data))
 // lastTime returns when something was heard of last that a destination knows, or that counts for
 // a rate.
 func lastTime(record []byte) time.Time {
-	if outbox.KindOf(record) == outbox.KindLane {
+	if outbox.KindOf(record) == KindLane {
 		return decodeLane(record).LastSpent()
 	}
 	return decodeSubject(record).LastTime()
@@ -253,7 +253,7 @@ func (s *shares) forgettable(ctx context.Context, place string) (all []remembere
 			size := remembersSize(r.Data)
 			total += size
 			x := decodeIncident(r.Data)
-			if outbox.KindOf(r.Data) == outbox.KindIncidentID {
+			if outbox.KindOf(r.Data) == KindIncidentID {
 				ids = append(ids, remembered{name: r.Name, size: size})
 				return nil
 			}

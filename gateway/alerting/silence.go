@@ -33,9 +33,6 @@ type Silences struct {
 // record.
 func (s *Silences) Has(place string) bool { return s.cache.has(place) }
 
-// Any reports whether a silence of a key holds, or will in a minute. It reads no record.
-func (s *Silences) Any() bool { return s.cache.isNear.Load() }
-
 // silencedKey is a key whose silences change, with the ID of a site that has it.
 type silencedKey struct {
 	site.Place
@@ -52,7 +49,7 @@ type silenceChange struct {
 	change   func(now time.Time, of *rules.KeySilences) error
 
 	of              *rules.KeySilences // after the change
-	before, version []byte             // see outbox.KindSilencesVersion
+	before, version []byte             // see KindSilencesVersion
 }
 
 // newChange returns a change of the silences of a key. f may be called several times.
@@ -72,7 +69,7 @@ func (c *silenceChange) ruled(adds bool) *queue.Ruled {
 		if err := c.change(now, c.of); err != nil {
 			return nil, err
 		}
-		c.before, c.version = slices.Clone(old[1]), outbox.EncodeRecord(outbox.KindSilencesVersion, id[:])
+		c.before, c.version = slices.Clone(old[1]), outbox.EncodeRecord(KindSilencesVersion, id[:])
 		return &queue.RuledChange{Records: []queue.Record{s.records.silences(c.of, now), {Data: c.version, Due: now.AddDate(1, 0, 0)}}}, nil
 	}})
 }
@@ -250,9 +247,9 @@ func hasSilenceWindows(dir *site.Directory) bool {
 	})
 }
 
-// Arm takes over the silences that stand in the configuration, and ends those of windows that
+// arm takes over the silences that stand in the configuration, and ends those of windows that
 // it does not have any more.
-func (s *Silences) Arm(ctx context.Context) error {
+func (s *Silences) arm(ctx context.Context) error {
 	if s.cache.places.Load() == nil {
 		if err := s.read(ctx); err != nil {
 			return err

@@ -22,7 +22,7 @@ type silenceCache struct {
 	places atomic.Pointer[map[string]rules.Silences] // nil before it was read
 
 	mu      sync.Mutex      // held while it is read
-	version []byte          // of what was read; see outbox.KindSilencesVersion
+	version []byte          // of what was read; see KindSilencesVersion
 	near    map[string]bool // the places of keys with a silence that holds, or will in a minute
 
 	isNear atomic.Bool  // there are some

@@ -42,11 +42,11 @@ func (q *Questions) Withdraw(ctx context.Context, id uuid.UUID) (*Question, erro
 	return x, err
 }
 
-// DueRecord does what is due in a record, and reports whether it is that of a question.
-func (q *Questions) DueRecord(ctx context.Context, name queue.Hash, data []byte, crowded bool) (ours bool, err error) {
+// Due does what is due in the record of a question.
+func (q *Questions) Due(ctx context.Context, conf *outbox.Configuration, name queue.Hash, data []byte, crowded bool) (err error) {
 	x := decode(data)
 	if x == nil {
-		return false, nil
+		return queue.ErrUnknown
 	}
 	now := q.outbox.Queue.Now()
 	switch {
@@ -65,7 +65,7 @@ func (q *Questions) DueRecord(ctx context.Context, name queue.Hash, data []byte,
 	case crowded, !now.Before(x.forget(q.outbox.Engine.Load().QueueSettings.Keep)):
 		err = q.outbox.Apply(ctx, q.usage.Ruled(x.Place.String(), false, outbox.Removal(name)))
 	}
-	return true, err
+	return err
 }
 
 // follow does what follows from a decision that is stored: it writes a line, emits an event,

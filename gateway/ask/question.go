@@ -15,6 +15,10 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
+// Kind is that of a question of a message. The number is that of open ones. Decided ones are kept
+// as long as results.
+var Kind = outbox.CountedKind('Q', "open questions", 8, 100, 8*outbox.Day, "wait until one is answered or forgotten, or withdraw one with DELETE")
+
 // State is the state of a question.
 type State string
 
@@ -155,7 +159,7 @@ func (o *Outcome) fields(c *wire.Codec) {
 
 // decode returns the question in a record, or nil.
 func decode(record []byte) *Question {
-	return outbox.DecodeKind(outbox.KindQuestion, record, func(b []byte) (*Question, error) {
+	return outbox.DecodeKind(Kind, record, func(b []byte) (*Question, error) {
 		x := new(Question)
 		err := wire.Decode(b, x, (*Question).fields)
 		return x, err
@@ -169,7 +173,7 @@ const keepDecided = 24 * time.Hour
 // record returns the record of the question. It is due when it expires, when something has
 // to be told, and when it can be forgotten.
 func (q *Questions) record(x *Question, now time.Time) queue.Record {
-	data := outbox.EncodeRecord(outbox.KindQuestion, wire.Append(nil, x, (*Question).fields))
+	data := outbox.EncodeRecord(Kind, wire.Append(nil, x, (*Question).fields))
 	r := queue.Record{Data: data, Group: q.decidedGroup(x.Place.String())}
 	switch {
 	case x.IsOpen():
@@ -239,12 +243,12 @@ func (q *Questions) moveBack(ctx context.Context, name queue.Hash) error {
 	}))
 }
 
-// KeyOf returns the place of the key of a question, or "" for other records.
-func (q *Questions) KeyOf(record []byte) string {
+// Turn returns the turn of a question: one of its key.
+func (q *Questions) Turn(name queue.Hash, record []byte) string {
 	if x := decode(record); x != nil {
-		return x.Place.String()
+		return outbox.Spread(name, x.Place.String())
 	}
-	return ""
+	return outbox.Spread(name, "")
 }
 
 // CheckAnswer returns an error, one sentence, if text is no answer to the question.

@@ -22,6 +22,10 @@ import (
 
 // Questions are the questions of all keys, as they are stored.
 type Questions struct {
+	outbox.NoArm
+	outbox.NoEnded
+	outbox.NoRecheck
+	outbox.NoForget
 	outbox *outbox.Outbox
 	alerts *alerting.Engine
 
@@ -34,7 +38,7 @@ type Questions struct {
 // New returns the questions of an outbox. The queue of the outbox may be set later.
 func New(o *outbox.Outbox, alerts *alerting.Engine) *Questions {
 	q := &Questions{outbox: o, alerts: alerts}
-	q.usage = o.NewUsage(outbox.KindQuestion, weigh, func(ctx context.Context, place string, f func([]byte)) error {
+	q.usage = o.NewUsage(Kind, weigh, func(ctx context.Context, place string, f func([]byte)) error {
 		for _, group := range []queue.Hash{q.group(place), q.decidedGroup(place)} {
 			if err := outbox.EachOfGroup(ctx, o.Queue, group, func(r queue.NamedRecord) bool { f(r.Data); return true }); err != nil {
 				return err
@@ -64,8 +68,11 @@ const (
 	ruleDecided = message.RuleDecided
 )
 
-// Any reports whether a question may be open. It reads no record.
-func (q *Questions) Any() bool { return q.any.Load() }
+// Kinds returns the kind of questions.
+func (q *Questions) Kinds() []*outbox.Kind { return []*outbox.Kind{Kind} }
+
+// Punctual returns what reports whether a question may be open.
+func (q *Questions) Punctual(*outbox.Configuration) func() bool { return q.any.Load }
 
 // Get returns a question, or [ErrNone]. One whose time is over has expired, also if that is
 // not stored yet.

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/google/uuid"
 )
 
@@ -92,7 +93,7 @@ func (q *Questions) Wait(ctx context.Context, siteID string, id uuid.UUID, d tim
 }
 
 // Refresh looks for what other gateways have decided. The queue calls it each second.
-func (q *Questions) Refresh(ctx context.Context) {
+func (q *Questions) Refresh(ctx context.Context, _ *outbox.Configuration) {
 	if !q.looked.Load() {
 		sizes, err := q.outbox.Queue.Records.GroupSizes(ctx)
 		if err != nil {

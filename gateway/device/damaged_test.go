@@ -46,11 +46,11 @@ func TestDevicesDamaged(t *testing.T) {
 		}
 		return old
 	}
-	good := store(outbox.EncodeRecord(outbox.KindReceipt, []byte("another kind")))
+	good := store(outbox.EncodeRecord(device.KindReceipt, []byte("another kind")))
 	for name, bad := range map[string][]byte{
-		"of another kind": outbox.EncodeRecord(outbox.KindReceipt, []byte("another kind")),
+		"of another kind": outbox.EncodeRecord(device.KindReceipt, []byte("another kind")),
 		"cut":             good[:len(good)-1],
-		"empty":           outbox.EncodeRecord(outbox.KindDevices, []byte{0xff}),
+		"empty":           outbox.EncodeRecord(device.KindDevices, []byte{0xff}),
 	} {
 		store(bad)
 		logs.TakeAll()

@@ -361,7 +361,7 @@ func TestDevicesKnown(t *testing.T) {
 		if n := len(s.Got()); n != 20 {
 			t.Errorf("the device got %d messages, want 20", n)
 		}
-		g.Rooms().Devices.Forget() // as if the store had failed
+		g.Rooms().Devices.ReadAgain() // as if the store had failed
 		if got := g.PostForm("/notify/k", "body=b"); got.Status != http.StatusServiceUnavailable || got.Header.Get("Retry-After") == "" {
 			t.Errorf("devices that are not known: status %d %s", got.Status, got.Body)
 		}
@@ -473,8 +473,8 @@ func TestPushKeyDamaged(t *testing.T) {
 	t.Parallel()
 	for name, record := range map[string]queue.Record{
 		"none":        {},
-		"cut":         {Data: outbox.EncodeRecord(outbox.KindPushKey, []byte("cut"))},
-		"another one": {Data: outbox.EncodeRecord(outbox.KindDevices, make([]byte, 32))},
+		"cut":         {Data: outbox.EncodeRecord(device.KindPushKey, []byte("cut"))},
+		"another one": {Data: outbox.EncodeRecord(device.KindDevices, make([]byte, 32))},
 	} {
 		s := gatewaytest.NewPushService(t)
 		g := newGateway(t, t.TempDir(), keyK)
@@ -495,8 +495,8 @@ func TestPushKeyDamaged(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			q.Devices.Forget() // as after a restart
-			q.Devices.Refresh(t.Context())
+			q.Devices.ReadAgain() // as after a restart
+			q.Devices.Refresh(t.Context(), &g.Gateway.Engine)
 			return old
 		}
 		good := store(record)

@@ -15,7 +15,7 @@ type Invitations struct {
 }
 
 func newInvitations(r Records) *Invitations {
-	return &Invitations{r, r.outbox.NewUsage(outbox.KindInvitation, outbox.Weigh, func(ctx context.Context, place string, f func([]byte)) error {
+	return &Invitations{r, r.outbox.NewUsage(KindInvitation, outbox.Weigh, func(ctx context.Context, place string, f func([]byte)) error {
 		return outbox.EachOfGroup(ctx, r.outbox.Queue, r.invitations(place), func(x queue.NamedRecord) bool { f(x.Data); return true })
 	})}
 }
@@ -27,7 +27,7 @@ func (q *Invitations) Make(ctx context.Context, to site.Place, tags []string) (t
 	store := q.records.outbox.Queue
 	err = q.records.outbox.Apply(ctx, q.usage.Ruled(to.String(), true, &queue.Ruled{Names: []queue.Hash{q.records.invitation(token)}, Adds: true, Decide: func([][]byte, func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		x = newInvitation(to, tags, store.Now())
-		return &queue.RuledChange{Records: []queue.Record{{Data: outbox.EncodeRecord(outbox.KindInvitation, x.encode()), Due: x.Until, Group: q.records.invitations(to.String())}}}, nil
+		return &queue.RuledChange{Records: []queue.Record{{Data: outbox.EncodeRecord(KindInvitation, x.encode()), Due: x.Until, Group: q.records.invitations(to.String())}}}, nil
 	}}))
 	return token, x, err
 }

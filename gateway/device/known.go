@@ -46,17 +46,17 @@ func (q *Registry) Any() bool {
 	return known != nil && len(known.lists)+len(known.damaged) > 0
 }
 
-// Forget drops what is known in memory of devices and of the VAPID key, so that it is read
+// ReadAgain drops what is known in memory of devices and of the VAPID key, so that it is read
 // from the store when it is needed next.
-func (q *Registry) Forget() {
+func (q *Registry) ReadAgain() {
 	q.known.now.Store(nil)
 	q.vapid.key.Store(nil)
 }
 
 // Refresh reads the devices if other gateways may have changed them, or if they were not
 // read yet.
-func (q *Registry) Refresh(ctx context.Context) {
-	if q.outbox.Engine.Load().Global.Push == nil || !q.outbox.Shared && q.Ready() {
+func (q *Registry) Refresh(ctx context.Context, conf *outbox.Configuration) {
+	if conf.Global.Push == nil || !q.outbox.Shared && q.Ready() {
 		return
 	}
 	if err := q.Read(ctx); err != nil && !q.Ready() && ctx.Err() == nil {

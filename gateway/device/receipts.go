@@ -40,7 +40,7 @@ func newReceipts(records Records, incidents *alerting.Incidents) *Receipts {
 		return x.Sent
 	}
 	forget := func([]byte) queue.Record { return queue.Record{} }
-	return &Receipts{records, incidents, records.outbox.NewMemory(outbox.KindReceipt, records.receipts, rank, forget)}
+	return &Receipts{records, incidents, records.outbox.NewMemory(KindReceipt, records.receipts, rank, forget)}
 }
 
 // ReceiptFuncs returns what alerts need of the receipts in an outbox.

@@ -11,28 +11,35 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// isDeviceKind reports whether a record is about devices.
-func isDeviceKind(kind *outbox.Kind) bool {
-	switch kind {
-	case outbox.KindDevices, outbox.KindDevicesVersion, outbox.KindDeviceState, outbox.KindInvitation, outbox.KindReceipt, outbox.KindPushKey:
-		return true
-	}
-	return false
-}
+// The kinds of records of devices.
+var (
+	KindInvitation = outbox.CountedKind('j', "invitations", 64, 1000, outbox.Day, "wait until some are used or a day old")
+
+	// The devices of a key are one record. A further record changes with each of them, so that
+	// gateways that share a store see in one read that there is something new.
+	KindDevices        = outbox.CountedKind('d', "devices", 16, 500, outbox.Lasting, "revoke one with caddy notify devices revoke")
+	KindDevicesVersion = outbox.OwnKind('D', "version of all devices")
+
+	// What changes with each push is a record of each device. Each message that was pushed to
+	// a device has one, too, which waits for its receipt.
+	KindState   = outbox.OwnedKind('e', "states of devices", outbox.Day, "the record of the devices counts for them")
+	KindReceipt = outbox.RememberedKind('r', "receipts", 8, 100_000)
+	KindPushKey = outbox.OwnKind('K', "key of pushes")
+)
 
 // invitationOf returns the invitation in a record; nil for none and for a damaged one.
 func invitationOf(record []byte) *Invitation {
-	return outbox.DecodeKind(outbox.KindInvitation, record, decodeInvitation)
+	return outbox.DecodeKind(KindInvitation, record, decodeInvitation)
 }
 
 func decodeReceipt(record []byte) *Receipt {
-	return outbox.DecodeKind(outbox.KindReceipt, record, parseReceipt)
+	return outbox.DecodeKind(KindReceipt, record, parseReceipt)
 }
 
 // decodeDeviceState returns the state in a record. It has no ID if there is none, or a
 // damaged one.
 func decodeDeviceState(record []byte) *State {
-	if s := outbox.DecodeKind(outbox.KindDeviceState, record, parseState); s != nil {
+	if s := outbox.DecodeKind(KindState, record, parseState); s != nil {
 		return s
 	}
 	return new(State)
@@ -44,7 +51,7 @@ func decodeDevices(record []byte) (*List, error) {
 	if len(record) == 0 {
 		return new(List), nil
 	}
-	if outbox.KindOf(record) != outbox.KindDevices {
+	if outbox.KindOf(record) != KindDevices {
 		return new(List), fmt.Errorf("%w: it is of another kind", ErrDamaged)
 	}
 	l, err := decodeList(record[1:])
@@ -73,7 +80,7 @@ func (q Records) Version() queue.Hash { return q.outbox.Queue.Hash("the version 
 // NewVersion returns a version that differs from all before.
 func (Records) NewVersion(now time.Time) queue.Record {
 	version := uuid.New()
-	return queue.Record{Data: outbox.EncodeRecord(outbox.KindDevicesVersion, version[:]), Due: outbox.FarAway(now)}
+	return queue.Record{Data: outbox.EncodeRecord(KindDevicesVersion, version[:]), Due: outbox.FarAway(now)}
 }
 
 // Receipt returns the name of the record of the receipt for a message at the destination
@@ -105,7 +112,7 @@ func (q Records) ofDevices(l *List, now time.Time) queue.Record {
 	if len(l.All) == 0 {
 		return queue.Record{}
 	}
-	return queue.Record{Data: outbox.EncodeRecord(outbox.KindDevices, l.encode()), Due: outbox.FarAway(now), Group: q.Group()}
+	return queue.Record{Data: outbox.EncodeRecord(KindDevices, l.encode()), Due: outbox.FarAway(now), Group: q.Group()}
 }
 
 // ofState returns the record of a state. It is looked at each day, in case the device is gone.
@@ -114,14 +121,14 @@ func (Records) ofState(s *State, now time.Time) queue.Record {
 	if due.IsZero() {
 		due = outbox.FarAway(now)
 	}
-	due = outbox.KindDeviceState.Due(due, now)
-	return queue.Record{Data: outbox.EncodeRecord(outbox.KindDeviceState, s.encode()), Due: due}
+	due = KindState.Due(due, now)
+	return queue.Record{Data: outbox.EncodeRecord(KindState, s.encode()), Due: due}
 }
 
 // ofReceipt returns the record of a receipt, which is kept as long as results are.
 func (q Records) ofReceipt(x *Receipt) queue.Record {
 	return queue.Record{
-		Data: outbox.EncodeRecord(outbox.KindReceipt, x.encode()), Due: x.due(q.outbox.Engine.Load().QueueSettings.Keep), Group: q.receipts(x.Place.String()),
+		Data: outbox.EncodeRecord(KindReceipt, x.encode()), Due: x.due(q.outbox.Engine.Load().QueueSettings.Keep), Group: q.receipts(x.Place.String()),
 	}
 }
 

@@ -20,6 +20,11 @@ import (
 // and the VAPID key that signs their messages. Errors that a caller can tell apart are the
 // Err variables of this package and [*NumberedError]; any other error is one of the store.
 type Registry struct {
+	outbox.NoArm
+	outbox.NoTurn
+	outbox.NoEnded
+	outbox.NoRecheck
+
 	Invitations *Invitations
 	Receipts    *Receipts
 	Records     Records
@@ -40,7 +45,7 @@ func NewRegistry(o *outbox.Outbox, incidents *alerting.Incidents) *Registry {
 	return &Registry{
 		Invitations: newInvitations(records), Receipts: newReceipts(records, incidents), Records: records,
 		outbox: o, incidents: incidents,
-		usage: o.NewUsage(outbox.KindDevices, weigh, func(ctx context.Context, place string, f func([]byte)) error {
+		usage: o.NewUsage(KindDevices, weigh, func(ctx context.Context, place string, f func([]byte)) error {
 			b, err := o.Queue.Records.Get(ctx, records.devices(place))
 			f(b)
 			return err
@@ -257,6 +262,12 @@ func (q *Registry) Remove(ctx context.Context, key site.Place, id, by string) (*
 	}
 	q.changed(removed, q.outbox.Engine.Load().NameOf(ctx, key), d.Name, by)
 	return d, nil
+}
+
+// Forget removes the devices of a key that was deleted.
+func (q *Registry) Forget(ctx context.Context, _ *outbox.Configuration, of site.Place, by string) error {
+	_, err := q.RemoveAll(ctx, of, by)
+	return err
 }
 
 // RemoveAll removes all devices of a key, also if they cannot be read, and returns those

@@ -16,37 +16,47 @@ func (q *Registry) Ahead(record []byte, now time.Time) bool {
 	return x != nil && !x.Checked && queue.WrittenAhead(x.Sent, now)
 }
 
-// DueRecord does what is due in a record of devices, and reports whether it is one.
-func (q *Registry) DueRecord(ctx context.Context, name queue.Hash, data []byte, crowded bool) (ours bool, err error) {
-	if !isDeviceKind(outbox.KindOf(data)) {
-		return false, nil
+// Kinds returns the kinds of devices, of what is known of them, and of the key of pushes.
+func (q *Registry) Kinds() []*outbox.Kind {
+	return []*outbox.Kind{KindDevices, KindDevicesVersion, KindState, KindInvitation, KindReceipt, KindPushKey}
+}
+
+// Punctual returns what reports whether a receipt may be waited for: always if there can be devices.
+func (q *Registry) Punctual(conf *outbox.Configuration) func() bool {
+	if conf.Global.Push != nil {
+		return outbox.Always
 	}
+	return nil
+}
+
+// Due does what is due in a record of devices.
+func (q *Registry) Due(ctx context.Context, conf *outbox.Configuration, name queue.Hash, data []byte, crowded bool) error {
 	switch outbox.KindOf(data) {
-	case outbox.KindReceipt:
+	case KindReceipt:
 		x := decodeReceipt(data)
 		if crowded && x != nil && !x.Checked {
-			return true, nil
+			return nil
 		}
 		if crowded {
 			x = nil // the oldest go first
 		}
-		return true, q.Receipts.Due(ctx, name, x)
-	case outbox.KindDeviceState:
+		return q.Receipts.Due(ctx, name, x)
+	case KindState:
 		if crowded {
-			return true, nil
+			return nil
 		}
-		return true, q.dueDeviceState(ctx, name, decodeDeviceState(data))
-	case outbox.KindInvitation:
+		return q.dueDeviceState(ctx, name, decodeDeviceState(data))
+	case KindInvitation:
 		x := invitationOf(data)
 		switch {
 		case x == nil:
-			return true, q.outbox.RemoveRecord(ctx, name)
+			return q.outbox.RemoveRecord(ctx, name)
 		case crowded && x.Until.After(q.outbox.Queue.Now()):
-			return true, nil
+			return nil
 		}
-		return true, q.outbox.Apply(ctx, q.Invitations.usage.Ruled(x.Place.String(), false, outbox.Removal(name)))
+		return q.outbox.Apply(ctx, q.Invitations.usage.Ruled(x.Place.String(), false, outbox.Removal(name)))
 	}
-	return true, nil
+	return nil
 }
 
 // dueDeviceState tells a key that one of its devices does not answer. It removes the state

@@ -44,7 +44,7 @@ func (q *Registry) PushKey(ctx context.Context) (*webpush.Key, error) {
 				return nil, err
 			}
 		}
-		return &queue.RuledChange{Records: []queue.Record{{Data: outbox.EncodeRecord(outbox.KindPushKey, number), Due: outbox.FarAway(q.outbox.Queue.Now())}}}, nil
+		return &queue.RuledChange{Records: []queue.Record{{Data: outbox.EncodeRecord(KindPushKey, number), Due: outbox.FarAway(q.outbox.Queue.Now())}}}, nil
 	}})
 	if errors.Is(err, ErrPushKeyLost) && !q.vapid.told.Swap(true) {
 		q.outbox.Log.Error("devices get no messages", zap.Error(err))
@@ -60,7 +60,7 @@ func (q *Registry) PushKey(ctx context.Context) (*webpush.Key, error) {
 // storedPushKey returns the key in a record, and the number that it is made of; nil for
 // none and for a damaged one. Stores do not tell them apart.
 func storedPushKey(record []byte) (*webpush.Key, []byte) {
-	if outbox.KindOf(record) != outbox.KindPushKey {
+	if outbox.KindOf(record) != KindPushKey {
 		return nil, nil
 	}
 	key, err := webpush.ParseKey(record[1:])

@@ -169,7 +169,6 @@ func (g *Gateway) setEngine(o *Options, log *zap.Logger) (err error) {
 		s.Name = cmp.Or(s.Name, s.Path, s.DSN)
 		s.MaxAge, s.MaxSize = cmp.Or(s.MaxAge, queue.DefaultMaxAge), cmp.Or(s.MaxSize, queue.DefaultMaxSize)
 		s.Wait, s.Keep = cmp.Or(s.Wait, 5*time.Second), cmp.Or(s.Keep, queue.DefaultKeep)
-		s.Punctual = s.Punctual || o.Global.Push != nil
 		e.QueueSettings = &s
 	}
 	o.Global.Parse, o.Global.Log = g.parse, log
@@ -245,15 +244,8 @@ func (g *Gateway) open() error {
 		return err
 	}
 	g.Gateway.Rooms, e.Outbox = rooms, rooms.Outbox
-	rooms.Use(e)
-	ctx, cancel := context.WithTimeout(context.Background(), gateway.RefreshTimeout)
-	defer cancel()
-	rooms.Alerts.Silences.Refresh(ctx)
-	rooms.Devices.Refresh(ctx)
 	g.Process.newest.Store(&g.Gateway)
-	if opened {
-		rooms.Outbox.Queue.Start()
-	}
+	rooms.Begin(e, opened)
 	return nil
 }
 

@@ -55,6 +55,6 @@ func (g *Gateway) WrapStore(wrap func(queue.Store) queue.Store) {
 	if err != nil {
 		g.t.Fatal(err)
 	}
-	q.Outbox.Queue = queue.New(wrap(q.Outbox.Store), q.Options(settings))
+	q.Outbox.Queue = queue.New(wrap(q.Outbox.Store), q.Options(&g.Gateway.Engine))
 	q.Outbox.Queue.Start()
 }

@@ -14,6 +14,17 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
+// The kinds of records of beats.
+var (
+	// What is known of a beat is due when the beat is late, so that one of the gateways that
+	// share a queue tells it. A further record tells when one of them last ran; each change
+	// of a beat reads it. Only expect of a key makes a beat.
+	KindBeat   = outbox.ConfiguredKind('B', "beats")
+	KindUptime = outbox.OwnKind('U', "uptime")
+
+	KindWatchdog = outbox.OwnKind('W', "watchdog") // due when a gateway calls the watchdog
+)
+
 // ExpectedBeat is a beat that a key of the configuration expects.
 type ExpectedBeat struct {
 	Site     string // the ID of the site that defines the key; "" for the app
@@ -76,14 +87,14 @@ func (m *Monitor) uptimeName() queue.Hash { return m.outbox.Queue.Hash("uptime")
 
 // decodeBeat returns the beat in a record. A damaged one is one that is not armed.
 func decodeBeat(record []byte) *rules.Beat {
-	if b := outbox.DecodeKind(outbox.KindBeat, record, rules.DecodeBeat); b != nil {
+	if b := outbox.DecodeKind(KindBeat, record, rules.DecodeBeat); b != nil {
 		return b
 	}
 	return new(rules.Beat)
 }
 
 func decodeUptime(record []byte) *rules.Uptime {
-	if u := outbox.DecodeKind(outbox.KindUptime, record, rules.DecodeUptime); u != nil {
+	if u := outbox.DecodeKind(KindUptime, record, rules.DecodeUptime); u != nil {
 		return u
 	}
 	return new(rules.Uptime)
@@ -94,11 +105,11 @@ func decodeUptime(record []byte) *rules.Uptime {
 const lateCheck = 10 * time.Minute
 
 func beatRecord(b *rules.Beat, u *rules.Uptime, now time.Time) queue.Record {
-	return queue.Record{Data: outbox.EncodeRecord(outbox.KindBeat, b.Encode()), Due: b.NextLook(now, u, lateCheck)}
+	return queue.Record{Data: outbox.EncodeRecord(KindBeat, b.Encode()), Due: b.NextLook(now, u, lateCheck)}
 }
 
 func (m *Monitor) uptimeRecord(u *rules.Uptime) queue.Record {
-	return queue.Record{Data: outbox.EncodeRecord(outbox.KindUptime, u.Encode()), Due: u.Seen.Add(time.Duration(m.seeEvery.Load()))}
+	return queue.Record{Data: outbox.EncodeRecord(KindUptime, u.Encode()), Due: u.Seen.Add(time.Duration(m.seeEvery.Load()))}
 }
 
 // BeatChange is a change of a beat. It is also that of the [rules.Uptime].
@@ -156,31 +167,40 @@ func (m *Monitor) see(u *rules.Uptime, now time.Time) {
 // Ahead reports whether a record says that a gateway ran at a time when the clock was ahead.
 // Beats are armed again after each change of the clock.
 func (m *Monitor) Ahead(record []byte, now time.Time) bool {
-	return outbox.KindOf(record) == outbox.KindUptime && queue.WrittenAhead(decodeUptime(record).Seen, now)
+	return outbox.KindOf(record) == KindUptime && queue.WrittenAhead(decodeUptime(record).Seen, now)
 }
 
-// KeyOf returns the site and the name of the key of a beat, or "" for other records.
-func (m *Monitor) KeyOf(record []byte) string {
-	if outbox.KindOf(record) != outbox.KindBeat {
-		return ""
+// Kinds returns the kinds of beats, of the uptime and of the watchdog.
+func (m *Monitor) Kinds() []*outbox.Kind { return []*outbox.Kind{KindBeat, KindUptime, KindWatchdog} }
+
+// Punctual returns what reports whether a beat or the watchdog may be due: always if there are some.
+func (m *Monitor) Punctual(conf *outbox.Configuration) func() bool {
+	if conf.QueueSettings.Watchdog != nil || Expects(&conf.Directory) {
+		return outbox.Always
+	}
+	return nil
+}
+
+// Turn returns the turn of a beat: one of its key.
+func (m *Monitor) Turn(name queue.Hash, record []byte) string {
+	if outbox.KindOf(record) != KindBeat {
+		return outbox.Spread(name, "")
 	}
 	b := decodeBeat(record)
-	return b.Site + "\x00" + b.Key
+	return outbox.Spread(name, b.Site+"\x00"+b.Key)
 }
 
-// DueRecord does what is due in a record of beats, and reports whether it is one.
-func (m *Monitor) DueRecord(ctx context.Context, name queue.Hash, data []byte, crowded bool) (ours bool, err error) {
+// Due does what is due in a record of beats.
+func (m *Monitor) Due(ctx context.Context, conf *outbox.Configuration, name queue.Hash, data []byte, crowded bool) error {
 	switch kind := outbox.KindOf(data); {
-	case kind != outbox.KindBeat && kind != outbox.KindUptime && kind != outbox.KindWatchdog:
-		return false, nil
 	case crowded:
-		return true, nil
-	case kind == outbox.KindBeat:
-		return true, m.dueBeat(ctx, name, data)
-	case kind == outbox.KindWatchdog:
-		return true, m.watchdog.due(ctx)
+		return nil
+	case kind == KindBeat:
+		return m.dueBeat(ctx, name, data)
+	case kind == KindWatchdog:
+		return m.watchdog.due(ctx)
 	}
-	return true, m.dueUptime(ctx, name)
+	return m.dueUptime(ctx, name)
 }
 
 // dueUptime notes that this gateway runs. Where nobody has to know, the record is removed
@@ -215,7 +235,7 @@ const uptimeKept = time.Hour
 
 // Arm begins to wait for beats, and to call the watchdog. It stores that this gateway runs if
 // somebody needs to know that.
-func (m *Monitor) Arm(ctx context.Context) error {
+func (m *Monitor) Arm(ctx context.Context, conf *outbox.Configuration) error {
 	if m.outbox.Engine.Load().QueueSettings.Watchdog != nil {
 		if err := m.watchdog.due(ctx); err != nil {
 			return err

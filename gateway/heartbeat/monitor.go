@@ -13,6 +13,11 @@ import (
 // Monitor watches the beats that keys expect, and calls the watchdog. Its records are in an
 // outbox, which also stores its messages.
 type Monitor struct {
+	outbox.NoRefresh
+	outbox.NoEnded
+	outbox.NoRecheck
+	outbox.NoForget
+
 	outbox   *outbox.Outbox
 	watchdog watchdog
 	seen     atomic.Bool  // this process has noted that it runs (see [Monitor.see])
@@ -62,7 +67,7 @@ func (m *Monitor) Lives(x *ExpectedBeat) *BeatChange {
 }
 
 // Emit emits an event about a beat.
-func Emit(a *outbox.Engine, name string, x *ExpectedBeat, b *rules.Beat) {
+func Emit(a *outbox.Configuration, name string, x *ExpectedBeat, b *rules.Beat) {
 	a.Emit(name, func() map[string]any {
 		last := ""
 		if !b.Last.IsZero() {

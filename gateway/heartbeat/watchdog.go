@@ -77,7 +77,7 @@ const watchdogTimeout = 10 * time.Second
 var errWaitsTooLong = errors.New("a delivery has waited for more than half of max_age, so the watchdog is not called")
 
 // call calls the watchdog of a configuration, unless something waits for too long.
-func (d *watchdog) call(app *outbox.Engine) {
+func (d *watchdog) call(app *outbox.Configuration) {
 	ctx, cancel := context.WithTimeout(context.Background(), watchdogTimeout)
 	defer cancel()
 	late, err := d.waitsTooLong(ctx, app.QueueSettings.MaxAge)

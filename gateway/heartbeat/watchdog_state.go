@@ -33,12 +33,12 @@ const maxWatchdogProblem = 300
 
 // Record returns the record of the state, which is due when the next call is.
 func (s *WatchdogState) Record() queue.Record {
-	return queue.Record{Data: outbox.EncodeRecord(outbox.KindWatchdog, wire.Append(nil, s, (*WatchdogState).fields)), Due: s.Next}
+	return queue.Record{Data: outbox.EncodeRecord(KindWatchdog, wire.Append(nil, s, (*WatchdogState).fields)), Due: s.Next}
 }
 
 // DecodeWatchdog returns the state in a record. A damaged one knows nothing.
 func DecodeWatchdog(record []byte) (s WatchdogState) {
-	if outbox.KindOf(record) != outbox.KindWatchdog || wire.Decode(record[1:], &s, (*WatchdogState).fields) != nil {
+	if outbox.KindOf(record) != KindWatchdog || wire.Decode(record[1:], &s, (*WatchdogState).fields) != nil {
 		return WatchdogState{}
 	}
 	return s

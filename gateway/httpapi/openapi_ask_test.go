@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/caddy-notify/caddy-notify/gateway/ask"
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
@@ -21,20 +22,20 @@ func askCalls(t *testing.T, calls map[string][]describedCall, notOpen *gatewayte
 		Site:   site.Options{Managers: gatewaytest.Everybody()}, Queue: &outbox.Settings{},
 	})
 	const question = "title=Deploy&body=x&ask=yes&ask=no"
-	ask := func() (link, id string) {
+	asks := func() (link, id string) {
 		id = g.PostForm("/notify/ops", question).JSON(t).ID
 		link = strings.TrimPrefix(s.Arrives(t, "Deploy").AnswerURL, gatewaytest.PublicURL)
 		s.Take()
 		return link, id
 	}
-	open, _ := ask()
-	decided, id := ask() // a stream of an open one would not end
+	open, _ := asks()
+	decided, id := asks() // a stream of an open one would not end
 	g.PostForm(decided, "answer=yes")
 	g.AddSilence("silent", "for=1h&tag=all")
 	// Its messages arrive while the others are waited for, so they have a title of their own.
 	const crowd = "title=Crowd&body=x&ask=yes&ask=no"
 	accepted := 0
-	for range 2 * outbox.KindQuestion.Most() {
+	for range 2 * ask.Kind.Most() {
 		r := g.PostForm("/notify/full", crowd)
 		if r.Status == http.StatusTooManyRequests {
 			break
@@ -45,7 +46,7 @@ func askCalls(t *testing.T, calls map[string][]describedCall, notOpen *gatewayte
 			t.Logf("status %d: %s", r.Status, r.Body) // a busy machine
 		}
 	}
-	if accepted != outbox.KindQuestion.Most() {
+	if accepted != ask.Kind.Most() {
 		t.Errorf("a key has %d open questions", accepted)
 	}
 	none := httpapi.RouteAsk[:len("/notify/asks/")] + strings.Repeat("a", 52)
@@ -59,9 +60,9 @@ func askCalls(t *testing.T, calls map[string][]describedCall, notOpen *gatewayte
 		form(g, open, "answer=maybe"), form(g, open, "answer="+strings.Repeat("x", httpapi.MaxAnswerForm)), foreign,
 		form(g, none, "answer=yes"), form(g, decided, "answer=yes"), form(notOpen, open, "answer=yes"),
 	}
-	fresh.target, _ = ask()
+	fresh.target, _ = asks()
 	page, n := fresh, 0
-	page.target, _ = ask()
+	page.target, _ = asks()
 	page.before = func() (after func()) { // the queue is away until a browser comes
 		rooms := g.Gateway.Rooms
 		if n++; n < 3 {
@@ -72,7 +73,7 @@ func askCalls(t *testing.T, calls map[string][]describedCall, notOpen *gatewayte
 	calls["POST "+httpapi.RouteAsk] = append(calls["POST "+httpapi.RouteAsk], fresh, page)
 	calls["POST /notify/{KEY}"] = append(calls["POST /notify/{KEY}"], form(g, "/notify/ops", question), form(g, "/notify/silent", question), form(g, "/notify/full", crowd), form(g, "/notify/full", "body=x&send_at=1h"))
 	calls["GET /notify/messages/{ID}"] = append(calls["GET /notify/messages/{ID}"], describedCall{g: g, target: "/notify/messages/" + id}, describedCall{g: g, target: "/notify/messages/" + id + "?wait=x"})
-	_, waited := ask()
+	_, waited := asks()
 	calls["GET /notify/messages/{ID}"] = append(calls["GET /notify/messages/{ID}"],
 		describedCall{g: g, target: "/notify/messages/" + waited + "?wait=9", before: func() (after func()) {
 			var leave []func()

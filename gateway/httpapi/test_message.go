@@ -13,7 +13,7 @@ import (
 )
 
 // SendTest sends a test message to the one target of to under the rules of its key (see
-// [outbox.Engine.SendTest]). The result is that of one attempt.
+// [outbox.Configuration.SendTest]). The result is that of one attempt.
 func (h *Sender) SendTest(w http.ResponseWriter, r *http.Request, k *site.Key, to *message.Selection) (*api.Response, error) {
 	d, err := h.TestDelivery(k, to)
 	if err != nil {
@@ -37,7 +37,7 @@ func (h *Sender) TestDelivery(k *site.Key, to *message.Selection) (dispatch.Deli
 
 // SendTest sends a message to each definition of a key, with the settings of
 // its site, and returns the reports as one.
-func SendTest(a *outbox.Engine, r *http.Request, m *notifier.Message, definitions []site.Definition, tag notifier.TagExpr) *notifier.Report {
+func SendTest(a *outbox.Configuration, r *http.Request, m *notifier.Message, definitions []site.Definition, tag notifier.TagExpr) *notifier.Report {
 	reports := make([]*notifier.Report, len(definitions))
 	var wg sync.WaitGroup
 	for i, d := range definitions {

@@ -19,6 +19,13 @@ import (
 // Box keeps the inboxes of keys in the store of an outbox: a [Store] with what the outbox
 // knows of keys and of its size.
 type Box struct {
+	outbox.NoArm
+	outbox.NoPunctual
+	outbox.NoAhead
+	outbox.NoTurn
+	outbox.NoEnded
+	outbox.NoRecheck
+
 	*Store
 	full loglimit.Limiter // messages that were removed because the inboxes had no room
 	Slow loglimit.Limiter // readers
@@ -41,9 +48,20 @@ func NewBox(q *outbox.Outbox) *Box {
 	return b
 }
 
-// DueRecord does what is due in a record of inboxes, and reports whether it is one.
-func (b *Box) DueRecord(ctx context.Context, name queue.Hash, data []byte, _ bool) (ours bool, err error) {
-	return b.due(ctx, name, data)
+// Kinds returns the kinds of inboxes and of their messages.
+func (b *Box) Kinds() []*outbox.Kind { return []*outbox.Kind{KindMessage, KindInbox} }
+
+// Refresh tells readers what has come in, and removes the oldest messages where there are too many.
+func (b *Box) Refresh(ctx context.Context, conf *outbox.Configuration) { b.Store.Refresh(ctx) }
+
+// Due removes messages whose time is over, and the record of an inbox without messages.
+func (b *Box) Due(ctx context.Context, _ *outbox.Configuration, name queue.Hash, record []byte, _ bool) error {
+	return b.due(ctx, name, record)
+}
+
+// Forget removes the messages of a key that was deleted.
+func (b *Box) Forget(ctx context.Context, _ *outbox.Configuration, of site.Place, _ string) error {
+	return b.Clear(ctx, of.String())
 }
 
 // KeepDraft adds a message that is about to be stored to the inbox of its key, in the same

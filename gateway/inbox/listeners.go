@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
@@ -100,7 +99,7 @@ func (k *known) followed() []string {
 func (k *known) crowded(maxSize int64) (place string, more surplus) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	kind := outbox.KindInboxMessage
+	kind := KindMessage
 	var largest, all Head
 	for _, h := range k.heads {
 		if h.Count > kind.Most() {

@@ -136,7 +136,7 @@ func TestInboxIsFull(t *testing.T) {
 			t.Fatalf("%d %s", resp.Status, resp.Body)
 		}
 	}
-	g.Rooms().Inboxes.Refresh(t.Context())
+	g.Rooms().Inboxes.Refresh(t.Context(), nil)
 	list := inboxOf(t, g, "/notify/loud/messages").Messages
 	if len(list) == 0 || len(list) > 33 || list[len(list)-1].Title != "99" {
 		t.Errorf("%d messages, the last is %q", len(list), list[len(list)-1].Title)

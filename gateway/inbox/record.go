@@ -9,6 +9,13 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
+// The kinds of records of inboxes: a message that a key keeps for readers, and what is known of all
+// that it keeps. Only the configuration gives a key an inbox.
+var (
+	KindMessage = outbox.SharedKind('m', "messages of inboxes", 4, 10_000, outbox.Lasting)
+	KindInbox   = outbox.OwnedKind('I', "inboxes", outbox.Lasting, "there is one of each key with messages")
+)
+
 // Head is what is known of an inbox as a whole. Its record owns those of the messages.
 type Head struct {
 	Place string
@@ -41,14 +48,14 @@ func (h Head) removed(m *Message) Head {
 }
 
 func (h *Head) encode() []byte {
-	return wire.Append(outbox.KindInbox.Begin(), h, (*Head).fields)
+	return wire.Append(KindInbox.Begin(), h, (*Head).fields)
 }
 
 // decodeHead returns the head of the inbox of a place. A damaged one, or none, counts
 // nothing.
 func decodeHead(place string, record []byte) Head {
 	h := Head{Place: place}
-	if outbox.KindOf(record) == outbox.KindInbox {
+	if outbox.KindOf(record) == KindInbox {
 		_ = wire.Decode(record[1:], &h, (*Head).fields) // what can be read counts
 	}
 	return h
@@ -66,13 +73,13 @@ func (s *stored) fields(c *wire.Codec) {
 }
 
 func encodeMessage(place string, m *Message) []byte {
-	return wire.Append(outbox.KindInboxMessage.Begin(), &stored{place, m}, (*stored).fields)
+	return wire.Append(KindMessage.Begin(), &stored{place, m}, (*stored).fields)
 }
 
 // decodeMessage returns the message in a record, and the place of its inbox. It reports
 // false for another record and for a damaged one.
 func decodeMessage(record []byte) (place string, m *Message, ok bool) {
-	if outbox.KindOf(record) != outbox.KindInboxMessage {
+	if outbox.KindOf(record) != KindMessage {
 		return "", nil, false
 	}
 	s := stored{message: new(Message)}

@@ -108,20 +108,19 @@ func (s *Store) Head(ctx context.Context, place string) (Head, error) {
 	return decodeHead(place, b), err
 }
 
-// due does what is due in a record. It reports false if the record is no part of an inbox, or
-// a damaged message, which the caller removes.
-func (s *Store) due(ctx context.Context, name queue.Hash, record []byte) (bool, error) {
-	if outbox.KindOf(record) == outbox.KindInbox {
-		return true, s.dueHead(ctx, name, decodeHead("", record))
+// due does what is due in a record. A damaged message stays as it is.
+func (s *Store) due(ctx context.Context, name queue.Hash, record []byte) error {
+	if outbox.KindOf(record) == KindInbox {
+		return s.dueHead(ctx, name, decodeHead("", record))
 	}
 	place, m, ok := decodeMessage(record)
 	if !ok {
-		return false, nil
+		return queue.ErrUnknown
 	}
 	for {
 		n, err := s.remove(ctx, place, m.Cursor, surplus{page, math.MaxInt64})
 		if err != nil || n < page {
-			return true, err
+			return err
 		}
 	}
 }

@@ -36,7 +36,7 @@ func (q *Outbox) Attempt(ctx context.Context, m *queue.Message, j *queue.Job) qu
 // attempt is an attempt for a job. Its stages set the fields in this order.
 type attempt struct {
 	q      *Outbox
-	app    *Engine
+	app    *Configuration
 	stored *queue.Message
 	job    *queue.Job
 

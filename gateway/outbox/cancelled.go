@@ -57,9 +57,9 @@ func (q *Outbox) dueCancelled(ctx context.Context, name queue.Hash, data []byte)
 }
 
 // Arm looks for what is due when the queue is opened.
-func (q *Outbox) Arm(ctx context.Context) error {
+func (q *Outbox) Arm(ctx context.Context, _ *Configuration) error {
 	return q.cancelling.Begin(ctx, q.Queue, q.cancelledGroup())
 }
 
-// Punctual reports whether something may be due that has to be done in time.
-func (q *Outbox) Punctual() bool { return q.cancelling.May() }
+// Punctual returns what reports whether a message may have been cancelled during an attempt.
+func (q *Outbox) Punctual(*Configuration) func() bool { return q.cancelling.May }

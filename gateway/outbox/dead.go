@@ -55,7 +55,7 @@ func (q *Outbox) Settled(j *queue.Job) {
 
 // tallyDead counts a delivery as failed that the queue has given up for another reason than the
 // failure of its last attempt, which counts by itself: because it is too old.
-func (q *Outbox) tallyDead(app *Engine, j *queue.Job, d *DeadDelivery) {
+func (q *Outbox) tallyDead(app *Configuration, j *queue.Job, d *DeadDelivery) {
 	r := queued.DecodeResult(j.Result)
 	if j.Reason == "" || r.Error != nil && j.Reason == *r.Error || d.State.Key == "" || d.State.Hash == "" {
 		return
@@ -116,7 +116,7 @@ func emitDead(s *dispatch.Dispatcher, d DeadDelivery) {
 
 // Fallback returns the message to the fallback of a key about a delivery that
 // was given up, or nil if the key has no fallback. It is not sent if there was one less
-// than an hour ago (see [Outbox.GaveUp]).
+// than an hour ago (see [Outbox.Ended]).
 func (q *Outbox) Fallback(j *queue.Job) *queue.Entry {
 	d := NewDeadDelivery(j)
 	if d.Result.Optional || d.State.Key == "" {

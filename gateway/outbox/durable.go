@@ -14,7 +14,7 @@ import (
 // no queue, or the key does not use it. k is nil for a message without a key. Durable waits
 // until the gateway has started, because messages may come in earlier. The error is an
 // [*message.Error] of the kind Unavailable.
-func (a *Engine) Durable(k *site.Key) (*Outbox, error) {
+func (a *Configuration) Durable(k *site.Key) (*Outbox, error) {
 	if a.QueueSettings == nil || k != nil && k.Unqueued {
 		return nil, nil
 	}

@@ -15,7 +15,7 @@ import (
 
 // Refresh looks for what other gateways have stored, stores what could not be stored before, and
 // keeps keys within their shares. The queue calls it each second.
-func (q *Outbox) Refresh(ctx context.Context) {
+func (q *Outbox) Refresh(ctx context.Context, conf *Configuration) {
 	q.cancelling.Look(ctx, q, q.cancelledGroup)
 	for _, u := range q.usages {
 		u.refresh(ctx)

@@ -198,9 +198,9 @@ func (q *Outbox) givenUpName(home, key, destination string) queue.Hash {
 	return q.Queue.Hash(strings.Join([]string{"given up", home, key, destination}, "\x00"))
 }
 
-// GaveUp returns what changes when a job of a key is given up: it replaces one with the
+// Ended returns what changes when a job of a key is given up: it replaces one with the
 // same text, and is told to the fallback or counted.
-func (q *Outbox) GaveUp(j *queue.Job) *queue.Ruled {
+func (q *Outbox) Ended(conf *Configuration, j *queue.Job) *queue.Ruled {
 	if j.Status != queue.Dead {
 		return nil
 	}
@@ -309,19 +309,24 @@ func (q *Outbox) Ahead(record []byte, now time.Time) bool {
 	return g.count > 0 && queue.WrittenAhead(g.told, now)
 }
 
-// Due does what is due in a record of the outbox, and reports whether it is one.
-func (q *Outbox) Due(ctx context.Context, name queue.Hash, data []byte, crowded bool) (ours bool, err error) {
+// Kinds returns the kinds of what the outbox remembers of messages.
+func (q *Outbox) Kinds() []*Kind {
+	return []*Kind{KindGivenUp, KindOpenAlert, KindCancelled, KindUsage}
+}
+
+// Due does what is due in a record.
+func (q *Outbox) Due(ctx context.Context, conf *Configuration, name queue.Hash, data []byte, crowded bool) error {
 	switch KindOf(data) {
 	case KindGivenUp:
-		return true, q.dueGivenUp(ctx, name, data, crowded)
+		return q.dueGivenUp(ctx, name, data, crowded)
 	case KindCancelled:
-		return true, q.dueCancelled(ctx, name, data)
+		return q.dueCancelled(ctx, name, data)
 	case KindOpenAlert:
-		return true, q.dueOpenAlert(ctx, name, data)
+		return q.dueOpenAlert(ctx, name, data)
 	case KindUsage:
-		return true, q.dueUsage(ctx, name, data)
+		return q.dueUsage(ctx, name, data)
 	}
-	return false, nil
+	return nil
 }
 
 // dueGivenUp tells the fallback what was given up since the last message to it, or forgets
@@ -403,7 +408,7 @@ func (q *Outbox) fallbackEntry(settings *site.Site, fallback, siteID string, m *
 // fallbackOf returns the name of the fallback of the key of a delivery, or "", the settings
 // that have both keys, and where the key is defined. The hash in the state distinguishes
 // keys of the same name in several handlers.
-func (a *Engine) fallbackOf(state *queued.State) (settings *site.Site, fallback, home string) {
+func (a *Configuration) fallbackOf(state *queued.State) (settings *site.Site, fallback, home string) {
 	if t, err := a.FindQueued(context.Background(), state); err == nil {
 		return t.Settings, t.fallback, t.Key.Home(state.Site)
 	}

@@ -22,6 +22,10 @@ import (
 // Outbox stores what cannot be sent now, and delivers it later. It outlives configurations:
 // App is the one that makes the deliveries.
 type Outbox struct {
+	NoTurn
+	NoRecheck
+	NoForget
+
 	Queue   *queue.Queue
 	LogName string // without a password
 	Secret  [sha256.Size]byte
@@ -29,7 +33,7 @@ type Outbox struct {
 	Shared  bool        // other gateways can use the store
 	KeyFile string      // of the store, unless the configuration has a secret
 	Log     *zap.Logger
-	Engine  atomic.Pointer[Engine] // makes the deliveries; that of the configuration that was started last
+	Engine  atomic.Pointer[Configuration] // makes the deliveries; that of the configuration that was started last
 	slow    slowDestinations
 	usages  map[*Kind]*Usage // how much keys have of the kinds that are counted
 	givenUp *Memory          // of what destinations have given up

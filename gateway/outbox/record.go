@@ -12,15 +12,6 @@ import (
 // EncodeRecord returns the content of a record of a kind.
 func EncodeRecord(kind *Kind, data []byte) []byte { return append(kind.Begin(), data...) }
 
-// Holds reports whether this version of the program knows a rule that holds jobs.
-func Holds(rule string) bool {
-	switch notifier.Rule(rule) {
-	case notifier.RuleHeld, notifier.RuleDigested, notifier.RuleSilenced, notifier.RuleEscalating, notifier.RulePlanned:
-		return true
-	}
-	return false
-}
-
 // RemoveRecord removes a record.
 func (q *Outbox) RemoveRecord(ctx context.Context, name queue.Hash) error {
 	return q.Queue.Records.Apply(ctx, Removal(name))

@@ -69,7 +69,7 @@ func (c *storeCheck) run(ctx context.Context, q *Outbox) {
 
 // Unavailable returns why the gateway cannot take messages, or "". The text is for
 // anybody: it has no addresses and no paths, which are in the log.
-func (a *Engine) Unavailable(ctx context.Context) string {
+func (a *Configuration) Unavailable(ctx context.Context) string {
 	if a.QueueSettings == nil {
 		return ""
 	}

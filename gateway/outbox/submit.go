@@ -15,11 +15,11 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// Options say how [Engine.Submit] and [Outbox.Submit] send a message.
+// Options say how [Configuration.Submit] and [Outbox.Submit] send a message.
 type Options struct {
 	// Wait is how long to wait for the results of deliveries. What is not final then is
 	// stored and made later. With 0, the message is stored before anything is sent, and
-	// nobody waits. If it is nil, [Engine.Submit] waits as long as the settings of the
+	// nobody waits. If it is nil, [Configuration.Submit] waits as long as the settings of the
 	// queue say, and [Outbox.Submit] does not wait.
 	Wait *time.Duration
 
@@ -41,7 +41,7 @@ type Options struct {
 // is not open. Otherwise [dispatch.Delivery.Release] is called when no delivery is in
 // progress any more, possibly after Submit returns. An error beside a report means that
 // deliveries are in progress which could not be stored.
-func (a *Engine) Submit(ctx context.Context, k *site.Key, d dispatch.Delivery, o Options) (*notifier.Report, string, error) {
+func (a *Configuration) Submit(ctx context.Context, k *site.Key, d dispatch.Delivery, o Options) (*notifier.Report, string, error) {
 	a.Shared.Incidents.Note(&d)
 	q, err := a.Durable(k)
 	if err != nil {
@@ -67,7 +67,7 @@ func (a *Engine) Submit(ctx context.Context, k *site.Key, d dispatch.Delivery, o
 //
 // If the report is nil, the message is neither stored nor sent, and the error is one of
 // [queue.Queue.Accept]. The caller can send the message in another way, and releases what it
-// holds. [QueueError] is the error for a client. See [Engine.Submit] for the rest.
+// holds. [QueueError] is the error for a client. See [Configuration.Submit] for the rest.
 func (q *Outbox) Submit(ctx context.Context, d dispatch.Delivery, o Options) (*notifier.Report, string, error) {
 	var wait time.Duration
 	if o.Wait != nil {
@@ -113,7 +113,7 @@ func (q *Outbox) Entry(d *dispatch.Delivery) (e *queue.Entry, stored func()) {
 	}
 }
 
-// ErrQueueFull is returned by [Engine.Post] when too many messages wait to be sent.
+// ErrQueueFull is returned by [Configuration.Post] when too many messages wait to be sent.
 var ErrQueueFull = errors.New("too many messages wait to be sent")
 
 // errNoTarget is returned when no destination of a key has the tag, which a device may
@@ -125,7 +125,7 @@ var errNoTarget = errors.New("no destination of the key has the tag now")
 // queue, it is stored first; if it cannot be, it is sent once. If log is false, the
 // deliveries leave no log entries. done, if it is not nil, is called with the report, unless
 // the queue takes the message.
-func (a *Engine) Post(k *site.Key, targets []notifier.Target, m *notifier.Message, source string, log bool, done func(*notifier.Report)) error {
+func (a *Configuration) Post(k *site.Key, targets []notifier.Target, m *notifier.Message, source string, log bool, done func(*notifier.Report)) error {
 	if len(targets) == 0 && k.Inbox == 0 {
 		_, err := k.Choose(notifier.TagExpr{})
 		return cmp.Or(err, errNoTarget)

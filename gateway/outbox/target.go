@@ -31,7 +31,7 @@ type QueueTarget struct {
 // selects the destination. A saved key that was moved is found by the name that it had.
 // FindQueued returns a [*message.Error] of the kind Unavailable if saved keys cannot be read at
 // the moment.
-func (a *Engine) FindQueued(ctx context.Context, state *queued.State) (QueueTarget, error) {
+func (a *Configuration) FindQueued(ctx context.Context, state *queued.State) (QueueTarget, error) {
 	var unavailable error
 	for _, moved := range []bool{false, true} { // first the keys that have the name now
 		for _, s := range a.Candidates(state.Site) {
@@ -69,7 +69,7 @@ func storedTarget(k *site.Key, state *queued.State) (t notifier.Target, own, ok 
 
 // keysNamed returns the key of a site with a name or, with moved, the saved keys that had it.
 // Without a name, it is one with the destinations of the site itself.
-func (a *Engine) keysNamed(ctx context.Context, s *site.Site, name string, moved bool) ([]*site.Key, error) {
+func (a *Configuration) keysNamed(ctx context.Context, s *site.Site, name string, moved bool) ([]*site.Key, error) {
 	switch {
 	case name == "" && moved:
 		return nil, nil
@@ -98,7 +98,7 @@ func (e *goneError) Error() string {
 
 // QueuedTarget returns the destination of a job, under the rules of the site that
 // the message came to: the stricter of those when it came in and those of now.
-func (a *Engine) QueuedTarget(ctx context.Context, text *queued.Text, state *queued.State) (QueueTarget, error) {
+func (a *Configuration) QueuedTarget(ctx context.Context, text *queued.Text, state *queued.State) (QueueTarget, error) {
 	if text.Client {
 		then, err := PolicyThen(text, nil)
 		if err != nil {
@@ -135,7 +135,7 @@ func PolicyThen(t *queued.Text, d *notifier.Destination) (*egress.Policy, error)
 // PolicyOf returns the strictest of the policies for a delivery to d of a message that
 // a site accepted under the policy then: that one, the site's present one, and that of
 // d. It returns nil if d was and is the operator's.
-func (a *Engine) PolicyOf(siteID string, then *egress.Policy, d *notifier.Destination) *egress.Policy {
+func (a *Configuration) PolicyOf(siteID string, then *egress.Policy, d *notifier.Destination) *egress.Policy {
 	if then == nil && d.Policy() == nil {
 		return nil
 	}
@@ -159,7 +159,7 @@ func (t *QueueTarget) Restrict(policy *egress.Policy) error {
 }
 
 // clientTarget returns the destination of a client's URL.
-func (a *Engine) clientTarget(text *queued.Text, state *queued.State, then *egress.Policy) (QueueTarget, error) {
+func (a *Configuration) clientTarget(text *queued.Text, state *queued.State, then *egress.Policy) (QueueTarget, error) {
 	settings, now, services := a.siteRules(text.Site, then)
 	d, err := a.Shared.Sender.ParseOnce(state.URL, egress.Strictest(now, then))
 	if err != nil {
@@ -177,7 +177,7 @@ func (a *Engine) clientTarget(text *queued.Text, state *queued.State, then *egre
 // under which the message was accepted: if a site has several handlers, it came
 // to one that had this policy. If none has it, or the site does not exist any
 // more, the strictest rules of all of them hold.
-func (a *Engine) siteRules(siteID string, then *egress.Policy) (*site.Site, *egress.Policy, site.ServiceRules) {
+func (a *Configuration) siteRules(siteID string, then *egress.Policy) (*site.Site, *egress.Policy, site.ServiceRules) {
 	handlers, gone := a.SitesWithID(siteID), false
 	if handlers == nil {
 		handlers, gone = a.Sites, true

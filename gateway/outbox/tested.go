@@ -12,7 +12,7 @@ import (
 // SendTest sends a test message at once, without the queue. The queue learns which destinations
 // of the key it has reached: they are not failing any more, and get what waits for them. A test
 // that fails changes nothing, because somebody looks at it.
-func (a *Engine) SendTest(ctx context.Context, k *site.Key, d dispatch.Delivery) *notifier.Report {
+func (a *Configuration) SendTest(ctx context.Context, k *site.Key, d dispatch.Delivery) *notifier.Report {
 	report := a.Shared.Send(ctx, d)
 	q, err := a.Durable(k)
 	if q == nil || err != nil {

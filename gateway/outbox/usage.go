@@ -97,8 +97,8 @@ func decodeUsage(record []byte) *usage {
 // How long after its last change a usage is due: it is counted again, in case an earlier version
 // has changed records without it, or forgotten if the key has nothing.
 const (
-	countAgain  = day
-	forgetUsage = 30 * day
+	countAgain  = Day
+	forgetUsage = 30 * Day
 )
 
 // record returns the record of a usage after a change.

@@ -10,6 +10,8 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/caddy-notify/caddy-notify/gateway/alerting"
+	"github.com/caddy-notify/caddy-notify/gateway/device"
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
@@ -28,7 +30,7 @@ func newCounted(g *gatewaytest.Gateway) *countedRecords {
 	o := &outbox.Outbox{Queue: g.Rooms().Outbox.Queue, Shared: true, Log: zap.NewNop()}
 	o.Engine.Store(g.Rooms().Outbox.Engine.Load())
 	c := &countedRecords{Outbox: o}
-	c.usage = o.NewUsage(outbox.KindInvitation, outbox.Weigh, func(ctx context.Context, place string, f func([]byte)) error {
+	c.usage = o.NewUsage(device.KindInvitation, outbox.Weigh, func(ctx context.Context, place string, f func([]byte)) error {
 		return outbox.EachOfGroup(ctx, o.Queue, c.group(place), func(x queue.NamedRecord) bool { f(x.Data); return true })
 	})
 	return c
@@ -40,7 +42,7 @@ func (c *countedRecords) group(place string) queue.Hash {
 }
 
 func (c *countedRecords) record(place string, size int) queue.Record {
-	return queue.Record{Data: outbox.EncodeRecord(outbox.KindInvitation, make([]byte, size)), Due: c.Queue.Now().Add(240 * time.Hour), Group: c.group(place)}
+	return queue.Record{Data: outbox.EncodeRecord(device.KindInvitation, make([]byte, size)), Due: c.Queue.Now().Add(240 * time.Hour), Group: c.group(place)}
 }
 
 // add adds a record, as a version does that counts it or one that does not.
@@ -93,7 +95,7 @@ func TestUsage(t *testing.T) {
 	gatewaytest.InBubble(t, func(t *testing.T) {
 		g := newGateway(t, dir)
 		a, b := newCounted(g), newCounted(g)
-		most := outbox.KindInvitation.Most()
+		most := device.KindInvitation.Most()
 
 		for i := range 10 { // from before an update
 			if err := a.add(t, "old", fmt.Sprint(i), 10, false); err != nil {
@@ -163,7 +165,7 @@ func TestMemory(t *testing.T) {
 			o.Engine.Store(g.Rooms().Outbox.Engine.Load())
 			rank := func(record []byte) time.Time { return time.Unix(int64(record[1]), 0) }
 			o.OpenAlerts = o.NewOpenAlerts()
-			return o, o.NewMemory(outbox.KindSubject, func(place string) queue.Hash { return o.Queue.Hash(place) }, rank, func([]byte) queue.Record { return queue.Record{} })
+			return o, o.NewMemory(alerting.KindSubject, func(place string) queue.Hash { return o.Queue.Hash(place) }, rank, func([]byte) queue.Record { return queue.Record{} })
 		}
 		a, inA := newMemory()
 		b, inB := newMemory()
@@ -171,7 +173,7 @@ func TestMemory(t *testing.T) {
 			r := &queue.Ruled{Names: []queue.Hash{o.Queue.Hash(place + fmt.Sprint(i))}, Decide: func([][]byte, func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 				data := make([]byte, size)
 				data[0] = byte(i)
-				return &queue.RuledChange{Records: []queue.Record{{Data: outbox.EncodeRecord(outbox.KindSubject, data), Due: o.Queue.Now().Add(time.Hour), Group: o.Queue.Hash(place)}}}, nil
+				return &queue.RuledChange{Records: []queue.Record{{Data: outbox.EncodeRecord(alerting.KindSubject, data), Due: o.Queue.Now().Add(time.Hour), Group: o.Queue.Hash(place)}}}, nil
 			}}
 			if err := o.Apply(t.Context(), m.Ruled(place, true, r)); err != nil {
 				t.Fatal(err)
@@ -188,13 +190,13 @@ func TestMemory(t *testing.T) {
 			}
 			return n, bytes, first
 		}
-		share := outbox.KindSubject.KeyShare(1 << 20)
+		share := alerting.KindSubject.KeyShare(1 << 20)
 		for i := range 100 {
 			add(a, inA, "one", i, 1500)
 			add(b, inB, "one", 100+i, 1500)
 		}
-		a.Refresh(t.Context())
-		b.Refresh(t.Context())
+		a.Refresh(t.Context(), &g.Gateway.Engine)
+		b.Refresh(t.Context(), &g.Gateway.Engine)
 		n, bytes, first := has("one")
 		if bytes > share || bytes < share/2 || int(first) != 200-n {
 			t.Errorf("%d records with %d bytes from %d on, of %d bytes", n, bytes, first, share)
@@ -209,7 +211,7 @@ func TestMemory(t *testing.T) {
 		}
 		for range 3 {
 			time.Sleep(11 * time.Second)
-			a.Refresh(t.Context())
+			a.Refresh(t.Context(), &g.Gateway.Engine)
 		}
 		var all int64
 		for place := range 10 {
@@ -219,7 +221,7 @@ func TestMemory(t *testing.T) {
 			}
 			all += bytes
 		}
-		if _, bytes, _ = has("one"); all+bytes > outbox.KindSubject.Share(1<<20) {
+		if _, bytes, _ = has("one"); all+bytes > alerting.KindSubject.Share(1<<20) {
 			t.Errorf("all have %d bytes", all+bytes)
 		}
 	})

@@ -20,8 +20,14 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
+// Kind is that of a message that is sent later. It counts with its text and files. The time of
+// one is at most a month away.
+var Kind = outbox.CountedKind('P', "planned messages", 4, 1000, 31*outbox.Day, "wait until one is sent, or cancel one with DELETE")
+
 // Messages are the planned messages of all keys.
 type Messages struct {
+	outbox.NoEnded
+	outbox.NoForget
 	outbox *outbox.Outbox
 	some   outbox.Presence
 	usage  *outbox.Usage
@@ -30,7 +36,7 @@ type Messages struct {
 // New returns the planned messages of an outbox. The queue of the outbox may be set later.
 func New(o *outbox.Outbox) *Messages {
 	p := &Messages{outbox: o}
-	p.usage = o.NewUsage(outbox.KindPlanned, weigh, func(ctx context.Context, place string, f func([]byte)) error {
+	p.usage = o.NewUsage(Kind, weigh, func(ctx context.Context, place string, f func([]byte)) error {
 		return outbox.EachOfGroup(ctx, o.Queue, p.group(), func(r queue.NamedRecord) bool {
 			if x := decode(r.Data); x != nil && x.Place.String() == place {
 				f(r.Data)
@@ -85,24 +91,28 @@ func (x *Message) fields(c *wire.Codec) {
 
 // decode returns the planned message in a record, or nil.
 func decode(record []byte) *Message {
-	return outbox.DecodeKind(outbox.KindPlanned, record, func(b []byte) (*Message, error) {
+	return outbox.DecodeKind(Kind, record, func(b []byte) (*Message, error) {
 		x := new(Message)
 		err := wire.Decode(b, x, (*Message).fields)
 		return x, err
 	})
 }
 
-// KeyOf returns the place of the key of a planned message, or "" for other records.
-func (p *Messages) KeyOf(record []byte) string {
+// Kinds returns the kind of planned messages.
+func (p *Messages) Kinds() []*outbox.Kind { return []*outbox.Kind{Kind} }
+
+// Turn returns the turn of a planned message. Those of a key are sent one after the other, because
+// they can be about one incident.
+func (p *Messages) Turn(name queue.Hash, record []byte) string {
 	if x := decode(record); x != nil {
 		return x.Place.String()
 	}
-	return ""
+	return outbox.Spread(name, "")
 }
 
 // record returns the record of x, which is due at a time.
 func (p *Messages) record(x *Message, due time.Time) queue.Record {
-	return queue.Record{Data: outbox.EncodeRecord(outbox.KindPlanned, wire.Append(nil, x, (*Message).fields)), Due: due, Group: p.group()}
+	return queue.Record{Data: outbox.EncodeRecord(Kind, wire.Append(nil, x, (*Message).fields)), Due: due, Group: p.group()}
 }
 
 // decideFunc returns what becomes of the record of a planned message in a transaction.
@@ -273,14 +283,14 @@ func (p *Messages) moveBack(ctx context.Context, x *Message) error {
 }
 
 // Refresh looks for planned messages of other gateways. The queue calls it each second.
-func (p *Messages) Refresh(ctx context.Context) {
+func (p *Messages) Refresh(ctx context.Context, _ *outbox.Configuration) {
 	p.some.Look(ctx, p.outbox, p.group)
 }
 
 // Arm looks for planned messages when the queue is opened.
-func (p *Messages) Arm(ctx context.Context) error {
+func (p *Messages) Arm(ctx context.Context, _ *outbox.Configuration) error {
 	return p.some.Begin(ctx, p.outbox.Queue, p.group())
 }
 
-// Punctual reports whether something may be due that has to be sent in time.
-func (p *Messages) Punctual() bool { return p.some.May() }
+// Punctual returns what reports whether there may be a planned message.
+func (p *Messages) Punctual(*outbox.Configuration) func() bool { return p.some.May }

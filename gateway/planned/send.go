@@ -21,20 +21,17 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
-// DueRecord does what is due in a record of a planned message, and reports whether it is one.
-func (p *Messages) DueRecord(ctx context.Context, name queue.Hash, data []byte, crowded bool) (ours bool, err error) {
-	if outbox.KindOf(data) != outbox.KindPlanned {
-		return false, nil
-	}
+// Due sends the planned message of a record.
+func (p *Messages) Due(ctx context.Context, conf *outbox.Configuration, name queue.Hash, _ []byte, crowded bool) error {
 	if crowded {
-		return true, nil
+		return nil
 	}
 	p.some.Note()
-	err = p.due(ctx, name)
+	err := p.due(ctx, name)
 	if errors.Is(err, errChanged) {
-		return true, nil // it is due again
+		return nil // it is due again
 	}
-	return true, err
+	return err
 }
 
 // errChanged is returned when a planned message is not any more as it was read.
@@ -302,7 +299,7 @@ func (p *Messages) restore(ctx context.Context, m *queue.Message, due time.Time)
 
 // Recheck makes the records of planned messages again that are damaged or lost. held are jobs
 // that rules hold; those of others are returned.
-func (p *Messages) Recheck(ctx context.Context, held []queue.Job) (others []queue.Job) {
+func (p *Messages) Recheck(ctx context.Context, _ *outbox.Configuration, held []queue.Job) (others []queue.Job) {
 	var all errgroup.Group
 	all.SetLimit(maxRechecks)
 	for i := range held {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/gateway/ruler"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/wire"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -173,7 +174,7 @@ func TestRulerEarlierGroup(t *testing.T) {
 	inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g := newGateway(t, dir, key(p))
 		m := newMeter(g)
-		record := wire.AppendItem(outbox.KindAlertGroup.Begin(), 3, "k")
+		record := wire.AppendItem(ruler.KindGroup.Begin(), 3, "k")
 		record = wire.AppendItem(record, 4, "Disk")
 		for i := range bigAlerts {
 			a := wire.AppendItem(nil, 1, fmt.Sprintf("%016x", i))

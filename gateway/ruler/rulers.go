@@ -25,6 +25,9 @@ import (
 // Rulers keeps the groups of alerts that rulers post. Its records are in an outbox, which
 // also stores its messages.
 type Rulers struct {
+	outbox.NoEnded
+	outbox.NoRecheck
+	outbox.NoForget
 	outbox *outbox.Outbox
 	beats  *heartbeat.Monitor // knows when no gateway ran
 	groups outbox.Presence    // of groups, so that records are looked at each second
@@ -51,7 +54,7 @@ type repeated struct {
 // New returns the rulers of an outbox. The queue of the outbox may be set later.
 func New(o *outbox.Outbox, beats *heartbeat.Monitor, message Message) *Rulers {
 	r := &Rulers{outbox: o, beats: beats, message: message, repeats: map[queue.Hash]*repeated{}}
-	r.usage = o.NewUsage(outbox.KindAlertGroup, weigh, func(ctx context.Context, place string, f func([]byte)) error {
+	r.usage = o.NewUsage(KindGroup, weigh, func(ctx context.Context, place string, f func([]byte)) error {
 		return outbox.EachOfGroup(ctx, o.Queue, r.groupsName(), func(x queue.NamedRecord) bool {
 			if g := decodeGroup(x.Data); g != nil && placeOf(g) == place {
 				f(x.Data)
@@ -71,12 +74,15 @@ func (r *Rulers) Ahead(record []byte, now time.Time) bool {
 	return g != nil && g.IsAhead(now)
 }
 
-// KeyOf returns the place of the key of a group, or "" for other records.
-func (r *Rulers) KeyOf(record []byte) string {
+// Kinds returns the kinds of groups and of their pieces.
+func (r *Rulers) Kinds() []*outbox.Kind { return []*outbox.Kind{KindGroup, KindPiece} }
+
+// Turn returns the turn of a group: one of its key.
+func (r *Rulers) Turn(name queue.Hash, record []byte) string {
 	if g := decodeGroup(record); g != nil {
-		return g.Home + "\x00" + g.Key
+		return outbox.Spread(name, placeOf(g))
 	}
-	return ""
+	return outbox.Spread(name, "")
 }
 
 // Origin is where alerts are posted to.
@@ -239,7 +245,7 @@ func (r *Rulers) forget(name queue.Hash, posts []rules.RulerAlert) {
 }
 
 // Refresh stores what is kept in memory when half of the stored time has passed.
-func (r *Rulers) Refresh(ctx context.Context) {
+func (r *Rulers) Refresh(ctx context.Context, _ *outbox.Configuration) {
 	r.groups.Look(ctx, r.outbox, r.groupsName)
 	late := r.late(r.outbox.Queue.Now())
 	if len(late) == 0 {
@@ -294,12 +300,12 @@ func (r *Rulers) Any(ctx context.Context) (bool, error) {
 }
 
 // Arm looks for groups when the queue is opened.
-func (r *Rulers) Arm(ctx context.Context) error {
+func (r *Rulers) Arm(ctx context.Context, _ *outbox.Configuration) error {
 	return r.groups.Begin(ctx, r.outbox.Queue, r.groupsName())
 }
 
-// Punctual reports whether something may be due that has to be told in time.
-func (r *Rulers) Punctual() bool { return r.groups.May() }
+// Punctual returns what reports whether there may be a group.
+func (r *Rulers) Punctual(*outbox.Configuration) func() bool { return r.groups.May }
 
 // Open returns the groups of the key with a place, with the alerts that fire.
 func (r *Rulers) Open(ctx context.Context, place site.Place) (open []rules.RulerAlert, err error) {

@@ -13,6 +13,15 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
+// The kinds of records of rulers.
+var (
+	// A group of alerts. A time that is further away is asked for again.
+	KindGroup = outbox.CountedKind('a', "groups of alerts", 8, 10_000, outbox.Day, "wait until alerts have ended, or have the ruler post fewer labels and annotations")
+
+	// The alerts of a large group are in pieces. They count with its record, and go with it.
+	KindPiece = outbox.OwnedKind('A', "pieces of groups of alerts", outbox.Lasting, "the record of the group counts for them")
+)
+
 // groupsName returns the group of the records of all groups of alerts, without their pieces.
 func (r *Rulers) groupsName() queue.Hash { return r.outbox.Queue.Hash("alert groups") }
 
@@ -38,7 +47,7 @@ var pieceDue = time.Date(2200, time.January, 1, 0, 0, 0, 0, time.UTC)
 // decodeGroup returns the group in a record, without the alerts in its pieces. It is nil for none
 // and for a damaged one: the ruler posts its alerts again.
 func decodeGroup(record []byte) *rules.AlertGroup {
-	return outbox.DecodeKind(outbox.KindAlertGroup, record, rules.DecodeAlertGroup)
+	return outbox.DecodeKind(KindGroup, record, rules.DecodeAlertGroup)
 }
 
 // join returns the group in a record with the alerts in its pieces, which are the records of
@@ -50,7 +59,7 @@ func join(record []byte, pieces [][]byte) (g *rules.AlertGroup, whole bool) {
 	}
 	data := make([][]byte, len(pieces))
 	for i, b := range pieces {
-		if outbox.KindOf(b) == outbox.KindAlertPiece {
+		if outbox.KindOf(b) == KindPiece {
 			data[i] = b[1:]
 		}
 	}
@@ -97,9 +106,9 @@ func (r *Rulers) records(
 	if len(pieces) > n {
 		return nil, &piecesError{len(pieces)}
 	}
-	records[0] = queue.Record{Data: outbox.EncodeRecord(outbox.KindAlertGroup, data), Due: due, Group: r.groupsName()}
+	records[0] = queue.Record{Data: outbox.EncodeRecord(KindGroup, data), Due: due, Group: r.groupsName()}
 	for i, b := range pieces {
-		records[2+i] = queue.Record{Data: outbox.EncodeRecord(outbox.KindAlertPiece, b), Due: pieceDue, Group: r.piecesName(name)}
+		records[2+i] = queue.Record{Data: outbox.EncodeRecord(KindPiece, b), Due: pieceDue, Group: r.piecesName(name)}
 	}
 	return &queue.RuledChange{Records: records}, nil
 }

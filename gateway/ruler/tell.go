@@ -27,24 +27,19 @@ const goneTime = 10 * time.Minute
 // tries is how often a group is told that others change meanwhile.
 const tries = 10
 
-// DueRecord does what is due in a record of a group, and reports whether it is one.
-func (r *Rulers) DueRecord(ctx context.Context, name queue.Hash, data []byte, crowded bool) (ours bool, err error) {
-	switch kind := outbox.KindOf(data); {
-	case kind == outbox.KindAlertPiece: // it goes with its group
-		return true, nil
-	case kind != outbox.KindAlertGroup:
-		return false, nil
-	case crowded:
-		return true, nil
+// Due does what is due in the record of a group. A piece goes with its group.
+func (r *Rulers) Due(ctx context.Context, conf *outbox.Configuration, name queue.Hash, data []byte, crowded bool) (err error) {
+	if crowded || outbox.KindOf(data) == KindPiece {
+		return nil
 	}
 	r.groups.Note()
 	for range tries {
 		err = r.due(ctx, name)
 		if !errors.Is(err, errChanged) {
-			return true, err
+			return err
 		}
 	}
-	return true, err
+	return err
 }
 
 // due tells what has changed in a group, or begins to wait because an alert is no longer

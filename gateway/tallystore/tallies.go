@@ -12,8 +12,19 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
+// Kind is that of what a gateway has counted in a half hour.
+var Kind = outbox.OwnKind('t', "tallies")
+
 // Tallies are the counts of the gateways that share a queue.
 type Tallies struct {
+	outbox.NoArm
+	outbox.NoPunctual
+	outbox.NoAhead
+	outbox.NoTurn
+	outbox.NoEnded
+	outbox.NoRecheck
+	outbox.NoForget
+
 	outbox *outbox.Outbox
 
 	mu      sync.Mutex
@@ -35,8 +46,11 @@ func (t *Tallies) counter() *tally.Counter { return &t.outbox.Engine.Load().Shar
 
 func (t *Tallies) group() queue.Hash { return t.outbox.Queue.Hash("tallies") }
 
+// Kinds returns the kind of tallies.
+func (t *Tallies) Kinds() []*outbox.Kind { return []*outbox.Kind{Kind} }
+
 // Refresh stores what has changed, every 30 seconds. The queue calls it each second.
-func (t *Tallies) Refresh(ctx context.Context) {
+func (t *Tallies) Refresh(ctx context.Context, conf *outbox.Configuration) {
 	t.mu.Lock()
 	now := time.Now()
 	due := now.Sub(t.flushed) >= flushEvery || now.Before(t.flushed)
@@ -54,7 +68,7 @@ func (t *Tallies) Flush(ctx context.Context) {
 	c := t.counter()
 	for _, r := range c.Changed() {
 		name := t.outbox.Queue.Hash("tally\x00" + string(r.Process[:]) + "\x00" + r.Slot.End().UTC().Format(time.RFC3339))
-		record := queue.Record{Data: outbox.EncodeRecord(outbox.KindTally, r.Encode()), Due: r.Slot.End().Add((tally.Kept - 1) * tally.Length), Group: t.group()}
+		record := queue.Record{Data: outbox.EncodeRecord(Kind, r.Encode()), Due: r.Slot.End().Add((tally.Kept - 1) * tally.Length), Group: t.group()}
 		err := t.outbox.Queue.Records.Apply(ctx, &queue.Ruled{
 			Names: []queue.Hash{name},
 			Decide: func([][]byte, queue.StatusFunc) (*queue.RuledChange, error) {
@@ -69,13 +83,9 @@ func (t *Tallies) Flush(ctx context.Context) {
 	}
 }
 
-// DueRecord removes a record that is older than 24 hours, and reports whether it is one of
-// the tallies.
-func (t *Tallies) DueRecord(ctx context.Context, name queue.Hash, data []byte, _ bool) (ours bool, err error) {
-	if outbox.KindOf(data) != outbox.KindTally {
-		return false, nil
-	}
-	return true, t.outbox.RemoveRecord(ctx, name)
+// Due removes a record that is older than 24 hours.
+func (t *Tallies) Due(ctx context.Context, _ *outbox.Configuration, name queue.Hash, _ []byte, _ bool) error {
+	return t.outbox.RemoveRecord(ctx, name)
 }
 
 // Sum returns a function that returns what all gateways have counted for an ID in the last 24
@@ -99,7 +109,7 @@ func (t *Tallies) readOthers(ctx context.Context, now time.Time) tally.Others {
 	}
 	others, own := tally.Others{}, t.counter().Process()
 	err := outbox.EachOfGroup(ctx, t.outbox.Queue, t.group(), func(x queue.NamedRecord) bool {
-		if r := outbox.DecodeKind(outbox.KindTally, x.Data, tally.Decode); r != nil && r.Process != own {
+		if r := outbox.DecodeKind(Kind, x.Data, tally.Decode); r != nil && r.Process != own {
 			others.Add(r)
 		}
 		return true

@@ -14,6 +14,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/tally"
+	"github.com/caddy-notify/caddy-notify/gateway/tallystore"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/queue/bolt"
 )
@@ -147,7 +148,7 @@ func makeDay(t *testing.T, folder string) {
 	ctx, group := context.Background(), q.Hash("tallies")
 	ids := map[tally.ID]bool{}
 	err = outbox.EachOfGroup(ctx, q, group, func(x queue.NamedRecord) bool {
-		if r := outbox.DecodeKind(outbox.KindTally, x.Data, tally.Decode); r != nil {
+		if r := outbox.DecodeKind(tallystore.Kind, x.Data, tally.Decode); r != nil {
 			for _, s := range r.Series {
 				ids[s.ID] = true
 			}
@@ -173,7 +174,7 @@ func makeDay(t *testing.T, folder string) {
 		err := q.Records.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func([][]byte, queue.StatusFunc) (*queue.RuledChange, error) {
 			return &queue.RuledChange{
 				Records: []queue.Record{{
-					Data: outbox.EncodeRecord(outbox.KindTally, r.Encode()),
+					Data: outbox.EncodeRecord(tallystore.Kind, r.Encode()),
 					Due:  slot.End().Add((tally.Kept - 1) * tally.Length), Group: group,
 				}},
 			}, nil

@@ -71,8 +71,8 @@ func (r *Recipient) Find(settings *site.Site) (*site.Key, []notifier.Target, err
 	return k, targets, nil
 }
 
-// Post sends a message to the recipient in the background, as [outbox.Engine.Post] does.
-func (r *Recipient) Post(a *outbox.Engine, m *notifier.Message, source string, log bool, done func(*notifier.Report)) error {
+// Post sends a message to the recipient in the background, as [outbox.Configuration.Post] does.
+func (r *Recipient) Post(a *outbox.Configuration, m *notifier.Message, source string, log bool, done func(*notifier.Report)) error {
 	k, targets, err := r.Find(a.Global)
 	if err != nil {
 		return err

@@ -23,10 +23,10 @@ import (
 
 // Config is a configuration that was loaded on trial.
 type Config struct {
-	JSON     []byte            // the configuration in Caddy's own format
-	Admin    caddy.AdminConfig // of the configuration
-	Engine   *outbox.Engine    // nil if the configuration has no notify
-	Warnings []Warning         // what the gateway would warn of when it starts
+	JSON     []byte                // the configuration in Caddy's own format
+	Admin    caddy.AdminConfig     // of the configuration
+	Engine   *outbox.Configuration // nil if the configuration has no notify
+	Warnings []Warning             // what the gateway would warn of when it starts
 
 	cleanUp func()
 }

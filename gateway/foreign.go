@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,33 +9,8 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
-
-// spread is the number of turns that the records of one kind and key have. They do not depend
-// on one another, and so several of them are worked on at once.
-const spread = 4
-
-// turn returns the turn of a record that is due: its kind and its key. The planned messages of a
-// key are sent one after the other, because they can be about one incident.
-func (q *Rooms) turn(name queue.Hash, data []byte) (turn string, known bool) {
-	if outbox.KindOf(data) == nil {
-		q.foreign.noteRecord(name, data)
-		return "", false
-	}
-	kind := string(data[:1])
-	if key := q.Planned.KeyOf(data); key != "" {
-		return kind + key, true
-	}
-	for _, keyOf := range []func([]byte) string{q.Questions.KeyOf, q.Alerts.KeyOf, q.Beats.KeyOf, q.Rulers.KeyOf} {
-		if key := keyOf(data); key != "" {
-			kind += key
-			break
-		}
-	}
-	return kind + string('0'+name[0]%spread), true
-}
 
 // foreign counts what another version of the program has stored and this one does not know.
 // It stays as it is.
@@ -62,22 +36,18 @@ func (f *foreign) noteRecord(name queue.Hash, data []byte) {
 	}
 }
 
-// noteHeld notes the jobs that unknown rules hold, and returns the others.
-func (f *foreign) noteHeld(held []queue.Job) (others []queue.Job) {
+// noteHeld notes the jobs that unknown rules hold.
+func (f *foreign) noteHeld(held []queue.Job) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.held == nil {
 		f.held = map[queue.JobID]string{}
 	}
 	for i := range held {
-		j := &held[i]
-		if outbox.Holds(j.Rule) {
-			others = append(others, *j)
-		} else if len(f.held) < maxForeign {
-			f.held[j.JobID] = j.Rule
+		if len(f.held) < maxForeign {
+			f.held[held[i].JobID] = held[i].Rule
 		}
 	}
-	return others
 }
 
 // tell writes a line in the log if there is more than before.
@@ -100,9 +70,4 @@ func (f *foreign) tell(log *zap.Logger) {
 		"update this gateway, or start that version again",
 		zap.Int("records", len(f.records)), zap.String("kinds", strings.Join(kinds, ", ")),
 		zap.Int("deliveries", len(f.held)), zap.String("rules", strings.Join(rules, ", ")))
-}
-
-// recheck looks at what rules hold.
-func (q *Rooms) recheck(ctx context.Context, held []queue.Job) {
-	q.Alerts.Recheck(ctx, q.Planned.Recheck(ctx, q.foreign.noteHeld(held)))
 }

@@ -2,6 +2,7 @@ package outbox
 
 import (
 	"context"
+	"crypto/sha256"
 	"net/url"
 	"time"
 
@@ -14,9 +15,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
-// Engine is what the deliveries of a configuration need: its sites, what sends, and the
+// Configuration is what the deliveries of a configuration need: its sites, what sends, and the
 // outbox. Each configuration has its own, and the newest one makes the deliveries.
-type Engine struct {
+type Configuration struct {
 	site.Directory
 	Shared        *dispatch.Dispatcher
 	QueueSettings *Settings                   // nil for no queue
@@ -33,7 +34,7 @@ type Engine struct {
 
 // resumeTrace returns the trace of a request from what is stored with its message, or nil
 // if the request was not traced or this configuration does not trace.
-func (a *Engine) resumeTrace(o queued.Trace) *dispatch.ResumedTrace {
+func (a *Configuration) resumeTrace(o queued.Trace) *dispatch.ResumedTrace {
 	if o.Parent == "" {
 		return nil
 	}
@@ -51,3 +52,30 @@ type Watchdog struct {
 	URL      *url.URL
 	Interval time.Duration
 }
+
+// Settings are the settings of a queue, with placeholders replaced and
+// defaults set.
+type Settings struct {
+	Name    string // identifies the queue in the process
+	Path    string // "" for Postgres
+	DSN     string
+	Secret  string // "" for the key file
+	MaxAge  time.Duration
+	MaxSize int64
+	Wait    time.Duration
+	Keep    time.Duration
+
+	Watchdog *Watchdog // nil for none
+	NoSync   bool      // as in [bolt.Options], for tests
+}
+
+// LogName returns the name of the queue for logs, without a password.
+func (s *Settings) LogName() string {
+	if s.DSN != "" {
+		return "postgres"
+	}
+	return s.Path
+}
+
+// SecretHash returns a hash of the secret, for the comparison of settings.
+func (s *Settings) SecretHash() [sha256.Size]byte { return sha256.Sum256([]byte(s.Secret)) }
