@@ -275,7 +275,7 @@ func testKind(t *testing.T, kind *outbox.Kind, x *kindTest, dir string, fill fun
 }
 
 // maxSize is that of the queue.
-func (x *kindTest) maxSize() int64 { return x.Rooms().Outbox.Engine.Load().QueueSettings.MaxSize }
+func (x *kindTest) maxSize() int64 { return x.Rooms().Outbox.Queue.MaxSize() }
 
 // countsWith are the kinds whose records count for the share of another one.
 var countsWith = map[*outbox.Kind]*outbox.Kind{

@@ -248,7 +248,7 @@ func (q *Rooms) recheck(ctx context.Context, held []queue.Job) {
 
 // State returns what metrics tell of the queue.
 func (q *Rooms) State(ctx context.Context) *metrics.QueueState {
-	out := &metrics.QueueState{MaxSize: q.Outbox.Engine.Load().QueueSettings.MaxSize, Destinations: q.Outbox.Queue.Destinations.Count(), Incidents: q.Alerts.Incidents.CountAll(ctx), Now: q.Outbox.Queue.Now()}
+	out := &metrics.QueueState{MaxSize: q.Outbox.Queue.MaxSize(), Destinations: q.Outbox.Queue.Destinations.Count(), Incidents: q.Alerts.Incidents.CountAll(ctx), Now: q.Outbox.Queue.Now()}
 	s, err := q.Outbox.Queue.Stats(ctx)
 	if err != nil {
 		return out

@@ -44,7 +44,7 @@ func (s *messagePlan) recordIncident(u *entryRules) {
 	fresh, place := rules.NewIncidentID(), s.draft.Place()
 	u.incident = &entryIncident{
 		d: s.draft.Delivery, name: u.name(s.planner.records.incidentName(place, incident)), id: u.name(s.planner.records.incidentIDName(fresh)),
-		fresh: fresh, keep: s.planner.outbox.Engine.Load().QueueSettings.Keep, own: own,
+		fresh: fresh, keep: s.planner.outbox.Queue.Keep(), own: own,
 		full: func() bool { return s.planner.shares.isFull(place) },
 	}
 }

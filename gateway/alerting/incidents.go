@@ -253,7 +253,7 @@ func (i *Incidents) dueID(ctx context.Context, name queue.Hash, data []byte) err
 		if x := decodeIncident(old[1]); x != nil {
 			c.Records[1] = i.records.incident(x)
 			if i.records.incidentIDName(x.ID) == name {
-				c.Records[0] = incidentIDRecord(incident, i.records.subjectGroup(PlaceOfIncident(x)), i.outbox.Queue.Now().Add(i.outbox.Engine.Load().QueueSettings.Keep))
+				c.Records[0] = incidentIDRecord(incident, i.records.subjectGroup(PlaceOfIncident(x)), i.outbox.Queue.Now().Add(i.outbox.Queue.Keep()))
 			}
 		}
 		return c, nil

@@ -72,7 +72,7 @@ func (e *jobEnd) noteKnown(now time.Time, old [][]byte, records []queue.Record) 
 	for i, s := range e.ruled.Subjects {
 		subject := decodeSubject(old[i])
 		if len(old[i]) == 0 {
-			subject.Forget = now.Add(e.outbox.Engine.Load().QueueSettings.Keep)
+			subject.Forget = now.Add(e.outbox.Queue.Keep())
 		}
 		subject.Ended(s.Mark, e.job.Status == queue.Delivered)
 		records[i] = subjectRecord(subject)

@@ -62,7 +62,7 @@ func (q *Questions) Due(ctx context.Context, conf *outbox.Configuration, name qu
 	case x.IsOpen():
 	case x.ToCall || x.ToTell:
 		err = q.tell(ctx, x)
-	case crowded, !now.Before(x.forget(q.outbox.Engine.Load().QueueSettings.Keep)):
+	case crowded, !now.Before(x.forget(q.outbox.Queue.Keep())):
 		err = q.outbox.Apply(ctx, q.usage.Ruled(x.Place.String(), false, outbox.Removal(name)))
 	}
 	return err

@@ -181,7 +181,7 @@ func (q *Questions) record(x *Question, now time.Time) queue.Record {
 	case x.ToCall || x.ToTell:
 		r.Due = now
 	default:
-		r.Due = x.forget(q.outbox.Engine.Load().QueueSettings.Keep)
+		r.Due = x.forget(q.outbox.Queue.Keep())
 	}
 	return r
 }

@@ -35,7 +35,7 @@ func newReceipts(records Records, incidents *alerting.Incidents) *Receipts {
 		case x == nil:
 			return time.Time{}
 		case !x.Checked: // somebody may wait for it
-			return x.Sent.Add(records.outbox.Engine.Load().QueueSettings.Keep)
+			return x.Sent.Add(records.outbox.Queue.Keep())
 		}
 		return x.Sent
 	}
@@ -127,7 +127,7 @@ func (q *Receipts) Due(ctx context.Context, name queue.Hash, before *Receipt) er
 	return q.records.outbox.Apply(ctx, q.memory.Ruled(before.Place.String(), true, &queue.Ruled{Names: names, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		now, s := q.records.outbox.Queue.Now(), decodeDeviceState(old[1])
 		c := &queue.RuledChange{Records: make([]queue.Record, len(names))}
-		if x := decodeReceipt(old[0]); x != nil && x.expire(s, q.records.outbox.Engine.Load().QueueSettings.Keep, now) {
+		if x := decodeReceipt(old[0]); x != nil && x.expire(s, q.records.outbox.Queue.Keep(), now) {
 			c.Records[0] = q.records.ofReceipt(x)
 		}
 		if s.ID != "" {

@@ -128,7 +128,7 @@ func (Records) ofState(s *State, now time.Time) queue.Record {
 // ofReceipt returns the record of a receipt, which is kept as long as results are.
 func (q Records) ofReceipt(x *Receipt) queue.Record {
 	return queue.Record{
-		Data: outbox.EncodeRecord(KindReceipt, x.encode()), Due: x.due(q.outbox.Engine.Load().QueueSettings.Keep), Group: q.receipts(x.Place.String()),
+		Data: outbox.EncodeRecord(KindReceipt, x.encode()), Due: x.due(q.outbox.Queue.Keep()), Group: q.receipts(x.Place.String()),
 	}
 }
 

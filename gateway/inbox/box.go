@@ -36,7 +36,7 @@ func NewBox(q *outbox.Outbox) *Box {
 	b := &Box{}
 	b.Store = &Store{
 		Queue: q.Queue, Shared: q.Shared,
-		MaxSize: func() int64 { return q.Engine.Load().QueueSettings.MaxSize },
+		MaxSize: func() int64 { return q.Queue.MaxSize() },
 		Used:    func() bool { return slices.ContainsFunc(q.Engine.Load().All(), (*site.Site).HasInboxes) },
 		Removed: func(place string, n int) {
 			b.full.Add(n, func(n int) {

@@ -43,7 +43,7 @@ func (c *crowd) look(ctx context.Context, q *Outbox) {
 	if wait := c.next.Sub(now); wait > 0 && wait <= crowdEvery {
 		return
 	}
-	size := q.Engine.Load().QueueSettings.MaxSize
+	size := q.Queue.MaxSize()
 	stats, err := q.Queue.Stats(ctx)
 	if err != nil {
 		return // nothing can be stored

@@ -68,7 +68,7 @@ func (q *Outbox) makeRoom(ctx context.Context, full time.Time) bool {
 // Accept stores an entry of the queue. If the queue is full, keys that remember more than their
 // share make room first.
 func (q *Outbox) Accept(ctx context.Context, e *queue.Entry) error {
-	if err := q.crowd.check(e, q.Engine.Load().QueueSettings.MaxSize); err != nil {
+	if err := q.crowd.check(e, q.Queue.MaxSize()); err != nil {
 		return err
 	}
 	jobs, tried := slices.Clone(e.Jobs), time.Now()

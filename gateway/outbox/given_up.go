@@ -89,7 +89,7 @@ func decodeGivenUp(record []byte) *givenUp {
 // givenUpRecord returns the record of g, which is due when the fallback is to be told or,
 // if there is nothing to tell, when nothing is kept any more.
 func (q *Outbox) givenUpRecord(g *givenUp) queue.Record {
-	due := g.last.Add(max(q.Engine.Load().QueueSettings.Keep, tellEvery))
+	due := g.last.Add(max(q.Queue.Keep(), tellEvery))
 	if g.count > 0 {
 		due = g.told.Add(tellEvery)
 	}
@@ -113,7 +113,7 @@ func (q *Outbox) RememberGivenUp() {
 	rank := func(record []byte) time.Time {
 		g := decodeGivenUp(record)
 		if len(g.kept) == 0 || g.count > 0 { // what the fallback was told, and is to be told
-			return g.last.Add(q.Engine.Load().QueueSettings.Keep)
+			return g.last.Add(q.Queue.Keep())
 		}
 		return g.last
 	}

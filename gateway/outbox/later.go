@@ -26,7 +26,7 @@ func (q *Outbox) Later(d *dispatch.Delivery) (*queue.Entry, notifier.Result) {
 	}
 	state := queued.State{Key: d.Key, Source: d.Source, Site: d.Site, Incident: d.Message.Incident.Name}
 	j := queue.Job{
-		Status: queue.Queued, Due: d.Later.At, Expires: d.Later.At.Add(q.Engine.Load().QueueSettings.MaxAge),
+		Status: queue.Queued, Due: d.Later.At, Expires: d.Later.At.Add(q.Queue.MaxAge()),
 		Destination: "planned\x00" + d.Place(), Host: "planned", OwnAttempts: true,
 		State: state.Encode(), Result: queued.AppendResult(nil, r),
 	}

@@ -43,7 +43,7 @@ func (q *Outbox) NewMemory(
 
 // keyLimit returns how many bytes a key may have. The caller holds the lock.
 func (m *Memory) keyLimit() int64 {
-	share := m.kind.KeyShare(m.outbox.Engine.Load().QueueSettings.MaxSize)
+	share := m.kind.KeyShare(m.outbox.Queue.MaxSize())
 	if m.limit == 0 {
 		return share
 	}
@@ -62,7 +62,7 @@ func (m *Memory) note(place string, has Used) {
 // share divides the share of the kind between the keys that have something: each may have so much
 // that all are within it.
 func (m *Memory) share(has map[string]Used) {
-	share := m.kind.Share(m.outbox.Engine.Load().QueueSettings.MaxSize)
+	share := m.kind.Share(m.outbox.Queue.MaxSize())
 	limit := share / 2
 	for limit > 1 && all(has, limit) > share {
 		limit /= 2

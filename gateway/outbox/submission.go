@@ -74,7 +74,7 @@ func (q *Outbox) prepare(d *dispatch.Delivery) {
 		m := *d.Message
 		m.Time, d.Message = at, &m
 	}
-	d.Message.ID, d.Message.Expires = d.ID.String(), q.Queue.Now().Add(q.Engine.Load().QueueSettings.MaxAge)
+	d.Message.ID, d.Message.Expires = d.ID.String(), q.Queue.Now().Add(q.Queue.MaxAge())
 }
 
 func newSubmission(d dispatch.Delivery, q *Outbox) *submission {

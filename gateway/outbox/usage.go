@@ -172,7 +172,7 @@ func (u *Usage) weightOf(record []byte) Used {
 
 // check returns a [*fullError] if a key that has grown has too much.
 func (u *Usage) check(place string, has, grown Used) error {
-	k, size := u.kind, u.outbox.Engine.Load().QueueSettings.MaxSize
+	k, size := u.kind, u.outbox.Queue.MaxSize()
 	switch {
 	case grown.Count > 0 && has.Count > k.most:
 		return &fullError{u, place, tooMuch(message.Full, "the key has %d %s already, which is the limit; %s", has.Count-grown.Count, k, k.advice)}

@@ -177,6 +177,11 @@ func (q *Queue) Start() {
 	q.loops.Go(q.Destinations.tell)
 }
 
+// Limits of the options of now.
+func (c *core) MaxAge() time.Duration { return c.options.Load().MaxAge }
+func (c *core) Keep() time.Duration   { return c.options.Load().Keep }
+func (c *core) MaxSize() int64        { return c.options.Load().MaxSize }
+
 // Configure replaces the options. Deliveries in progress keep the old ones.
 func (q *Queue) Configure(o Options) {
 	if o.MaxAge <= 0 {
