@@ -21,20 +21,22 @@ var (
 		"add inbox 7d to the key or configs to a site, or remove reader")
 )
 
-// checkSecretArgs checks the secrets of a subdirective before placeholders are
-// replaced.
-func checkSecretArgs(args []string) error {
-	for _, arg := range args {
-		if err := placeholder.Check(arg); err != nil {
-			return err
-		}
-		if !strings.Contains(arg, "{") {
-			if err := site.CheckSecret(arg); err != nil {
+// readSecrets reads secrets, and checks those without placeholders.
+func readSecrets(to *[]string) func([]string) error {
+	return func(secrets []string) error {
+		*to = append(*to, secrets...)
+		for _, secret := range secrets {
+			if err := placeholder.Check(secret); err != nil {
 				return err
 			}
+			if !strings.Contains(secret, "{") {
+				if err := site.CheckSecret(secret); err != nil {
+					return err
+				}
+			}
 		}
+		return nil
 	}
-	return nil
 }
 
 // resolveSecret returns a secret of a key without placeholders.

@@ -3,11 +3,8 @@ package caddyhttp
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/caddyserver/caddy/v2/caddyconfig"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
@@ -15,13 +12,10 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
-	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
-	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/internal/parallel"
-	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
@@ -134,13 +128,10 @@ func parseGlobalOption(d *caddyfile.Dispenser, existing any) (any, error) {
 //			import_apprise <file|url...>
 //			variables <name>=<value>...
 //			default_tag <expression>|untagged
-//			queue off
 //			fallback <key>
-//			expect <name> every <duration>|cron <fields> [<zone>] [grace <duration>] [max_run <duration>] [{
-//				tag <expression>
-//			}]
-//			accept direct|smtp|<source...>
+//			queue on|off
 //			token <secret...>
+//			inbox <duration>
 //			reader <secret...>
 //			silence <from>-<to> [<days...>] [<zone>] [{
 //				tag <tag>|all
@@ -153,9 +144,19 @@ func parseGlobalOption(d *caddyfile.Dispenser, existing any) (any, error) {
 //				tag <tag>
 //			}]
 //			hold <duration> [{ … }]
+//			escalate after <duration...> [{
+//				repeat <n>
+//				ack <duration>
+//				types <type...>
+//				tag <tag>
+//			}]
 //			quiet <from>-<to> [<days...>] [<zone>] [{ … }]
 //			digest <duration>|<time> [<days...>] [<zone>] [{ … }]
 //			rate <n>/<duration> [{ … }]
+//			expect <name> every <duration>|cron "<minute> <hour> <day> <month> <weekday>" [<zone>] [grace <duration>] [max_run <duration>] [{
+//				tag <expression>
+//			}]
+//			accept direct|smtp|<source...>
 //		}
 //		from <source> {
 //			sign <scheme> [<secret>]
@@ -204,8 +205,6 @@ func parseGlobalOption(d *caddyfile.Dispenser, existing any) (any, error) {
 //			wait <duration>
 //		}
 //		configs [<space>] {
-//			variables <name>=<value>...
-//			default_tag <expression>|untagged
 //			manage [open|<user...>]
 //			refresh <duration>
 //			max_keys <n>
@@ -214,7 +213,7 @@ func parseGlobalOption(d *caddyfile.Dispenser, existing any) (any, error) {
 //			trust client|operator
 //			include on|off
 //			secret <text>
-//			silence|dedupe|hold|quiet|digest|rate …
+//			variables|default_tag|inbox|silence|dedupe|hold|escalate|quiet|digest|rate … as in a key
 //		}
 //		console {
 //			manage [open|<user...>]
@@ -231,9 +230,10 @@ func parseGlobalOption(d *caddyfile.Dispenser, existing any) (any, error) {
 //		}
 //	}
 //
-// The subdirectives key, from, url, import_apprise, variables, accept, token, reader, types,
-// silence, quiet, rate, expect, default_urls, allow, deny and trusted_origins may be repeated; their values
-// add up. The global option has no matcher and no site.
+// The subdirectives key, from, types, default_urls, allow, deny and trusted_origins may be
+// repeated; their values add up. The global option has no matcher and no site.
+//
+// Options of a key that may be repeated: url, import_apprise, variables, token, reader, silence, quiet, rate, expect, accept.
 func (s *Settings) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	return s.unmarshal(d, inherited{}, nil)
 }
@@ -480,221 +480,6 @@ func (b *settingsBlock) readIdentity(d *caddyfile.Dispenser, _ []string) error {
 		}}
 	}
 	return block.Read(d, "identity", known)
-}
-
-// readKey reads a block key.
-func (b *settingsBlock) readKey(d *caddyfile.Dispenser, args []string) error {
-	name := args[0]
-	if err := site.CheckKeyName(name); err != nil {
-		return d.WrapErr(err)
-	}
-	if b.to.Keys[name] != nil {
-		return d.Errf("the key %s occurs twice; write all its URLs into one block", name)
-	}
-	start := *d
-	k := &b.key
-	*k = keyBlock{name: name, settings: b, file: d.File(), tagAt: *d}
-	if b.keyOptions == nil {
-		b.keyOptions = k.options()
-	}
-	b.to.Caddyfile.RecordKey(name, d)
-	err := block.Read(d, "key", b.keyOptions)
-	if _, empty := errors.AsType[*block.EmptyError](err); err != nil && !empty {
-		return err
-	}
-	if err == nil && len(k.URLs)+len(k.ImportApprise) == 0 && k.Inbox == 0 {
-		err = start.Errf("the key %s has no URL; add url <url> [<tags...>], "+
-			"or push to the global option notify, so that phones can subscribe to it", name)
-	}
-	b.needsPush = cmp.Or(b.needsPush, err)
-	if err := k.checkQuotes(); err != nil {
-		return err
-	}
-	if err := k.checkDefaultTag(); err != nil {
-		if err = k.tagAt.WrapErr(err); !errors.Is(err, site.ErrDefaultTagUnmatched) {
-			return err
-		}
-		b.needsPush = cmp.Or(b.needsPush, err)
-	}
-	if b.to.Keys == nil {
-		b.to.Keys = map[string]*Key{}
-	}
-	key := k.Key
-	b.to.Keys[name] = &key
-	return nil
-}
-
-// keyBlock is the block of one key.
-type keyBlock struct {
-	Key
-	name     string
-	settings *settingsBlock
-	file     string              // where the block begins
-	tagAt    caddyfile.Dispenser // the position of default_tag
-}
-
-func (k *keyBlock) options() block.Options {
-	known := block.Options{
-		"url": {Usage: "url <url> [<tags...>]", Min: 1, Max: math.MaxInt, Repeat: true, At: func(d *caddyfile.Dispenser, args []string) error {
-			for _, tag := range args[1:] {
-				if strings.Contains(tag, "://") {
-					return placeholder.ErrSeveralURLs
-				}
-				if err := site.CheckTag(tag); err != nil {
-					return err
-				}
-			}
-			k.settings.urls = append(k.settings.urls, urlToken{args[0], *d})
-			k.recordURL(d)
-			dir, err := urlDir(args[0], d.File())
-			if err != nil {
-				return err
-			}
-			k.URLs = append(k.URLs, KeyURL{URL: args[0], Dir: dir, Tags: args[1:]})
-			return nil
-		}},
-		"import_apprise": {
-			Usage: "import_apprise <file|url...>", Min: 1, Max: math.MaxInt, Repeat: true,
-			At: func(d *caddyfile.Dispenser, locations []string) error {
-				for _, location := range locations {
-					path, err := block.AbsPath(location, d.File())
-					if err != nil {
-						return err
-					}
-					k.settings.to.Caddyfile.Record(importName(k.name, len(k.ImportApprise)), d)
-					k.ImportApprise = append(k.ImportApprise, path)
-				}
-				return nil
-			},
-		},
-		"variables": {Usage: "variables <name>=<value>...", Min: 1, Max: math.MaxInt, Repeat: true, Line: readVariables(&k.Variables)},
-		"queue": {Usage: "queue on|off", Min: 1, Max: 1, At: func(d *caddyfile.Dispenser, args []string) error {
-			k.settings.to.Caddyfile.Record(queueName(k.name), d)
-			return block.OnOff(&k.Queue)(args)
-		}},
-		"accept": {
-			Usage: "accept direct|smtp|<source...>", Min: 1, Max: math.MaxInt, Repeat: true,
-			At: func(d *caddyfile.Dispenser, names []string) error {
-				for _, name := range names {
-					k.settings.to.Caddyfile.Record(acceptName(k.name, name), d)
-					if name != site.SourceDirect && name != site.SourceSMTP {
-						if err := checkSourceName(name); err != nil {
-							return err
-						}
-					}
-				}
-				k.Accept = append(k.Accept, names...)
-				return nil
-			},
-		},
-		"token": {Usage: "token <secret...>", Min: 1, Max: math.MaxInt, Repeat: true, Line: func(secrets []string) error {
-			k.Tokens = append(k.Tokens, secrets...)
-			return checkSecretArgs(secrets)
-		}},
-		"reader": {Usage: "reader <secret...>", Min: 1, Max: math.MaxInt, Repeat: true, Line: func(secrets []string) error {
-			k.Readers = append(k.Readers, secrets...)
-			return checkSecretArgs(secrets)
-		}},
-		"fallback": {Usage: "fallback <key>", Min: 1, Max: 1, At: func(d *caddyfile.Dispenser, args []string) error {
-			k.Fallback = args[0]
-			k.settings.to.Caddyfile.Record(outbox.FallbackName(k.name), d)
-			return site.CheckKeyName(args[0])
-		}},
-		"default_tag": {Usage: "default_tag <expression>|untagged", Min: 1, Max: 1, At: func(d *caddyfile.Dispenser, args []string) error {
-			if args[0] == "" {
-				return site.ErrEmptyTag
-			}
-			k.DefaultTag, k.tagAt = args[0], *d
-			return nil
-		}},
-	}
-	known["expect"] = k.readExpect()
-	known["inbox"] = readInbox(&k.Inbox, func() string { return k.name }, func() *block.Info { return k.settings.to.Caddyfile })
-	readRules(&k.Rules, known, func() string { return k.name }, func() *block.Info { return k.settings.to.Caddyfile })
-	return known
-}
-
-// recordURL records the position of the next URL of the key.
-func (k *keyBlock) recordURL(d *caddyfile.Dispenser) {
-	c := k.settings.to.Caddyfile
-	if d.File() != k.file { // an import within the block
-		c.Record(block.KeyURLName(k.name, len(k.URLs)), d)
-	}
-	keys := c.Keys[k.file]
-	keys[k.name] = append(keys[k.name], d.Line())
-}
-
-// checkQuotes returns an error if quotes around a URL seem to include its tags.
-func (k *keyBlock) checkQuotes() error {
-	var known []string
-	for _, u := range k.URLs {
-		known = append(known, u.Tags...)
-	}
-	for _, u := range k.settings.urls[len(k.settings.urls)-len(k.URLs):] {
-		if endsWithTags(u.url, known) {
-			return u.at.Err(`the URL has a space in it and then what looks like a tag; end the quotes ` +
-				`after the URL, as in url "<url>" <tag>, or write %20 for a space that belongs to the URL`)
-		}
-	}
-	return nil
-}
-
-// endsWithTags reports whether each word after the first space of a URL looks like a tag.
-// Spaces are common in a query, as in ?from=Disk alarm, so the words there must be known
-// tags. Numbers may be telephone numbers.
-func endsWithTags(url string, known []string) bool {
-	url = strings.TrimSpace(url)
-	i := strings.IndexAny(url, " \t")
-	if i < 0 {
-		return false
-	}
-	inQuery := strings.Contains(url[:i], "?")
-	return !slices.ContainsFunc(strings.Fields(url[i:]), func(word string) bool {
-		return site.CheckTag(word) != nil || strings.Trim(word, "0123456789") == "" || inQuery && !slices.Contains(known, word)
-	})
-}
-
-// readVariables reads variables, <name>=<value>.
-func readVariables(to *map[string]string) func([]string) error {
-	return func(args []string) error {
-		if *to == nil {
-			*to = map[string]string{}
-		}
-		for _, arg := range args {
-			name, value, ok := strings.Cut(arg, "=")
-			if !ok {
-				return errors.New("a variable is <name>=<value>, as in TOKEN={env.TOKEN}")
-			}
-			if err := placeholder.CheckVariable(name, value); err != nil {
-				return err
-			}
-			if _, twice := (*to)[name]; twice {
-				return fmt.Errorf("the variable %s occurs twice; remove one", name)
-			}
-			(*to)[name] = value
-		}
-		return nil
-	}
-}
-
-// checkDefaultTag returns an error if no URL has the default tag. If the key
-// imports files, their URLs may have it.
-func (k *keyBlock) checkDefaultTag() error {
-	if k.DefaultTag == "" {
-		return nil
-	}
-	targets := make([]notifier.Target, len(k.URLs))
-	for i, u := range k.URLs {
-		targets[i].Tags = u.Tags
-	}
-	chosen, err := site.ParseDefaultTag(k.DefaultTag)
-	switch {
-	case err != nil:
-		return fmt.Errorf("default_tag: %w", err)
-	case len(k.ImportApprise) == 0 && !chosen.Untagged && len(chosen.Choose(targets)) == 0:
-		return site.ErrDefaultTagUnmatched
-	}
-	return nil
 }
 
 // Interface guards

@@ -3,6 +3,7 @@ package caddyhttp
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"strings"
 	"time"
@@ -125,19 +126,11 @@ func (c *Configs) resolve() (*Configs, error) {
 	if _, err := newManagers(c.Manage, c.ManageUsers); err != nil {
 		return nil, err
 	}
-	if c.DefaultTag != "" {
-		if _, err := site.ParseDefaultTag(c.DefaultTag); err != nil {
-			return nil, errs.Prefix("default_tag", err)
-		}
-	}
-	if _, err := c.Rules.resolve(); err != nil {
+	if err := c.key().to(new(site.KeyOptions)); err != nil {
 		return nil, err
 	}
 	if err := c.Rules.checkSavedRules(); err != nil {
 		return nil, err
-	}
-	if err := site.CheckInbox(time.Duration(c.Inbox)); err != nil {
-		return nil, errs.Prefix("inbox", err)
 	}
 	if out.Refresh == 0 {
 		out.Refresh = caddy.Duration(defaultConfigRefresh)
@@ -187,11 +180,13 @@ func (c *Configs) spaceOptions() saved.Options {
 // options returns the options of saved keys. c has its defaults.
 func (c *Configs) options() (o saved.Options, err error) {
 	o = c.spaceOptions()
-	o.Manage, o.DefaultTag, o.Refresh = c.Manage != "", c.DefaultTag, time.Duration(c.Refresh)
-	o.MaxKeys, o.MaxSize, o.MaxURLs, o.Inbox = c.MaxKeys, c.MaxSize, c.MaxURLs, time.Duration(c.Inbox)
-	if o.Rules, err = c.Rules.resolve(); err != nil {
+	var key site.KeyOptions
+	if err = c.key().to(&key); err != nil {
 		return o, err
 	}
+	o.DefaultTag, o.Inbox, o.Rules = key.DefaultTag, key.Inbox, key.Rules
+	o.Manage, o.Refresh = c.Manage != "", time.Duration(c.Refresh)
+	o.MaxKeys, o.MaxSize, o.MaxURLs = c.MaxKeys, c.MaxSize, c.MaxURLs
 	values, err := newSavedVariables(c)
 	if err != nil {
 		return o, errs.Prefix("variables", err)
@@ -231,13 +226,9 @@ func (b *settingsBlock) readConfigs(d *caddyfile.Dispenser, args []string) error
 			return nil
 		}
 	}
-	known := block.Options{
-		"variables": {Usage: "variables <name>=<value>...", Min: 1, Max: math.MaxInt, Repeat: true, Line: readVariables(&c.Variables)},
-		"default_tag": {Usage: "default_tag <expression>|untagged", Min: 1, Max: 1, Line: func(args []string) error {
-			c.DefaultTag = args[0]
-			_, err := site.ParseDefaultTag(args[0])
-			return err
-		}},
+	k := &keyBlock{settings: b, file: d.File()} // whose options hold for every saved key
+	known := k.options(true)
+	maps.Copy(known, block.Options{
 		"manage":   {Usage: "manage [open|<user...>]", Max: math.MaxInt, Line: readManage(&c.Manage, &c.ManageUsers)},
 		"refresh":  {Usage: "refresh <duration>", Min: 1, Max: 1, Line: block.Duration(&c.Refresh)},
 		"max_keys": {Usage: "max_keys <n>", Min: 1, Max: 1, Line: block.Number(&c.MaxKeys, 1, math.MaxInt32)},
@@ -256,10 +247,15 @@ func (b *settingsBlock) readConfigs(d *caddyfile.Dispenser, args []string) error
 			c.Secret = args[0]
 			return placeholder.Check(args[0])
 		}},
-	}
-	known["inbox"] = readInbox(&c.Inbox, func() string { return "" }, func() *block.Info { return b.to.Caddyfile })
-	readRules(&c.Rules, known, func() string { return "" }, func() *block.Info { return b.to.Caddyfile })
-	return block.ReadOptional(d, "configs", known)
+	})
+	err := block.ReadOptional(d, "configs", known)
+	c.Variables, c.DefaultTag, c.Inbox, c.Rules = k.Variables, k.DefaultTag, k.Inbox, k.Rules
+	return err
+}
+
+// key returns a key with the options of every saved key.
+func (c *Configs) key() *Key {
+	return &Key{Variables: c.Variables, DefaultTag: c.DefaultTag, Inbox: c.Inbox, Rules: c.Rules}
 }
 
 // siteBlock identifies a notify block of a Caddyfile. Caddy copies the handler of a

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/smtp"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/internal/errs"
@@ -24,19 +24,7 @@ import (
 
 // checkEffects returns an error if a setting of the app can have no effect.
 func (a *App) checkEffects() error {
-	if err := checkFallbacks(a.gateway.Engine.Global.Keys, a.Queue != nil, a.Caddyfile); err != nil {
-		return err
-	}
-	if err := a.checkKeyQueues(a.Queue != nil); err != nil {
-		return err
-	}
-	if err := a.checkRules(a.Queue != nil); err != nil {
-		return err
-	}
-	if err := a.checkExpects(a.Queue != nil); err != nil {
-		return err
-	}
-	if err := cmp.Or(a.checkInboxes(a.Queue != nil), a.checkRuler(a.Queue != nil)); err != nil {
+	if err := a.checkQueue(a.gateway.Engine.Global, a.Queue != nil); err != nil {
 		return err
 	}
 	if a.SMTP != nil {
@@ -78,19 +66,7 @@ func (a *App) checkSources() error {
 
 // checkEffects returns an error if a setting of the site can have no effect.
 func (h *Handler) checkEffects() error {
-	if err := checkFallbacks(h.api.Resolved.Keys, h.app.Queue != nil, h.Caddyfile); err != nil {
-		return err
-	}
-	if err := h.checkKeyQueues(h.app.Queue != nil); err != nil {
-		return err
-	}
-	if err := h.checkRules(h.app.Queue != nil); err != nil {
-		return err
-	}
-	if err := h.checkExpects(h.app.Queue != nil); err != nil {
-		return err
-	}
-	if err := cmp.Or(h.checkInboxes(h.app.Queue != nil), h.checkInboxReaders(), h.checkRuler(h.app.Queue != nil)); err != nil {
+	if err := cmp.Or(h.checkQueue(h.api.Resolved, h.app.Queue != nil), h.checkInboxReaders()); err != nil {
 		return err
 	}
 	for key, name := range h.accepted() {
@@ -103,6 +79,17 @@ func (h *Handler) checkEffects() error {
 		}
 	}
 	return nil
+}
+
+// checkQueue returns an error for what has no effect without a queue. durable reports whether
+// there is one. r is what s became.
+func (s *Settings) checkQueue(r *site.Site, durable bool) error {
+	for _, name := range slices.Sorted(maps.Keys(r.Keys)) {
+		if err := outbox.CheckFallback(r.Keys, r.Keys[name], durable); err != nil {
+			return s.optionError(name, "fallback", err)
+		}
+	}
+	return cmp.Or(s.checkQueued(durable), s.checkRuler(durable))
 }
 
 // accepted returns the keys of s that have accept, each with every name in it.
@@ -120,7 +107,7 @@ func (s *Settings) accepted() iter.Seq2[string, string] {
 
 // acceptError returns an error about a name in accept of a key, with its position.
 func (s *Settings) acceptError(key, name string, err error) error {
-	return s.Caddyfile.Locate(acceptName(key, name), fmt.Errorf("key %s: accept: %w", key, err))
+	return s.Caddyfile.Locate(optionName(key, "accept "+name), fmt.Errorf("key %s: accept: %w", key, err))
 }
 
 // hasSource reports whether messages can come in by a name in accept other than smtp.
@@ -137,28 +124,6 @@ func errAcceptUnknown(s source.Set, name string) error {
 		return fmt.Errorf("there is no source %s; you may mean %s", markup.TruncateBytes(name, 64), strings.Join(similar, " or "))
 	}
 	return fmt.Errorf("there is no source %s; write direct, smtp, a source of a from block, or a built-in one", markup.TruncateBytes(name, 64))
-}
-
-// acceptName returns the name of a source in accept of a key in block.Info.Lines.
-func acceptName(key, source string) string { return block.KeyPrefix + key + ", accept " + source }
-
-// queueName returns the name of the setting queue of a key in block.Info.Lines.
-func queueName(key string) string { return block.KeyPrefix + key + ", queue" }
-
-// checkKeyQueues returns an error if a key sets queue, but there is no queue. durable
-// reports whether there is one.
-func (s *Settings) checkKeyQueues(durable bool) error {
-	if durable {
-		return nil
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.Keys)) {
-		if s.Keys[name].Queue != nil {
-			return s.Caddyfile.Locate(queueName(name),
-				fmt.Errorf("key %s: queue: it has no effect, because there is no queue; "+
-					"add queue to the global option notify, or remove this line", name))
-		}
-	}
-	return nil
 }
 
 // checkMailKeys returns an error if no key takes mails, if an account of smtp names a

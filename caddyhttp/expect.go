@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -74,38 +73,27 @@ func (c *Expect) options() (o site.BeatOptions, err error) {
 	return o, nil
 }
 
-// expectName returns the name of an expectation in block.Info.Lines.
-func expectName(key, name string) string { return block.KeyPrefix + key + ", expect " + name }
-
-var (
-	errExpectWithoutQueue = errors.New("beats are kept in the queue, and there is none; " +
-		"add queue to the global option notify, or remove the line")
-	errExpectUnqueued = errors.New("beats are kept in the queue, which the key does not use; remove queue off, or this line")
-)
-
-// checkExpects returns an error for expectations without a queue.
-func (s *Settings) checkExpects(durable bool) error {
-	for _, name := range slices.Sorted(maps.Keys(s.Keys)) {
-		k := s.Keys[name]
-		if len(k.Expect) == 0 {
-			continue
+// toExpects hands the beats to the gateway.
+func (c *Key) toExpects(o *site.KeyOptions) error {
+	for _, x := range c.Expect {
+		if x == nil {
+			return errors.New("it is null; write a name and every or cron, or remove it")
 		}
-		err := errExpectWithoutQueue
-		if durable {
-			if k.Queue == nil || *k.Queue {
-				continue
-			}
-			err = errExpectUnqueued
+		e, err := x.options()
+		if err != nil {
+			return &optionError{"expect " + x.Name, err}
 		}
-		beat := k.Expect[0].Name
-		return s.Caddyfile.Locate(expectName(name, beat), fmt.Errorf("key %s: expect %s: %w", name, beat, err))
+		o.Expects = append(o.Expects, e)
 	}
 	return nil
 }
 
-// expectUsage is the form of the subdirective expect.
-const expectUsage = `expect <name> every <duration>|cron "<minute> <hour> <day> <month> ` +
-	`<weekday>" [<zone>] [grace <duration>] [max_run <duration>] [{ tag <expression> }]`
+// expectArgs are the arguments of expect.
+const expectArgs = `<name> every <duration>|cron "<minute> <hour> <day> <month> <weekday>" ` +
+	`[<zone>] [grace <duration>] [max_run <duration>]`
+
+// errExpectArgs is returned for other arguments.
+var errExpectArgs = errors.New("wrong arguments; expected expect " + expectArgs)
 
 // read reads the arguments of the subdirective expect.
 func (c *Expect) read(args []string) error {
@@ -118,7 +106,7 @@ func (c *Expect) read(args []string) error {
 		word, to := args[0], durations[args[0]]
 		switch {
 		case to == nil && word != "cron", len(args) == 1:
-			return errors.New("wrong arguments; expected " + expectUsage)
+			return errExpectArgs
 		case to != nil && *to != 0, to == nil && c.Cron != "":
 			return fmt.Errorf("%s occurs twice; remove one", word)
 		case to != nil:
@@ -136,7 +124,7 @@ func (c *Expect) read(args []string) error {
 		}
 	}
 	if c.Every == 0 && c.Cron == "" {
-		return errors.New("wrong arguments; expected " + expectUsage)
+		return errExpectArgs
 	}
 	o, err := c.options()
 	if err != nil {
@@ -145,30 +133,29 @@ func (c *Expect) read(args []string) error {
 	return o.Check()
 }
 
-// readExpect reads the subdirective expect of a key.
-func (k *keyBlock) readExpect() block.Option {
-	const most = 12 // so that fields without quotes have an error of their own
-	return block.Option{Usage: expectUsage, Min: 3, Max: most, Repeat: true, Block: func(d *caddyfile.Dispenser, args []string) error {
-		at := *d
-		x := new(Expect)
-		err := x.read(args)
-		if err == nil && slices.ContainsFunc(k.Key.Expect, func(o *Expect) bool { return o.Name == x.Name }) {
-			err = fmt.Errorf("the name %s occurs twice; choose another one, or remove one", x.Name)
+// readExpect reads the arguments of expect.
+func (k *keyBlock) readExpect(d *caddyfile.Dispenser, args []string) error {
+	x := new(Expect)
+	if err := x.read(args); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(k.Expect, func(o *Expect) bool { return o.Name == x.Name }) {
+		return fmt.Errorf("the name %s occurs twice; choose another one, or remove one", x.Name)
+	}
+	k.settings.to.Caddyfile.Record(optionName(k.name, "expect "+x.Name), d)
+	k.Expect = append(k.Expect, x)
+	return nil
+}
+
+// expectTag reads the block of the last expect.
+func (k *keyBlock) expectTag() block.Options {
+	x := k.Expect[len(k.Expect)-1]
+	return block.Options{"tag": {Min: 1, Max: 1, Line: func(args []string) error {
+		x.Tag = args[0]
+		if x.Tag == "" {
+			return site.ErrEmptyTag
 		}
-		if err != nil {
-			return at.WrapErr(errs.Prefix("expect", err))
-		}
-		k.settings.to.Caddyfile.Record(expectName(k.name, x.Name), d)
-		k.Key.Expect = append(k.Key.Expect, x)
-		return block.ReadOptional(d, "expect", block.Options{
-			"tag": {Usage: "tag <expression>", Min: 1, Max: 1, Line: func(args []string) error {
-				x.Tag = args[0]
-				if x.Tag == "" {
-					return site.ErrEmptyTag
-				}
-				_, err := notifier.ParseTags(x.Tag)
-				return err
-			}},
-		})
-	}}
+		_, err := notifier.ParseTags(x.Tag)
+		return err
+	}}}
 }

@@ -13,7 +13,7 @@ import (
 func TestExpectMistakes(t *testing.T) {
 	queue := "queue {\npath " + t.TempDir() + "\n}\n"
 	for line, want := range map[string]string{
-		"expect nightly":                               "wrong number of arguments; expected expect <name> every <duration>",
+		"expect nightly":                               "wrong arguments; expected expect <name> every <duration>",
 		"expect nightly 24h 2h":                        "expect: wrong arguments; expected expect <name> every <duration>",
 		"expect nightly grace 2h":                      "expect: wrong arguments",
 		"expect nightly every 24h 2h":                  "expect: wrong arguments",
@@ -24,7 +24,7 @@ func TestExpectMistakes(t *testing.T) {
 		"expect nightly every 100ms":                   "expect: every: the time must be from 1s to 400d",
 		"expect nightly every 1d grace 1ms":            "expect: grace: the time must be from 1s to 400d",
 		"expect nightly every 24h cron \"15 3 * * *\"": "expect: every and cron exclude each other; remove one",
-		"expect nightly cron":                          "wrong number of arguments",
+		"expect nightly cron":                          "wrong arguments",
 		"expect nightly cron \"\"":                     "expect: cron: \" \" is not five fields, but 0",
 		"expect nightly cron 15 3 * * 1-5 grace 2h": "expect: cron: \"15\" is not five fields, " +
 			"but 1; write minute, hour, day of the month, month and day of the week in quotes",

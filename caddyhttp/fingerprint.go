@@ -34,11 +34,12 @@ func (s *Settings) fingerprint(app *App) string {
 		for _, location := range s.Keys[name].ImportApprise {
 			addImport(&f, location)
 		}
-		for _, variable := range slices.Sorted(maps.Keys(s.Keys[name].Variables)) {
-			f.AddPlaceholders(s.Keys[name].Variables[variable])
-		}
-		for _, secret := range slices.Concat(s.Keys[name].Tokens, s.Keys[name].Readers) {
-			f.AddPlaceholders(secret)
+		for i := range keyOptions {
+			if texts := keyOptions[i].texts; texts != nil {
+				for _, text := range texts(s.Keys[name]) {
+					f.AddPlaceholders(text)
+				}
+			}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Sources)) {
@@ -53,8 +54,8 @@ func (s *Settings) fingerprint(app *App) string {
 	}
 	if s.Configs != nil {
 		f.AddPlaceholders(s.Configs.Secret)
-		for _, variable := range slices.Sorted(maps.Keys(s.Configs.Variables)) {
-			f.AddPlaceholders(s.Configs.Variables[variable])
+		for _, text := range valuesByName(s.Configs.Variables) {
+			f.AddPlaceholders(text)
 		}
 	}
 	return f.String()

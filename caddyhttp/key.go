@@ -24,8 +24,9 @@ import (
 // Key is a named set of destinations. In JSON, a key that has only URLs may be
 // an array of them: `["gotifys://gotify.example.com/{env.GOTIFY}"]`.
 type Key struct {
-	// The destinations. A key needs at least one, here or in an imported file, unless it
-	// has `inbox`, or there is `push`, so that devices can subscribe to it.
+	// The destinations, each a notification URL with tags. A key needs at least one, here or
+	// in an imported file, unless it has `inbox`, or there is `push`, so that devices can
+	// subscribe to it.
 	URLs []KeyURL `json:"urls,omitempty"`
 
 	// Configuration files of Apprise, in text or YAML, whose destinations are
@@ -49,7 +50,7 @@ type Key struct {
 	DefaultTag string `json:"default_tag,omitempty"`
 
 	// Whether messages for the key use the queue, if the app has one. Turn it off
-	// for messages that are worthless later. Default: true.
+	// for messages that are worthless later. Default: they do.
 	Queue *bool `json:"queue,omitempty"`
 
 	// How messages may come in: `direct`, for `POST /notify/{KEY}`, `smtp`, for
@@ -75,17 +76,17 @@ type Key struct {
 	// `["{env.OPS_READER}"]`. Default: none.
 	Readers []string `json:"readers,omitempty"`
 
-	// The name of a key of the same site or of the app. It gets a message when
+	// The name of a key, of the same site or of the app, that gets a message when
 	// the queue gives up a delivery for this key. The message names the service,
 	// the reason and the ID of the undelivered message, but not its text.
 	// Default: none.
 	Fallback string `json:"fallback,omitempty"`
 
 	// How long the messages of the key can be read at `/notify/{KEY}/messages`, in streams
-	// and with the clients of ntfy, by those who have one of the `readers` or may manage.
-	// They are kept encrypted in the queue, which this needs. Such a key needs no URL. A
-	// duration such as `"7d"`, or a number of nanoseconds, from 1m to 90d. Default: the
-	// text of a message cannot be read.
+	// and with the clients of ntfy, by those who may read or manage. Whoever has one of the
+	// `readers` may read. Messages are kept encrypted in the queue, which this needs. Such a
+	// key needs no URL. A duration such as `"7d"`, or a number of nanoseconds, from 1m to 90d.
+	// Default: the text of a message cannot be read.
 	Inbox caddy.Duration `json:"inbox,omitempty"`
 
 	// Beats that have to come again and again. They need the queue. Default: none.
@@ -178,28 +179,12 @@ func (l *keyLoader) options(name string, c *Key) (o site.KeyOptions, err error) 
 		}
 		return o, fmt.Errorf("key %s: it has no URL; add one", name)
 	}
-	o = site.KeyOptions{
-		Name: name, DefaultTag: c.DefaultTag, Accept: c.Accept, Tokens: c.Tokens, Readers: c.Readers,
-		Inbox: time.Duration(c.Inbox), Fallback: c.Fallback, Unqueued: c.Queue != nil && !*c.Queue, Lines: l.file.Line,
-		URLs: make([]site.URL, len(c.URLs)), Import: l.imports(name, c),
-	}
+	o = site.KeyOptions{Name: name, Lines: l.file.Line, URLs: make([]site.URL, len(c.URLs)), Import: l.imports(name, c)}
 	for i, u := range c.URLs {
 		o.URLs[i] = site.URL(u)
 	}
-	if o.Rules, err = c.Rules.resolve(); err != nil {
-		rule, _, _ := strings.Cut(err.Error(), ":")
-		return o, l.file.Locate(ruleName(name, rule), errs.Prefix(block.KeyPrefix+name, err))
-	}
-	for _, x := range c.Expect {
-		if x == nil {
-			return o, l.file.Locate(expectName(name, ""),
-				fmt.Errorf("key %s: expect: it is null; write a name and every or cron, or remove it", name))
-		}
-		e, err := x.options()
-		if err != nil {
-			return o, l.file.Locate(expectName(name, x.Name), fmt.Errorf("key %s: expect %s: %w", name, x.Name, err))
-		}
-		o.Expects = append(o.Expects, e)
+	if e, ok := errors.AsType[*optionError](c.to(&o)); ok {
+		return o, l.file.Locate(optionName(name, e.option), errs.Prefix(block.KeyPrefix+name, e))
 	}
 	return o, nil
 }
@@ -265,4 +250,4 @@ func checkURL(url string, services *Services) error {
 
 // takesRulers reports whether Prometheus can post alerts to the key, which a reader can read.
 // queue is whether there is one.
-func (k *Key) takesRulers(queue bool) bool { return queue && (k.Queue == nil || *k.Queue) }
+func (k *Key) takesRulers(queue bool) bool { return queue && !k.unqueued() }

@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -15,7 +13,6 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
-	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/queue/postgres"
@@ -194,18 +191,6 @@ func (b *settingsBlock) readQueue(d *caddyfile.Dispenser, args []string) error {
 	}
 	if err := q.check(); err != nil {
 		return start.WrapErr(errs.Prefix("queue", err))
-	}
-	return nil
-}
-
-// checkFallbacks returns an error if a fallback does not exist or is part of a
-// circle. durable reports whether the app has a queue. at has the positions of
-// the settings.
-func checkFallbacks(keys map[string]*site.Key, durable bool, at *block.Info) error {
-	for _, name := range slices.Sorted(maps.Keys(keys)) {
-		if err := outbox.CheckFallback(keys, keys[name], durable); err != nil {
-			return at.Locate(outbox.FallbackName(name), fmt.Errorf("key %s: fallback: %w", name, err))
-		}
 	}
 	return nil
 }

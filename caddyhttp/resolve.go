@@ -66,7 +66,7 @@ func (s *Settings) settle(base *settled, push *site.Push, l *keyLoader) (r *sett
 	}
 	switch {
 	case s.Configs != nil && s.Configs.Escalate != nil && r.PublicURL == "":
-		return nil, s.Caddyfile.Locate(ruleName("", "escalate"), fmt.Errorf("configs: escalate: %w", site.ErrNoPublicURL))
+		return nil, s.Caddyfile.Locate(optionName("", "escalate"), fmt.Errorf("configs: escalate: %w", site.ErrNoPublicURL))
 	case s.Console != nil && !r.Page:
 		return nil, s.Caddyfile.Locate("console", errs.Prefix("console", errConsoleWithoutPages))
 	}

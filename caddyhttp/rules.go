@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
-	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
@@ -39,14 +37,14 @@ type Rules struct {
 	// the message.
 	Escalate *Escalate `json:"escalate,omitempty"`
 
-	// Times in which messages are held. Afterwards, a destination gets them as one
+	// Times in which messages are held; afterwards, a destination gets them as one
 	// message. Default: none.
 	Quiet []*Quiet `json:"quiet,omitempty"`
 
 	// Collects messages, and sends them as one. Default: each is sent for itself.
 	Digest *Digest `json:"digest,omitempty"`
 
-	// How many messages a destination gets in a time. The rest is one message when the
+	// How many messages a destination gets in a time; the rest is one message when the
 	// time ends. Default: no limit.
 	Rate []*Rate `json:"rate,omitempty"`
 }
@@ -113,15 +111,6 @@ const (
 	defaultAck    = 24 * time.Hour
 )
 
-// resolve returns the rule.
-func (c *Escalate) resolve() *rules.Escalate {
-	e := &rules.Escalate{Repeat: cmp.Or(c.Repeat, defaultRounds), Ack: cmp.Or(time.Duration(c.Ack), defaultAck), Scope: c.scope()}
-	for _, d := range c.After {
-		e.After = append(e.After, time.Duration(d))
-	}
-	return e
-}
-
 // Quiet holds messages in a part of the day, by the clock on the wall. The resolution
 // of a failure that was sent is sent, too.
 type Quiet struct {
@@ -171,87 +160,197 @@ type Rate struct {
 	RuleScope
 }
 
-// empty reports whether there is no rule.
-func (c *Rules) empty() bool {
-	return len(c.Silence) == 0 && c.Dedupe == nil && c.Hold == nil &&
-		c.Escalate == nil && len(c.Quiet) == 0 && c.Digest == nil && len(c.Rate) == 0
-}
-
-// names returns the names of the rules.
-func (c *Rules) names() (names []string) {
-	for _, x := range []struct {
-		name string
-		has  bool
-	}{
-		{"silence", len(c.Silence) > 0},
-		{"dedupe", c.Dedupe != nil},
-		{"hold", c.Hold != nil},
-		{"escalate", c.Escalate != nil},
-		{"quiet", len(c.Quiet) > 0},
-		{"digest", c.Digest != nil},
-		{"rate", len(c.Rate) > 0},
-	} {
-		if x.has {
-			names = append(names, x.name)
-		}
-	}
-	return names
-}
-
 // maxRules is the maximum number of rules of one kind.
 const maxRules = 20
 
-// resolve returns the rules, or nil if there are none.
-func (c *Rules) resolve() (*rules.Rules, error) {
-	if c.empty() {
-		return nil, nil
+var errManyRules = fmt.Errorf("it may occur %d times", maxRules)
+
+// rule returns the description of a rule, which keys and configs have. block has the lines of
+// its block besides those of its scope.
+func rule(o keyOption, has func(c *Rules) bool, to func(c *Rules, r *rules.Rules) error) keyOption {
+	o.pages, o.configs, o.located = cmp.Or(o.pages, "routing.md"), true, true
+	o.keeps = "rules keep what they hold and what was sent in the queue"
+	o.has = func(c *Key) bool { return has(&c.Rules) }
+	o.to = func(c *Key, k *site.KeyOptions) error {
+		if k.Rules == nil {
+			k.Rules = new(rules.Rules)
+		}
+		return to(&c.Rules, k.Rules)
 	}
-	if len(c.Quiet) > maxRules || len(c.Rate) > maxRules || len(c.Silence) > maxRules {
-		return nil, fmt.Errorf("silence, quiet and rate may occur %d times each", maxRules)
+	return o
+}
+
+// scopeLines are the lines of RuleScope in the block of a rule.
+var scopeLines = []string{"types <type...>", "tag <tag>"}
+
+// ruleOptions are the rules, in the order in which they apply.
+var ruleOptions = []keyOption{
+	rule(keyOption{
+		name: "silence", args: "<from>-<to> [<days...>] [<zone>]", many: true, repeat: true, pages: "silences.md",
+		block: []string{"tag <tag>|all", "title <text>", "reason <text>", "tell"},
+		read:  (*keyBlock).readSilence, inner: (*keyBlock).silenceLines,
+	}, func(c *Rules) bool { return len(c.Silence) > 0 }, (*Rules).toSilences),
+	rule(keyOption{
+		name: "dedupe", args: "<duration>", block: scopeLines,
+		read: func(k *keyBlock, _ *caddyfile.Dispenser, args []string) error {
+			k.Dedupe = new(Dedupe)
+			return block.Duration(&k.Dedupe.Window)(args)
+		},
+		inner: func(k *keyBlock) block.Options { return k.Dedupe.lines() },
+	}, func(c *Rules) bool { return c.Dedupe != nil }, func(c *Rules, r *rules.Rules) error {
+		r.Dedupe = &rules.Dedupe{Window: time.Duration(c.Dedupe.Window), Scope: c.Dedupe.scope()}
+		return nil
+	}),
+	rule(keyOption{
+		name: "hold", args: "<duration>", block: scopeLines,
+		read: func(k *keyBlock, _ *caddyfile.Dispenser, args []string) error {
+			k.Hold = new(Hold)
+			return block.Duration(&k.Hold.For)(args)
+		},
+		inner: func(k *keyBlock) block.Options { return k.Hold.lines() },
+	}, func(c *Rules) bool { return c.Hold != nil }, func(c *Rules, r *rules.Rules) error {
+		r.Hold = &rules.Lasting{For: time.Duration(c.Hold.For), Scope: c.Hold.scope()}
+		return nil
+	}),
+	rule(keyOption{
+		name: "escalate", args: "after <duration...>", block: slices.Concat([]string{"repeat <n>", "ack <duration>"}, scopeLines),
+		many: true, pages: "escalate.md", read: (*keyBlock).readEscalate,
+		inner: func(k *keyBlock) block.Options {
+			known := k.Escalate.lines()
+			known["repeat"] = block.Option{Min: 1, Max: 1, Line: block.Number(&k.Escalate.Repeat, 1, math.MaxInt32)}
+			known["ack"] = block.Option{Min: 1, Max: 1, Line: block.Duration(&k.Escalate.Ack)}
+			return known
+		},
+	}, func(c *Rules) bool { return c.Escalate != nil }, func(c *Rules, r *rules.Rules) error {
+		e := c.Escalate
+		r.Escalate = &rules.Escalate{Repeat: cmp.Or(e.Repeat, defaultRounds), Ack: cmp.Or(time.Duration(e.Ack), defaultAck), Scope: e.scope()}
+		for _, d := range e.After {
+			r.Escalate.After = append(r.Escalate.After, time.Duration(d))
+		}
+		return nil
+	}),
+	rule(keyOption{
+		name: "quiet", args: "<from>-<to> [<days...>] [<zone>]", block: scopeLines, many: true, repeat: true,
+		read: func(k *keyBlock, _ *caddyfile.Dispenser, args []string) error {
+			w, err := rules.ParseWords(args)
+			k.Quiet = append(k.Quiet, &Quiet{Window: strings.Join(w.Times, " "), Days: w.DayNames, Zone: w.ZoneName})
+			if err == nil {
+				_, err = rules.ParseWindow(args)
+			}
+			return err
+		},
+		inner: func(k *keyBlock) block.Options { return k.Quiet[len(k.Quiet)-1].lines() },
+	}, func(c *Rules) bool { return len(c.Quiet) > 0 }, (*Rules).toQuiet),
+	rule(keyOption{
+		name: "digest", args: "<duration>|<time> [<days...>] [<zone>]", block: scopeLines, many: true,
+		read:  (*keyBlock).readDigest,
+		inner: func(k *keyBlock) block.Options { return k.Digest.lines() },
+	}, func(c *Rules) bool { return c.Digest != nil }, (*Rules).toDigest),
+	rule(keyOption{
+		name: "rate", args: "<n>/<duration>", block: scopeLines, repeat: true,
+		read: func(k *keyBlock, _ *caddyfile.Dispenser, args []string) error {
+			r, err := rules.ParseRate(args[0], caddy.ParseDuration)
+			k.Rate = append(k.Rate, &Rate{Count: r.Count, Per: caddy.Duration(r.Per)})
+			return err
+		},
+		inner: func(k *keyBlock) block.Options { return k.Rate[len(k.Rate)-1].lines() },
+	}, func(c *Rules) bool { return len(c.Rate) > 0 }, (*Rules).toRates),
+}
+
+// readEscalate reads the arguments of escalate.
+func (k *keyBlock) readEscalate(_ *caddyfile.Dispenser, args []string) error {
+	k.Escalate = new(Escalate)
+	if args[0] != "after" || len(args) == 1 {
+		return errors.New("after is missing; write the times from each step to the next, as in escalate after 5m 15m")
 	}
-	windows, err := resolveSilences(c.Silence)
-	if err != nil {
-		return nil, err
+	for _, arg := range args[1:] {
+		var d caddy.Duration
+		if err := block.Duration(&d)([]string{arg}); err != nil {
+			return err
+		}
+		k.Escalate.After = append(k.Escalate.After, d)
 	}
-	r := &rules.Rules{Windows: windows}
-	if d := c.Dedupe; d != nil {
-		r.Dedupe = &rules.Dedupe{Window: time.Duration(d.Window), Scope: d.scope()}
+	return nil
+}
+
+// readDigest reads the arguments of digest.
+func (k *keyBlock) readDigest(_ *caddyfile.Dispenser, args []string) error {
+	k.Digest = new(Digest)
+	if _, err := caddy.ParseDuration(args[0]); err == nil && len(args) == 1 && !strings.Contains(args[0], ":") {
+		return block.Duration(&k.Digest.Every)(args)
 	}
-	if h := c.Hold; h != nil {
-		r.Hold = &rules.Lasting{For: time.Duration(h.For), Scope: h.scope()}
+	w, err := rules.ParseWords(args)
+	k.Digest.At, k.Digest.Days, k.Digest.Zone = strings.Join(w.Times, " "), w.DayNames, w.ZoneName
+	if err == nil {
+		_, err = rules.ParseDigest(args)
 	}
-	if c.Escalate != nil {
-		r.Escalate = c.Escalate.resolve()
+	return err
+}
+
+// lines returns what reads the lines of the scope.
+func (s *RuleScope) lines() block.Options {
+	return block.Options{
+		"types": {Min: 1, Max: math.MaxInt, Line: func(types []string) error {
+			s.Types = types
+			for _, t := range types {
+				if !slices.Contains(rules.Types, notifier.Type(t)) {
+					return fmt.Errorf("%s is no type; write info, success, warning or failure", cmp.Or(strings.TrimSpace(block.Quote(t)), "it"))
+				}
+			}
+			return nil
+		}},
+		"tag": {Min: 1, Max: 1, Line: func(args []string) error {
+			s.Tag = args[0]
+			return site.CheckTag(args[0])
+		}},
+	}
+}
+
+// toQuiet hands over quiet.
+func (c *Rules) toQuiet(r *rules.Rules) error {
+	if len(c.Quiet) > maxRules {
+		return errManyRules
 	}
 	for _, q := range c.Quiet {
 		if q == nil {
-			return nil, errors.New("quiet: it is null; write a window, or remove it")
+			return errors.New("it is null; write a window, or remove it")
 		}
 		w, err := rules.ParseWindow(arguments(q.Window, q.Days, q.Zone))
 		if err != nil {
-			return nil, errs.Prefix("quiet", err)
+			return err
 		}
 		r.Quiet = append(r.Quiet, rules.Quiet{Window: w, Scope: q.scope()})
 	}
-	if d := c.Digest; d != nil {
-		r.Digest = &rules.Digest{Every: time.Duration(d.Every), Scope: d.scope()}
-		if d.At != "" || d.Every == 0 {
-			moment, err := rules.ParseDigest(arguments(d.At, d.Days, d.Zone))
-			if err != nil {
-				return nil, errs.Prefix("digest", err)
-			}
-			r.Digest.Moment = moment
-		} else if len(d.Days) > 0 || d.Zone != "" {
-			return nil, errors.New("digest: days and a time zone need a time of the day, as in digest mon 08:00; add it, or remove them")
-		}
+	return nil
+}
+
+// toDigest hands over digest.
+func (c *Rules) toDigest(r *rules.Rules) error {
+	d := c.Digest
+	r.Digest = &rules.Digest{Every: time.Duration(d.Every), Scope: d.scope()}
+	if d.At != "" || d.Every == 0 {
+		moment, err := rules.ParseDigest(arguments(d.At, d.Days, d.Zone))
+		r.Digest.Moment = moment
+		return err
+	}
+	if len(d.Days) > 0 || d.Zone != "" {
+		return errors.New("days and a time zone need a time of the day, as in digest mon 08:00; add it, or remove them")
+	}
+	return nil
+}
+
+// toRates hands over rate.
+func (c *Rules) toRates(r *rules.Rules) error {
+	if len(c.Rate) > maxRules {
+		return errManyRules
 	}
 	for _, x := range c.Rate {
 		if x == nil {
-			return nil, errors.New("rate: it is null; write a count and a time, or remove it")
+			return errors.New("it is null; write a count and a time, or remove it")
 		}
 		r.Rate = append(r.Rate, rules.Rate{Count: x.Count, Per: time.Duration(x.Per), Scope: x.scope()})
 	}
-	return r, r.Check()
+	return nil
 }
 
 // arguments returns the arguments of a rule as the Caddyfile has them.
@@ -266,190 +365,4 @@ func (s *RuleScope) scope() rules.Scope {
 		out.Types = append(out.Types, notifier.Type(t))
 	}
 	return out
-}
-
-// ruleName returns the name of a rule of a key in block.Info.Lines. key is "" for
-// saved keys.
-func ruleName(key, rule string) string {
-	if key == "" {
-		return "configs, " + rule
-	}
-	return block.KeyPrefix + key + ", " + rule
-}
-
-// errRulesWithoutQueue is returned for rules that cannot keep what they have to.
-var errRulesWithoutQueue = errors.New("rules keep what they hold and what was sent in the queue, " +
-	"and there is none; add queue to the global option notify, or remove the rule")
-
-// errRulesUnqueued is returned for rules of a key without the queue.
-var errRulesUnqueued = errors.New("rules keep what they hold and what was sent " +
-	"in the queue, which the key does not use; remove queue off, or the rule")
-
-// checkRules returns an error for rules without a queue.
-func (s *Settings) checkRules(durable bool) error {
-	for _, name := range slices.Sorted(maps.Keys(s.Keys)) {
-		k := s.Keys[name]
-		var err error
-		switch {
-		case k.Rules.empty():
-			continue
-		case !durable:
-			err = errRulesWithoutQueue
-		case k.Queue != nil && !*k.Queue:
-			err = errRulesUnqueued
-		default:
-			continue
-		}
-		rule := k.Rules.names()[0]
-		return s.Caddyfile.Locate(ruleName(name, rule), fmt.Errorf("key %s: %s: %w", name, rule, err))
-	}
-	if s.Configs != nil && !s.Configs.Rules.empty() && !durable {
-		rule := s.Configs.Rules.names()[0]
-		return s.Caddyfile.Locate(ruleName("", rule), fmt.Errorf("configs: %s: %w", rule, errRulesWithoutQueue))
-	}
-	return nil
-}
-
-// readRules adds the subdirectives for rules to the subdirectives of a block. key is "" for saved
-// keys.
-func readRules(c *Rules, known block.Options, key func() string, info func() *block.Info) {
-	var more block.Options // what the block of this rule takes besides the options of all rules
-	rule := func(name string, repeat bool, usage string, read func(args []string) (*RuleScope, error)) {
-		known[name] = block.Option{Usage: usage, Min: 1, Max: 16, Repeat: repeat, Block: func(d *caddyfile.Dispenser, args []string) error {
-			at := *d
-			if setting := ruleName(key(), name); info().Line(setting) == "" {
-				info().Record(setting, d)
-			}
-			more = nil
-			s, err := read(args)
-			switch {
-			case err != nil:
-			case s == nil:
-				err = readSilenceBlock(d, more)
-			default:
-				err = s.read(d, name, more)
-			}
-			if err == nil {
-				_, err = c.resolve()
-				err = trimRule(err, name)
-			} else if _, located := errors.AsType[*blockError](err); located {
-				return errors.Unwrap(err)
-			}
-			if err != nil {
-				return at.WrapErr(errs.Prefix(name, err))
-			}
-			return nil
-		}}
-	}
-	rule("silence", true, "silence <from>-<to> [<days...>] [<zone>] [{ tag …; title …; reason …; tell }]",
-		func(args []string) (_ *RuleScope, err error) {
-			more, err = c.readSilence(args, key() == "")
-			return nil, err
-		})
-	rule("dedupe", false, "dedupe <duration> [{ types …; tag … }]", func(args []string) (*RuleScope, error) {
-		c.Dedupe = new(Dedupe)
-		if len(args) > 1 {
-			return nil, errors.New("it takes one duration, such as 10m")
-		}
-		return &c.Dedupe.RuleScope, block.Duration(&c.Dedupe.Window)(args)
-	})
-	rule("hold", false, "hold <duration> [{ types …; tag … }]", func(args []string) (*RuleScope, error) {
-		c.Hold = new(Hold)
-		if len(args) > 1 {
-			return nil, errors.New("it takes one duration, such as 5m")
-		}
-		return &c.Hold.RuleScope, block.Duration(&c.Hold.For)(args)
-	})
-	rule("escalate", false, "escalate after <duration...> [{ repeat <n>; ack <duration>; types …; tag … }]",
-		func(args []string) (*RuleScope, error) {
-			e := new(Escalate)
-			c.Escalate = e
-			more = block.Options{
-				"repeat": {Usage: "repeat <n>", Min: 1, Max: 1, Line: block.Number(&e.Repeat, 1, math.MaxInt32)},
-				"ack":    {Usage: "ack <duration>", Min: 1, Max: 1, Line: block.Duration(&e.Ack)},
-			}
-			if args[0] != "after" || len(args) == 1 {
-				return nil, errors.New("after is missing; write the times from each step to the next, as in escalate after 5m 15m")
-			}
-			for _, arg := range args[1:] {
-				var d caddy.Duration
-				if err := block.Duration(&d)([]string{arg}); err != nil {
-					return nil, err
-				}
-				e.After = append(e.After, d)
-			}
-			return &e.RuleScope, nil
-		})
-	rule("quiet", true, "quiet <from>-<to> [<days...>] [<zone>] [{ types …; tag … }]", func(args []string) (*RuleScope, error) {
-		w, err := rules.ParseWords(args)
-		q := &Quiet{Window: strings.Join(w.Times, " "), Days: w.DayNames, Zone: w.ZoneName}
-		c.Quiet = append(c.Quiet, q)
-		if err == nil {
-			_, err = rules.ParseWindow(args)
-		}
-		return &q.RuleScope, err
-	})
-	rule("digest", false, "digest <duration>|<time> [<days...>] [<zone>] [{ types …; tag … }]", func(args []string) (*RuleScope, error) {
-		c.Digest = new(Digest)
-		if d, err := caddy.ParseDuration(args[0]); err == nil && len(args) == 1 && !strings.Contains(args[0], ":") {
-			c.Digest.Every = caddy.Duration(d)
-			if d <= 0 {
-				err = errors.New("it must be a duration above 0, such as 30s or 2m")
-			}
-			return &c.Digest.RuleScope, err
-		}
-		w, err := rules.ParseWords(args)
-		c.Digest.At, c.Digest.Days, c.Digest.Zone = strings.Join(w.Times, " "), w.DayNames, w.ZoneName
-		if err == nil {
-			_, err = rules.ParseDigest(args)
-		}
-		return &c.Digest.RuleScope, err
-	})
-	rule("rate", true, "rate <n>/<duration> [{ types …; tag … }]", func(args []string) (*RuleScope, error) {
-		if len(args) > 1 {
-			return nil, errors.New("it takes one argument, such as 10/1m")
-		}
-		r, err := rules.ParseRate(args[0], caddy.ParseDuration)
-		x := &Rate{Count: r.Count, Per: caddy.Duration(r.Per)}
-		c.Rate = append(c.Rate, x)
-		return &x.RuleScope, err
-	})
-}
-
-// trimRule removes the name of the rule at the beginning of an error.
-func trimRule(err error, name string) error {
-	if err == nil {
-		return nil
-	}
-	return errors.New(strings.TrimPrefix(err.Error(), name+": "))
-}
-
-// blockError is an error that has its position.
-type blockError struct{ err error }
-
-func (e *blockError) Error() string { return e.err.Error() }
-func (e *blockError) Unwrap() error { return e.err }
-
-// read reads the block of a rule, if there is one. more are options of this rule.
-func (s *RuleScope) read(d *caddyfile.Dispenser, name string, more block.Options) error {
-	options := block.Options{
-		"types": {Usage: "types <type...>", Min: 1, Max: math.MaxInt, Line: func(types []string) error {
-			s.Types = types
-			for _, t := range types {
-				if !slices.Contains(rules.Types, notifier.Type(t)) {
-					return fmt.Errorf("%s is no type; write info, success, warning or failure", cmp.Or(strings.TrimSpace(block.Quote(t)), "it"))
-				}
-			}
-			return nil
-		}},
-		"tag": {Usage: "tag <tag>", Min: 1, Max: 1, Line: func(args []string) error {
-			s.Tag = args[0]
-			return site.CheckTag(args[0])
-		}},
-	}
-	maps.Copy(options, more)
-	if err := block.ReadOptional(d, name, options); err != nil {
-		return &blockError{err}
-	}
-	return nil
 }

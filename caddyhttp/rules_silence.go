@@ -2,6 +2,7 @@ package caddyhttp
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
@@ -41,75 +42,73 @@ type Silence struct {
 	Tell bool `json:"tell,omitempty"`
 }
 
-// resolveSilences returns the silences.
-func resolveSilences(all []*Silence) (out []rules.SilenceWindow, err error) {
-	for _, s := range all {
+// toSilences hands over silence.
+func (c *Rules) toSilences(r *rules.Rules) (err error) {
+	if len(c.Silence) > maxRules {
+		return errManyRules
+	}
+	for _, s := range c.Silence {
 		if s == nil {
-			return nil, errors.New("silence: it is null; write a window, or remove it")
+			return errors.New("it is null; write a window, or remove it")
 		}
 		w := rules.SilenceWindow{Title: s.Title, Reason: s.Reason, Tell: s.Tell}
 		if w.Window, err = rules.ParseWindow(arguments(s.Window, s.Days, s.Zone)); err != nil {
-			return nil, errs.Prefix("silence", err)
+			return err
 		}
 		if !strings.EqualFold(s.Tag, rules.AllTags) {
 			w.Tag = s.Tag
 		}
-		out = append(out, w)
-	}
-	return out, nil
-}
-
-// errTellSaved is returned for a silence of saved keys that is told.
-var errTellSaved = errors.New("silence: tell would send to every saved key at once; remove it, or define the key in the configuration")
-
-// checkSavedRules returns an error for rules that saved keys cannot have.
-func (c *Rules) checkSavedRules() error {
-	for _, s := range c.Silence {
-		if s.Tell {
-			return errTellSaved
-		}
+		r.Windows = append(r.Windows, w)
 	}
 	return nil
 }
 
-// readSilence reads the subdirective silence. saved reports whether it is one of saved keys.
-func (c *Rules) readSilence(args []string, saved bool) (block.Options, error) {
+// errTellSaved is returned for a silence of saved keys that is told.
+var errTellSaved = errors.New("tell would send to every saved key at once; remove it, or define the key in the configuration")
+
+// checkSavedRules returns an error for rules that saved keys cannot have.
+func (c *Rules) checkSavedRules() error {
+	if slices.ContainsFunc(c.Silence, func(s *Silence) bool { return s.Tell }) {
+		return errs.Prefix("silence", errTellSaved)
+	}
+	return nil
+}
+
+// readSilence reads the arguments of silence.
+func (k *keyBlock) readSilence(_ *caddyfile.Dispenser, args []string) error {
 	w, err := rules.ParseWords(args)
-	s := &Silence{Window: strings.Join(w.Times, " "), Days: w.DayNames, Zone: w.ZoneName}
-	c.Silence = append(c.Silence, s)
+	k.Silence = append(k.Silence, &Silence{Window: strings.Join(w.Times, " "), Days: w.DayNames, Zone: w.ZoneName})
 	if err == nil {
 		_, err = rules.ParseWindow(args)
 	}
-	text := func(name string, to *string) block.Option {
-		return block.Option{Usage: name + " <text>", Min: 1, Max: 1, Line: func(args []string) error {
+	return err
+}
+
+// silenceLines reads the block of the last silence.
+func (k *keyBlock) silenceLines() block.Options {
+	s := k.Silence[len(k.Silence)-1]
+	text := func(to *string) block.Option {
+		return block.Option{Min: 1, Max: 1, Line: func(args []string) error {
 			*to = args[0]
 			return nil
 		}}
 	}
 	return block.Options{
-		"title":  text("title", &s.Title),
-		"reason": text("reason", &s.Reason),
-		"tag": {Usage: "tag <tag>", Min: 1, Max: 1, Line: func(args []string) error {
+		"title":  text(&s.Title),
+		"reason": text(&s.Reason),
+		"tag": {Min: 1, Max: 1, Line: func(args []string) error {
 			s.Tag = args[0]
 			if strings.EqualFold(s.Tag, rules.AllTags) {
 				return nil
 			}
 			return site.CheckTag(s.Tag)
 		}},
-		"tell": {Usage: "tell", Line: func([]string) error {
+		"tell": {Line: func([]string) error {
 			s.Tell = true
-			if saved {
-				return trimRule(errTellSaved, "silence")
+			if k.name == "" {
+				return errTellSaved
 			}
 			return nil
 		}},
-	}, err
-}
-
-// readSilenceBlock reads the block of a silence, if there is one.
-func readSilenceBlock(d *caddyfile.Dispenser, known block.Options) error {
-	if err := block.ReadOptional(d, "silence", known); err != nil {
-		return &blockError{err}
 	}
-	return nil
 }

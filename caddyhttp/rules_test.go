@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
 // TestRuleMistakes checks that rules that cannot work do not load, and that the error
@@ -14,12 +16,12 @@ func TestRuleMistakes(t *testing.T) {
 		"dedupe 0s":                "dedupe: it must be a duration above 0",
 		"hold 0s":                  "hold: it must be a duration above 0",
 		"hold 25h":                 "hold: the time must be from 1s to 24h",
-		"hold 5m 5m":               "hold: it takes one duration, such as 5m",
+		"hold 5m 5m":               "wrong number of arguments; expected hold <duration>",
 		"hold 5m {\ntypes info\n}": "hold: types: only a failure or a warning opens an incident",
 		"hold 5m {\ntag nobody\n}": "key ops: hold: tag: no URL of the key has the tag nobody",
 		"queue off\nhold 5m": "key ops: hold: rules keep what they hold " +
 			"and what was sent in the queue, which the key does not use; remove queue off",
-		"dedupe 10m 5m": "dedupe: it takes one duration, such as 10m",
+		"dedupe 10m 5m": "wrong number of arguments; expected dedupe <duration> [{ types <type...>; tag <tag> }]",
 		"dedupe 100d":   "dedupe: the time must be from 1s to 30d",
 		"dedupe":        "expected dedupe <duration>",
 		"escalate 5m": "escalate: after is missing; " +
@@ -69,7 +71,7 @@ func TestRuleMistakes(t *testing.T) {
 		"rate 10":                            "rate: a rate is a number of messages and a time, such as 10/1m",
 		"rate ten/1m":                        "rate: a rate is a number of messages and a time",
 		"rate 0/1m":                          "rate: the number of messages must be from 1",
-		"rate 10/1m 5":                       "rate: it takes one argument",
+		"rate 10/1m 5":                       "wrong number of arguments; expected rate <n>/<duration>",
 		"rate 1/1ms":                         "rate: the time must be from 1s to 30d",
 		"dedupe 1m {\ntag nobody\n}":         "key ops: dedupe: tag: no URL of the key has the tag nobody",
 		"dedupe 1m {\ntag 1:a\n}":            "tag: it must be a tag of URLs",
@@ -148,19 +150,20 @@ func TestRuleJSON(t *testing.T) {
 		if err := json.Unmarshal([]byte(text), &c); err != nil {
 			t.Fatal(err)
 		}
-		r, err := c.resolve()
+		var o site.KeyOptions
+		err := (&Key{Rules: c}).to(&o)
 		if (want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
-		if c.empty() != (r == nil) && err == nil {
-			t.Errorf("%s: %+v", text, r)
+		if (text == "{}") != (o.Rules == nil) {
+			t.Errorf("%s: %+v", text, o.Rules)
 		}
 	}
 	many := Rules{}
 	for range maxRules + 1 {
 		many.Rate = append(many.Rate, &Rate{Count: 1, Per: 1e9})
 	}
-	if _, err := many.resolve(); err == nil {
+	if err := (&Key{Rules: many}).to(new(site.KeyOptions)); err == nil {
 		t.Error("more rules than allowed")
 	}
 }
