@@ -184,7 +184,7 @@ func (c *Configs) options() (o saved.Options, err error) {
 	if err = c.key().to(&key); err != nil {
 		return o, err
 	}
-	o.DefaultTag, o.Inbox, o.Rules = key.DefaultTag, key.Inbox, key.Rules
+	o.DefaultTag, o.KeySettings = key.DefaultTag, key.KeySettings
 	o.Manage, o.Refresh = c.Manage != "", time.Duration(c.Refresh)
 	o.MaxKeys, o.MaxSize, o.MaxURLs = c.MaxKeys, c.MaxSize, c.MaxURLs
 	values, err := newSavedVariables(c)

@@ -42,18 +42,23 @@ var places = []string{
 	"{\nnotify {\nkey ops {\nurl {env.DISCORD_URL}\n}\n}\n}\nalerts.example.com {\nLINE\nrespond 404\n}\n",
 }
 
-// settings matches the first words of the lines that the test loads.
-var settings = regexp.MustCompile(`^(url|token|reader|inbox|accept|default_tag|fallback|queue|silence|dedupe|` +
-	`hold|escalate|quiet|digest|rate|expect|types|site|stateless|mcp|config_id|smtp|push|services|deny|` +
-	`attachments|max_count|egress|configs|manage|trust|console|propagate_trace|public_url|page|from|sign|` +
-	`images|mentions|title|on|notify|respond|redir|trusted_clients|max_in_flight|client_limits|tls) [^ ]`)
+// settingLine returns what matches the first words of the lines that the test loads: the settings of
+// a site and of a key, and some of other blocks.
+func settingLine(t *testing.T) *regexp.Regexp {
+	t.Helper()
+	names := "types|deny|max_count|manage|trust|sign|images|mentions|title|on|notify|respond|redir|trusted_clients|tls"
+	for _, row := range regexp.MustCompile("(?m)^\\| `(\\w+)").FindAllStringSubmatch(readFile(t, "docs/caddyfile.md"), -1) {
+		names += "|" + row[1]
+	}
+	return regexp.MustCompile(`^(` + names + `) [^ ]`)
+}
 
 // noLines are code that begins like a line and is none: names of settings in their block, what
 // another module has, and lines that the page says are refused.
 var noLines = []string{
 	"queue { secret }", "configs { secret }", "queue { max_size }", "push { services }",
 	"client_limits in_flight", "client_limits in_flight_per_address",
-	"tls internal", "tls mail.example.com", "notify /alerts/*", "notify /notify/opps", "from prometheus", "from flux",
+	"tls internal", "tls mail.example.com", "notify /alerts/*", "notify /notify/opps", "from prometheus", "from flux", "key {remote_host}",
 }
 
 // withoutSeen returns text without the column "you see" of its tables, which has errors and lines
@@ -80,6 +85,7 @@ func TestInlineLines(t *testing.T) {
 	t.Setenv("NOTIFY_SECRETS", l.dir)
 	writeFile(t, filepath.Join(l.dir, "NAME"), environment["DISCORD_URL"])
 	variable := regexp.MustCompile(`\{env\.(\w+)\}`)
+	settings := settingLine(t)
 	n := map[string]bool{}
 	for _, p := range userPages(t) {
 		if p.path == "docs/services.md" {

@@ -554,10 +554,10 @@ func TestRulesOfSavedKeys(t *testing.T) {
 		g := gatewaytest.New(t, gatewaytest.Options{
 			Site:  site.Options{Egress: gatewaytest.Loopback(), Managers: gatewaytest.Everybody()},
 			Queue: &outbox.Settings{},
-			Saved: &saved.Options{Manage: true, Trusted: true, Rules: &rules.Rules{
+			Saved: &saved.Options{Manage: true, Trusted: true, KeySettings: site.KeySettings{Rules: &rules.Rules{
 				Dedupe: &rules.Dedupe{Window: time.Hour},
 				Digest: &rules.Digest{Every: 10 * time.Second, Scope: rules.Scope{Types: []notifier.Type{notifier.Warning}}},
-			}},
+			}}},
 		})
 		for _, key := range []string{"a", "b"} {
 			if got := g.PostForm("/add/"+key, "urls="+p.NotifyURL()); got.Status != http.StatusOK {

@@ -291,7 +291,7 @@ func TestSilenceWindowSaved(t *testing.T) {
 		g := gatewaytest.New(t, gatewaytest.Options{
 			Site:  site.Options{Egress: gatewaytest.Loopback(), Managers: gatewaytest.Everybody()},
 			Queue: &outbox.Settings{},
-			Saved: &saved.Options{Manage: true, Trusted: true, Rules: &r},
+			Saved: &saved.Options{Manage: true, Trusted: true, KeySettings: site.KeySettings{Rules: &r}},
 		})
 		for _, key := range []string{"a", "b"} {
 			if got := g.PostForm("/add/"+key, "urls="+p.NotifyURL()+"?tz=UTC"); got.Status != http.StatusOK {

@@ -20,7 +20,7 @@ func TestKeyPageInbox(t *testing.T) {
 	both := gatewaytest.Key("both", s.NotifyURL(""))
 	both.Inbox = 36 * time.Hour
 	g := gatewaytest.New(t, queued(openConsole(
-		site.KeyOptions{Name: "kept", Inbox: 7 * 24 * time.Hour, Readers: []string{reader}, Tokens: []string{token}},
+		site.KeyOptions{Name: "kept", KeySettings: site.KeySettings{Inbox: 7 * 24 * time.Hour}, Readers: []string{reader}, Tokens: []string{token}},
 		both, gatewaytest.Key("fine", s.NotifyURL("")),
 	)))
 	page := func(key string) string {
@@ -62,7 +62,7 @@ func TestDevicePageInbox(t *testing.T) {
 		if manage != "open" {
 			managers = &site.Managers{Named: []string{manage}}
 		}
-		g := gatewaytest.New(t, devicePages(managers, "open", site.KeyOptions{Name: "ops", Inbox: 7 * 24 * time.Hour, Readers: []string{reader}}, site.KeyOptions{Name: "home"}))
+		g := gatewaytest.New(t, devicePages(managers, "open", site.KeyOptions{Name: "ops", KeySettings: site.KeySettings{Inbox: 7 * 24 * time.Hour}, Readers: []string{reader}}, site.KeyOptions{Name: "home"}))
 		for key, want := range map[string]bool{"ops": want, "home": false, "none": false} {
 			body := get(g, "/notify/"+key+"?device", browser).Body
 			if got := strings.Contains(body, `href="../notify/`+key+`/messages"`); got != want {

@@ -85,9 +85,9 @@ func TestCancelNeedsMore(t *testing.T) {
 		{"accept with direct", nil, site.KeyOptions{Accept: []string{"direct", "grafana"}}, nil, 200},
 		{"accept without direct", nil, site.KeyOptions{Accept: []string{"grafana"}}, nil, 403},
 		{"accept without direct, and who may manage", gatewaytest.Everybody(), site.KeyOptions{Accept: []string{"grafana"}}, nil, 200},
-		{"a reader", nil, site.KeyOptions{Inbox: time.Hour, Readers: []string{bobToken}}, []string{"Authorization", "Bearer " + bobToken}, 403},
-		{"a reader, and a token", nil, site.KeyOptions{Inbox: time.Hour, Readers: []string{bobToken}, Tokens: []string{aliceToken}}, []string{"Authorization", "Bearer " + aliceToken}, 200},
-		{"the reader of a key with a token", nil, site.KeyOptions{Inbox: time.Hour, Readers: []string{bobToken}, Tokens: []string{aliceToken}}, []string{"Authorization", "Bearer " + bobToken}, 401},
+		{"a reader", nil, site.KeyOptions{KeySettings: site.KeySettings{Inbox: time.Hour}, Readers: []string{bobToken}}, []string{"Authorization", "Bearer " + bobToken}, 403},
+		{"a reader, and a token", nil, site.KeyOptions{KeySettings: site.KeySettings{Inbox: time.Hour}, Readers: []string{bobToken}, Tokens: []string{aliceToken}}, []string{"Authorization", "Bearer " + aliceToken}, 200},
+		{"the reader of a key with a token", nil, site.KeyOptions{KeySettings: site.KeySettings{Inbox: time.Hour}, Readers: []string{bobToken}, Tokens: []string{aliceToken}}, []string{"Authorization", "Bearer " + bobToken}, 401},
 	} {
 		tt.key.Name, tt.key.URLs = "k", gatewaytest.URLs(p.NotifyURL())
 		g := gatewaytest.New(t, gatewaytest.Options{

@@ -262,7 +262,7 @@ func rulerCalls(t *testing.T, s *gatewaytest.Station) map[string][]describedCall
 // inboxCalls returns requests that get each answer about inboxes.
 func inboxCalls(t *testing.T) map[string][]describedCall {
 	t.Helper()
-	o := gatewaytest.Options{Site: site.Options{Keys: []site.KeyOptions{{Name: "k", Inbox: 7 * 24 * time.Hour, Readers: []string{"reader-of-the-inbox"}}}}, Queue: &outbox.Settings{}}
+	o := gatewaytest.Options{Site: site.Options{Keys: []site.KeyOptions{{Name: "k", KeySettings: site.KeySettings{Inbox: 7 * 24 * time.Hour}, Readers: []string{"reader-of-the-inbox"}}}}, Queue: &outbox.Settings{}}
 	guarded := gatewaytest.New(t, o)
 	o.Site.Managers = gatewaytest.Everybody()
 	g, full, notOpen := gatewaytest.New(t, o), gatewaytest.New(t, o), newNotOpen(t, o)

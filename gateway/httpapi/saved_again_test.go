@@ -114,7 +114,8 @@ func newSavedAgain(t *testing.T) *savedAgain {
 		Site:   site.Options{Egress: gatewaytest.Loopback(), Managers: gatewaytest.Everybody()},
 		Queue:  &outbox.Settings{},
 		Saved: &saved.Options{
-			Manage: true, Refresh: time.Millisecond, Inbox: 7 * 24 * time.Hour, Rules: &rules.Rules{Dedupe: &rules.Dedupe{Window: time.Hour}},
+			Manage: true, Refresh: time.Millisecond,
+			KeySettings: site.KeySettings{Inbox: 7 * 24 * time.Hour, Rules: &rules.Rules{Dedupe: &rules.Dedupe{Window: time.Hour}}},
 		},
 		Storage: storagetest.New(s.dir),
 	})

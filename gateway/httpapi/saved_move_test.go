@@ -258,7 +258,7 @@ func TestMoveIncident(t *testing.T) {
 	gatewaytest.InBubble(t, func(t *testing.T) {
 		g := gatewaytest.New(t, gatewaytest.Options{
 			Site:  site.Options{Managers: gatewaytest.Everybody(), Egress: gatewaytest.Loopback()},
-			Queue: &outbox.Settings{}, Saved: &saved.Options{Manage: true, Rules: &rules.Rules{Escalate: &rules.Escalate{}}}, Storage: storagetest.New(t.TempDir()),
+			Queue: &outbox.Settings{}, Saved: &saved.Options{Manage: true, KeySettings: site.KeySettings{Rules: &rules.Rules{Escalate: &rules.Escalate{}}}}, Storage: storagetest.New(t.TempDir()),
 		})
 		if got := g.PostForm("/add/a", "urls="+p.NotifyURL()); got.Status != http.StatusOK {
 			t.Fatal(got.Body)

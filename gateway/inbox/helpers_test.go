@@ -24,7 +24,7 @@ const (
 
 // kept returns the options of a key whose messages a reader can read for seven days.
 func kept(name string) site.KeyOptions {
-	return site.KeyOptions{Name: name, Readers: []string{testReader}, Inbox: 7 * 24 * time.Hour}
+	return site.KeyOptions{Name: name, Readers: []string{testReader}, KeySettings: site.KeySettings{Inbox: 7 * 24 * time.Hour}}
 }
 
 // newGateway starts a gateway with a queue and with keys.

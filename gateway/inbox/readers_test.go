@@ -102,7 +102,7 @@ func TestInboxSurvives(t *testing.T) {
 func TestInboxExpires(t *testing.T) {
 	t.Parallel()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := newGateway(t, site.KeyOptions{Name: "ops", Readers: []string{testReader}, Inbox: time.Hour})
+		g := newGateway(t, site.KeyOptions{Name: "ops", Readers: []string{testReader}, KeySettings: site.KeySettings{Inbox: time.Hour}})
 		defer g.Stop()
 		g.Post("/notify/ops", gatewaytest.TypeJSON, `{"body":"old"}`)
 		time.Sleep(50 * time.Minute)
@@ -360,7 +360,7 @@ func TestInboxOfSavedKey(t *testing.T) {
 	station := gatewaytest.NewStation(t)
 	g := gatewaytest.New(t, gatewaytest.Options{
 		Site:  site.Options{Managers: gatewaytest.Everybody(), Egress: gatewaytest.Loopback()},
-		Queue: &outbox.Settings{}, Saved: &saved.Options{Manage: true, Inbox: 7 * 24 * time.Hour},
+		Queue: &outbox.Settings{}, Saved: &saved.Options{Manage: true, KeySettings: site.KeySettings{Inbox: 7 * 24 * time.Hour}},
 	})
 	if resp := g.Post("/add/saved", gatewaytest.TypeJSON, `{"urls":"`+station.NotifyURL("")+`"}`); resp.Status != http.StatusOK {
 		t.Fatalf("%d %s", resp.Status, resp.Body)

@@ -52,7 +52,7 @@ func TestGivenUpIsKept(t *testing.T) {
 			t.Parallel()
 			p, good, backup := gatewaytest.NewPager(t, http.StatusUnauthorized), gatewaytest.NewPager(t, http.StatusOK), gatewaytest.NewPager(t, http.StatusOK)
 			gatewaytest.InBubble(t, func(t *testing.T) {
-				g := newGateway(t, "", site.KeyOptions{Name: "k", URLs: gatewaytest.URLs(p.NotifyURL(), good.NotifyURL()), Fallback: "b"}, gatewaytest.Key("b", backup.NotifyURL()))
+				g := newGateway(t, "", site.KeyOptions{Name: "k", URLs: gatewaytest.URLs(p.NotifyURL(), good.NotifyURL()), KeySettings: site.KeySettings{Fallback: "b"}}, gatewaytest.Key("b", backup.NotifyURL()))
 				got := g.PostForm("/notify/k", "title=Disk&body=full", tt.header...)
 				id := got.JSON(t).ID
 				if got.Status != tt.status {
@@ -207,9 +207,9 @@ func TestGivenUpTold(t *testing.T) {
 	dir := t.TempDir()
 	const reader = "reader-of-the-inbox"
 	keys := []site.KeyOptions{
-		{Name: "k", URLs: gatewaytest.URLs(p.NotifyURL()), Fallback: "b"},
-		{Name: "l", URLs: gatewaytest.URLs(other.NotifyURL()), Fallback: "b"},
-		{Name: "b", URLs: gatewaytest.URLs(backup.NotifyURL()), Inbox: 7 * 24 * time.Hour, Readers: []string{reader}},
+		{Name: "k", URLs: gatewaytest.URLs(p.NotifyURL()), KeySettings: site.KeySettings{Fallback: "b"}},
+		{Name: "l", URLs: gatewaytest.URLs(other.NotifyURL()), KeySettings: site.KeySettings{Fallback: "b"}},
+		{Name: "b", URLs: gatewaytest.URLs(backup.NotifyURL()), KeySettings: site.KeySettings{Inbox: 7 * 24 * time.Hour}, Readers: []string{reader}},
 	}
 	gatewaytest.InBubble(t, func(t *testing.T) {
 		g := newGateway(t, dir, keys...)

@@ -389,7 +389,7 @@ func TestQueueWakes(t *testing.T) {
 func TestQueueOffForKey(t *testing.T) {
 	t.Parallel()
 	p := gatewaytest.NewPager(t, http.StatusBadGateway)
-	g := newGateway(t, "", site.KeyOptions{Name: "k", URLs: gatewaytest.URLs(p.NotifyURL()), Unqueued: true})
+	g := newGateway(t, "", site.KeyOptions{Name: "k", URLs: gatewaytest.URLs(p.NotifyURL()), KeySettings: site.KeySettings{Unqueued: true}})
 	if got := g.PostForm("/notify/k", "body=hello"); got.Status != 424 || strings.Contains(got.Body, `"id"`) {
 		t.Errorf("status %d, %s", got.Status, got.Body)
 	}

@@ -18,7 +18,6 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/loglimit"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
-	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
 // Keys are the saved keys of a site. A key is read and parsed at its first
@@ -58,18 +57,17 @@ type savedKey struct {
 
 // Options are the settings of saved keys.
 type Options struct {
-	Space      string        // "" for the default one
-	Secret     string        // that encrypts what is stored; "" for none
-	Include    bool          // a configuration may include others
-	Trusted    bool          // the URLs have the rights of the operator's
-	Manage     bool          // somebody may read and change them
-	DefaultTag string        // what a message without a tag reaches; "" for every URL
-	Refresh    time.Duration // how soon a change by another gateway is seen
-	MaxKeys    int
-	MaxSize    int64 // of the configuration of a key, in bytes
-	MaxURLs    int   // of a key
-	Inbox      time.Duration
-	Rules      *rules.Rules // of every key; nil for none
+	Space            string        // "" for the default one
+	Secret           string        // that encrypts what is stored; "" for none
+	Include          bool          // a configuration may include others
+	Trusted          bool          // the URLs have the rights of the operator's
+	Manage           bool          // somebody may read and change them
+	DefaultTag       string        // what a message without a tag reaches; "" for every URL
+	Refresh          time.Duration // how soon a change by another gateway is seen
+	MaxKeys          int
+	MaxSize          int64 // of the configuration of a key, in bytes
+	MaxURLs          int   // of a key
+	site.KeySettings       // of every key
 
 	// Expand returns a URL without variables, apart from those that its template declares. found
 	// reports whether it has any, and whole whether one stands for the whole URL. nil if
@@ -109,7 +107,7 @@ func (s *Keys) Finder() site.Finder {
 	if s == nil {
 		return site.Finder{}
 	}
-	return site.Finder{Find: s.find, Protected: s.protected, Names: s.names, Places: s.places, Moved: s.moved, MayHaveMoved: s.Store.MayHaveMoved, Space: s.Space, Rules: s.Rules, Inbox: s.Inbox}
+	return site.Finder{Find: s.find, Protected: s.protected, Names: s.names, Places: s.places, Moved: s.moved, MayHaveMoved: s.Store.MayHaveMoved, Space: s.Space, KeySettings: s.KeySettings}
 }
 
 // names returns the names of all keys.

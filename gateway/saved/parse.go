@@ -156,7 +156,7 @@ func (s parser) parse(ctx context.Context, name, format, text string, fetch func
 var errNoSavedURL = errors.New("the configuration has no notification URL; add one")
 
 func (s parser) newKey(name string) *site.Key {
-	return &site.Key{Name: name, Saved: true, Space: s.keys.Shared.name, Limits: s.keys.Limits, Rules: s.keys.Rules, Defaults: s.keys.defaults, Inbox: s.keys.Inbox, Log: s.keys.Log.WithLazy(zap.String("key", name))}
+	return &site.Key{Name: name, Saved: true, Space: s.keys.Shared.name, Limits: s.keys.Limits, KeySettings: s.keys.KeySettings, Defaults: s.keys.defaults, Log: s.keys.Log.WithLazy(zap.String("key", name))}
 }
 
 // limit returns the first MaxURLs entries, and adds a mistake if there are more.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"go.uber.org/zap"
 
@@ -77,13 +76,10 @@ type Access struct {
 type Key struct {
 	Name string
 	Access
+	KeySettings
 	Targets        []notifier.Target
 	Defaults       DefaultTag
 	DefaultTargets []notifier.Target // for a request without a tag
-	Unqueued       bool              // messages do not use the queue
-	Inbox          time.Duration     // how long messages can be read; 0 for not at all
-	Fallback       string            // the key for messages about dead deliveries; "" for none
-	Rules          *rules.Rules      // nil for none
 	Expects        []ExpectedBeat
 	Limits         *notifier.Limits // of a message to a saved key; nil for no limits
 	Saved          bool             // it is a saved key, of the space

@@ -24,16 +24,21 @@ type KeyOptions struct {
 	Accept     []string // sources, "direct" and "smtp"; default: all
 	Tokens     []string // secrets of those who may send; default: everyone may
 	Readers    []string // secrets of those who may read
-	Inbox      time.Duration
-	Fallback   string // the key that is told of deliveries that are given up
-	Unqueued   bool   // its messages do not use the queue
-	Rules      *rules.Rules
 	Expects    []BeatOptions
+	KeySettings
 
 	// Import returns further targets, such as those of a file. The errors of both functions
 	// may be a [*SettingError], and warn logs a warning about the key.
 	Import func(warn func(about, text string)) ([]notifier.Target, error)
 	Lines  func(setting string) string // the position of a setting in errors; "" if it is unknown
+}
+
+// KeySettings are the options of a key that it has as they are.
+type KeySettings struct {
+	Unqueued bool          // messages do not use the queue
+	Inbox    time.Duration // how long messages can be read; 0 for not at all
+	Fallback string        // the key that is told of deliveries that are given up; "" for none
+	Rules    *rules.Rules  // nil for none
 }
 
 // BeatOptions are a beat that a key expects.
@@ -110,8 +115,8 @@ func (m *keyMaker) make(c *KeyOptions) (*Key, error) {
 		return nil, c.fail("inbox", fmt.Errorf("inbox: %w", err))
 	}
 	k := &Key{
-		Name: c.Name, Access: Access{Accept: c.Accept}, Unqueued: c.Unqueued, Fallback: c.Fallback,
-		Inbox: c.Inbox, Rules: c.Rules, OfSite: m.options.Base != nil, Log: m.log,
+		Name: c.Name, Access: Access{Accept: c.Accept}, KeySettings: c.KeySettings,
+		OfSite: m.options.Base != nil, Log: m.log,
 	}
 	if err := m.setSecrets(k, c); err != nil {
 		return nil, c.fail("", err)

@@ -71,9 +71,8 @@ type Finder struct {
 	// MayHaveMoved reports whether Moved may return a key. It reads no storage.
 	MayHaveMoved func(name string) bool
 
-	Space string        // to which they belong; "" for the default one
-	Rules *rules.Rules  // of every saved key; nil for none
-	Inbox time.Duration // how long every saved key keeps its messages readable; 0 for not at all
+	Space       string // to which they belong; "" for the default one
+	KeySettings        // of every saved key
 }
 
 // On reports whether the site has saved keys.
