@@ -249,13 +249,17 @@ func (b *settingsBlock) readConfigs(d *caddyfile.Dispenser, args []string) error
 		}},
 	})
 	err := block.ReadOptional(d, "configs", known)
-	c.Variables, c.DefaultTag, c.Inbox, c.Rules = k.Variables, k.DefaultTag, k.Inbox, k.Rules
+	c.setKey(&k.Key)
 	return err
 }
 
-// key returns a key with the options of every saved key.
+// key returns a key with the options of every saved key, and setKey sets them.
 func (c *Configs) key() *Key {
 	return &Key{Variables: c.Variables, DefaultTag: c.DefaultTag, Inbox: c.Inbox, Rules: c.Rules}
+}
+
+func (c *Configs) setKey(k *Key) {
+	c.Variables, c.DefaultTag, c.Inbox, c.Rules = k.Variables, k.DefaultTag, k.Inbox, k.Rules
 }
 
 // siteBlock identifies a notify block of a Caddyfile. Caddy copies the handler of a

@@ -6,7 +6,8 @@
 //	app.go         the app notify, whose settings all sites share
 //	settings.go    the settings of both; key.go the settings of a key, and a file for each other
 //	               subject: access, configs, console, expect, inbox, push, queue, rules, source
-//	caddyfile.go   reads them from a Caddyfile; resolve.go makes the options of a site of them
+//	caddyfile.go   reads them from a Caddyfile; key_options.go describes the options of a key,
+//	               rules.go those that are rules; resolve.go makes the options of a site of them
 //	effect.go      the checks that a setting can have an effect; sites.go those for which all
 //	               sites must be known
 //	read.go        a configuration as commands read it, without starting it

@@ -67,6 +67,7 @@ var keyOptions = slices.Concat([]keyOption{
 		name: "variables", args: "<name>=<value>...", many: true, repeat: true, configs: true,
 		pages: "apprise.md#import-your-configuration-files",
 		read:  line(func(k *keyBlock) func([]string) error { return readVariables(&k.Variables) }),
+		has:   func(c *Key) bool { return len(c.Variables) > 0 },
 		texts: func(c *Key) []string { return valuesByName(c.Variables) },
 	},
 	{

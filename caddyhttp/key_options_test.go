@@ -86,13 +86,22 @@ func TestKeyOptionRows(t *testing.T) {
 	golden.Check(t, file, replaceBetween(t, file, "Otherwise upper and lower case differ. |\n", "\nA key without `inbox`", rows.String()))
 }
 
-// TestKeyOptionBlocks checks that each line in the block of an option has a reader.
-func TestKeyOptionBlocks(t *testing.T) {
-	for _, o := range keyOptions {
-		k := &keyBlock{name: "k", Key: Key{Expect: []*Expect{{}}, Rules: Rules{
+// TestKeyOptionParts checks that each line in the block of an option has a reader, and that what
+// configs has in common with keys comes to saved keys.
+func TestKeyOptionParts(t *testing.T) {
+	k := &keyBlock{name: "k", Key: Key{
+		Variables: map[string]string{"A": "a"}, DefaultTag: "a", Inbox: 1, Expect: []*Expect{{}},
+		Rules: Rules{
 			Silence: []*Silence{{}}, Dedupe: &Dedupe{}, Hold: &Hold{}, Escalate: &Escalate{},
 			Quiet: []*Quiet{{}}, Digest: &Digest{}, Rate: []*Rate{{}},
-		}}}
+		},
+	}}
+	var c Configs
+	c.setKey(&k.Key)
+	for _, o := range keyOptions {
+		if o.configs && (o.has == nil || !o.has(c.key())) {
+			t.Errorf("configs loses the option %s", o.name)
+		}
 		if o.inner == nil {
 			continue
 		}
