@@ -22,7 +22,7 @@ func apply(t *testing.T, q *queue.Queue, name queue.Hash, r queue.Record, releas
 	t.Helper()
 	u := &queue.Ruled{
 		Names: []queue.Hash{name}, Held: release,
-		Decide: func(_ [][]byte, status queue.StatusFunc) (*queue.RuledChange, error) {
+		DecideOld: func(_ [][]byte, status queue.StatusFunc) (*queue.RuledChange, error) {
 			for i := range release {
 				if _, err := status([]queue.JobID{release[i].JobID}); err != nil {
 					return nil, err
@@ -82,7 +82,7 @@ func TestOtherVersion(t *testing.T) {
 			Message: &queue.Message{ID: queue.NewID(), Body: []byte("held")},
 			Jobs:    []queue.Job{{Status: queue.Queued, Destination: "d"}},
 		}
-		held.Rules = &queue.Ruled{Decide: func([][]byte, queue.StatusFunc) (*queue.RuledChange, error) {
+		held.Rules = &queue.Ruled{DecideOld: func([][]byte, queue.StatusFunc) (*queue.RuledChange, error) {
 			held.Jobs[0].Status, held.Jobs[0].Rule, held.Jobs[0].Due = queue.Held, "of another version", time.Now().Add(time.Hour)
 			return new(queue.RuledChange), nil
 		}}

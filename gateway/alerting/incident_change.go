@@ -61,7 +61,7 @@ func (i *Incidents) changeWith(ctx context.Context, name queue.Hash, with *queue
 		}
 		err = i.outbox.Queue.Records.Apply(ctx, queue.JoinRuled(&queue.Ruled{
 			Names: c.names, Held: held,
-			Decide: func(old [][]byte, status queue.StatusFunc) (*queue.RuledChange, error) {
+			DecideOld: func(old [][]byte, status queue.StatusFunc) (*queue.RuledChange, error) {
 				return c.decide(i.outbox.Queue.Now(), old, status, f)
 			},
 		}, with))

@@ -248,7 +248,7 @@ func (i *Incidents) OfMessage(ctx context.Context, m *queue.Message) *rules.Inci
 func (i *Incidents) dueID(ctx context.Context, name queue.Hash, data []byte) error {
 	var incident queue.Hash
 	copy(incident[:], data[1:])
-	return i.outbox.Queue.Records.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name, incident}, Decide: func(old [][]byte, _ queue.StatusFunc) (*queue.RuledChange, error) {
+	return i.outbox.Queue.Records.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name, incident}, DecideOld: func(old [][]byte, _ queue.StatusFunc) (*queue.RuledChange, error) {
 		c := &queue.RuledChange{Records: make([]queue.Record, 2)}
 		if x := decodeIncident(old[1]); x != nil {
 			c.Records[1] = i.records.incident(x)

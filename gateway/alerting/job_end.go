@@ -50,7 +50,7 @@ func (ends *jobEnds) ended(j *queue.Job) *queue.Ruled {
 	if e.receipt {
 		e.names = append(e.names, ends.receipts.Name(site.DestinationHash(j.Destination), j.Message.String()))
 	}
-	return &queue.Ruled{Names: e.names, Decide: e.decide}
+	return &queue.Ruled{Names: e.names, DecideOld: e.decide}
 }
 
 // decide is that of a [queue.Ruled].

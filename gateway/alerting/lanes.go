@@ -249,7 +249,7 @@ func (p *release) releaseJobs(ctx context.Context) error {
 			u.Held = append(u.Held, p.jobs[x.Job].Job)
 		}
 	}
-	u.Decide = func(old [][]byte, status queue.StatusFunc) (*queue.RuledChange, error) {
+	u.DecideOld = func(old [][]byte, status queue.StatusFunc) (*queue.RuledChange, error) {
 		if err := p.check(old, status); err != nil {
 			return nil, err
 		}
@@ -306,7 +306,7 @@ func (l *lanes) recheck(ctx context.Context, held map[queue.Hash][]queue.Job) {
 func (l *lanes) releaseLost(ctx context.Context, jobs []queue.Job) {
 	err := l.outbox.Queue.Records.Apply(ctx, &queue.Ruled{
 		Held: jobs,
-		Decide: func(_ [][]byte, status queue.StatusFunc) (*queue.RuledChange, error) {
+		DecideOld: func(_ [][]byte, status queue.StatusFunc) (*queue.RuledChange, error) {
 			ids := make([]queue.JobID, len(jobs))
 			for i := range jobs {
 				ids[i] = jobs[i].JobID
@@ -367,7 +367,7 @@ func (p *release) ruleDigest(e *queue.Entry) {
 		ruled.Subjects = append(ruled.Subjects, queued.Subject{Name: p.subjects[i], Mark: m.In(own)})
 	}
 	e.Jobs[0].Ruled = ruled.Encode()
-	e.Rules = &queue.Ruled{Names: names, Decide: func(old [][]byte, status queue.StatusFunc) (*queue.RuledChange, error) {
+	e.Rules = &queue.Ruled{Names: names, DecideOld: func(old [][]byte, status queue.StatusFunc) (*queue.RuledChange, error) {
 		if err := p.check(old, status); err != nil {
 			return nil, err
 		}

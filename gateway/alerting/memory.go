@@ -127,7 +127,7 @@ func (m *memory) forget(ctx context.Context, batch []remembered) (gone []remembe
 		}
 	}
 	names = append(names, ids...)
-	err = m.outbox.Queue.Records.Apply(ctx, &queue.Ruled{Names: names, Decide: func(old [][]byte, status queue.StatusFunc) (*queue.RuledChange, error) {
+	err = m.outbox.Queue.Records.Apply(ctx, &queue.Ruled{Names: names, DecideOld: func(old [][]byte, status queue.StatusFunc) (*queue.RuledChange, error) {
 		gone = gone[:0]
 		c := &queue.RuledChange{Records: make([]queue.Record, len(names))}
 		id := len(batch)
@@ -203,7 +203,7 @@ func anyWaits(status queue.StatusFunc, jobs ...queue.JobID) (bool, error) {
 // dueSubject forgets a subject that matters no more.
 func (m *memory) dueSubject(ctx context.Context, name queue.Hash, crowded bool) error {
 	var forgotten *rules.Subject
-	err := m.outbox.Queue.Records.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, status queue.StatusFunc) (*queue.RuledChange, error) {
+	err := m.outbox.Queue.Records.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, DecideOld: func(old [][]byte, status queue.StatusFunc) (*queue.RuledChange, error) {
 		now := m.outbox.Queue.Now()
 		s := decodeSubject(old[0])
 		forgotten = nil

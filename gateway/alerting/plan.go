@@ -112,7 +112,7 @@ func (s *messagePlan) applyRules() {
 		}
 	}
 	if len(u.names)+len(u.targets) > 0 {
-		s.ruled, s.draft.Entry.Rules = u, &queue.Ruled{Names: u.names, Decide: u.decide}
+		s.ruled, s.draft.Entry.Rules = u, &queue.Ruled{Names: u.names, DecideOld: u.decide}
 	}
 }
 

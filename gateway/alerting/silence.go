@@ -62,7 +62,7 @@ func (s *Silences) newChange(at silencedKey, f func(now time.Time, of *rules.Key
 func (c *silenceChange) ruled(adds bool) *queue.Ruled {
 	s := c.silences
 	names := []queue.Hash{s.records.silencesName(c.at.String()), s.records.silencesVersion()}
-	return s.usage.Ruled(c.at.String(), adds, &queue.Ruled{Names: names, Adds: adds, Decide: func(old [][]byte, _ queue.StatusFunc) (*queue.RuledChange, error) {
+	return s.usage.Ruled(c.at.String(), adds, &queue.Ruled{Names: names, Adds: adds, DecideOld: func(old [][]byte, _ queue.StatusFunc) (*queue.RuledChange, error) {
 		now, id := s.outbox.Queue.Now(), uuid.New()
 		c.of = decodeSilences(old[0])
 		c.of.Home, c.of.Key, c.of.Site = c.at.Home, c.at.Key, c.at.site

@@ -40,7 +40,7 @@ func (s *Silences) storeKnown(ctx context.Context, place string) {
 	for names := range slices.Chunk(slices.Collect(maps.Keys(opened)), knownBatch) {
 		err := s.outbox.Queue.Records.Apply(ctx, &queue.Ruled{
 			Names: names,
-			Decide: func(old [][]byte, _ queue.StatusFunc) (*queue.RuledChange, error) {
+			DecideOld: func(old [][]byte, _ queue.StatusFunc) (*queue.RuledChange, error) {
 				c := new(queue.RuledChange)
 				for i, name := range names {
 					x := decodeSubject(old[i])

@@ -222,7 +222,7 @@ type decideFunc func(x *Question, now time.Time) (*Question, error)
 
 // ruled returns the change of a record to the question that decide returns.
 func (q *Questions) ruled(name queue.Hash, decide decideFunc) *queue.Ruled {
-	return &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, _ queue.StatusFunc) (*queue.RuledChange, error) {
+	return &queue.Ruled{Names: []queue.Hash{name}, DecideOld: func(old [][]byte, _ queue.StatusFunc) (*queue.RuledChange, error) {
 		now := q.outbox.Queue.Now()
 		x, err := decide(decode(old[0]), now)
 		if err != nil {

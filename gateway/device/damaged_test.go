@@ -33,7 +33,7 @@ func TestDevicesDamaged(t *testing.T) {
 	// store replaces the record of the devices, as another version would, and returns the
 	// one before.
 	store := func(data []byte) (old []byte) {
-		err := q.Outbox.Queue.Records.Apply(t.Context(), &queue.Ruled{Names: []queue.Hash{q.Devices.Records.Devices(place), q.Devices.Records.Version()}, Decide: func(records [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+		err := q.Outbox.Queue.Records.Apply(t.Context(), &queue.Ruled{Names: []queue.Hash{q.Devices.Records.Devices(place), q.Devices.Records.Version()}, DecideOld: func(records [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 			old = slices.Clone(records[0])
 			now := q.Outbox.Queue.Now()
 			return &queue.RuledChange{Records: []queue.Record{{Data: data, Due: outbox.FarAway(now), Group: q.Devices.Records.Group()}, q.Devices.Records.NewVersion(now)}}, nil

@@ -485,7 +485,7 @@ func TestPushKeyDamaged(t *testing.T) {
 			t.Fatal(err)
 		}
 		store := func(r queue.Record) (old []byte) {
-			err := q.Outbox.Queue.Records.Apply(t.Context(), &queue.Ruled{Names: []queue.Hash{q.Outbox.Queue.Hash("the VAPID key")}, Decide: func(records [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+			err := q.Outbox.Queue.Records.Apply(t.Context(), &queue.Ruled{Names: []queue.Hash{q.Outbox.Queue.Hash("the VAPID key")}, DecideOld: func(records [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 				old = slices.Clone(records[0])
 				if len(r.Data) > 0 {
 					r.Due = outbox.FarAway(q.Outbox.Queue.Now())

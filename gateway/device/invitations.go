@@ -25,7 +25,7 @@ func newInvitations(r Records) *Invitations {
 func (q *Invitations) Make(ctx context.Context, to site.Place, tags []string) (token string, x *Invitation, err error) {
 	token = NewSecret()
 	store := q.records.outbox.Queue
-	err = q.records.outbox.Apply(ctx, q.usage.Ruled(to.String(), true, &queue.Ruled{Names: []queue.Hash{q.records.invitation(token)}, Adds: true, Decide: func([][]byte, func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+	err = q.records.outbox.Apply(ctx, q.usage.Ruled(to.String(), true, &queue.Ruled{Names: []queue.Hash{q.records.invitation(token)}, Adds: true, DecideOld: func([][]byte, func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		x = newInvitation(to, tags, store.Now())
 		return &queue.RuledChange{Records: []queue.Record{{Data: outbox.EncodeRecord(KindInvitation, x.encode()), Due: x.Until, Group: q.records.invitations(to.String())}}}, nil
 	}}))

@@ -90,7 +90,7 @@ var errHostRemoved = errors.New("the host of its push service is not allowed any
 func (d *deviceService) refused(ctx context.Context, why string) {
 	q, tell := d.queue, false
 	var s *State
-	err := q.outbox.Queue.Records.Apply(ctx, &queue.Ruled{Names: []queue.Hash{q.Records.state(d.device.ID)}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+	err := q.outbox.Queue.Records.Apply(ctx, &queue.Ruled{Names: []queue.Hash{q.Records.state(d.device.ID)}, DecideOld: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		now := q.outbox.Queue.Now()
 		s = decodeDeviceState(old[0])
 		tell = s.refuse(d.device, d.key, why, now)

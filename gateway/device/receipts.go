@@ -104,7 +104,7 @@ func (q *Receipts) received(ctx context.Context, key site.Place, d *Device, mess
 // times.
 func (q *Receipts) change(ctx context.Context, key site.Place, d *Device, message uuid.UUID, f func(now time.Time, before *Receipt, s *State) *Receipt) (x *Receipt, err error) {
 	names := []queue.Hash{q.records.Receipt(Hash(d.ID), message.String()), q.records.state(d.ID)}
-	err = q.records.outbox.Apply(ctx, q.memory.Ruled(key.String(), true, &queue.Ruled{Names: names, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+	err = q.records.outbox.Apply(ctx, q.memory.Ruled(key.String(), true, &queue.Ruled{Names: names, DecideOld: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		now, s := q.records.outbox.Queue.Now(), decodeDeviceState(old[1])
 		x = f(now, decodeReceipt(old[0]), s)
 		return &queue.RuledChange{Records: []queue.Record{q.records.ofReceipt(x), q.records.ofState(s, now)}}, nil
@@ -124,7 +124,7 @@ func (q *Receipts) Due(ctx context.Context, name queue.Hash, before *Receipt) er
 		}
 	}
 	names := []queue.Hash{name, q.records.state(before.Device)}
-	return q.records.outbox.Apply(ctx, q.memory.Ruled(before.Place.String(), true, &queue.Ruled{Names: names, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+	return q.records.outbox.Apply(ctx, q.memory.Ruled(before.Place.String(), true, &queue.Ruled{Names: names, DecideOld: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		now, s := q.records.outbox.Queue.Now(), decodeDeviceState(old[1])
 		c := &queue.RuledChange{Records: make([]queue.Record, len(names))}
 		if x := decodeReceipt(old[0]); x != nil && x.expire(s, q.records.outbox.Queue.Keep(), now) {

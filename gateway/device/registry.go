@@ -336,7 +336,7 @@ func (q *Registry) Update(ctx context.Context, key site.Place, adds bool, others
 // in one transaction. f gets their content before.
 func (q *Registry) apply(ctx context.Context, key site.Place, adds bool, others []queue.Hash, f func(now time.Time, old [][]byte) (*List, []queue.Record, error)) error {
 	names := append([]queue.Hash{q.Records.Version(), q.Records.Devices(key)}, others...)
-	change := &queue.Ruled{Names: names, Adds: adds, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+	change := &queue.Ruled{Names: names, Adds: adds, DecideOld: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		now := q.outbox.Queue.Now()
 		l, more, err := f(now, old[1:])
 		if err != nil {

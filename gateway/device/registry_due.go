@@ -68,7 +68,7 @@ func (q *Registry) dueDeviceState(ctx context.Context, name queue.Hash, before *
 	}
 	d := devices.Find(before.ID)
 	told := false
-	change := &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+	change := &queue.Ruled{Names: []queue.Hash{name}, DecideOld: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		now, s := q.outbox.Queue.Now(), decodeDeviceState(old[0])
 		c := &queue.RuledChange{Records: make([]queue.Record, 1)}
 		if d == nil || s.ID == "" {

@@ -33,7 +33,7 @@ func (q *Registry) PushKey(ctx context.Context) (*webpush.Key, error) {
 		return nil, err
 	}
 	var key *webpush.Key
-	err := q.outbox.Queue.Records.Apply(ctx, &queue.Ruled{Names: []queue.Hash{q.outbox.Queue.Hash("the VAPID key")}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+	err := q.outbox.Queue.Records.Apply(ctx, &queue.Ruled{Names: []queue.Hash{q.outbox.Queue.Hash("the VAPID key")}, DecideOld: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		var number []byte
 		if key, number = storedPushKey(old[0]); key == nil {
 			if q.Any() {

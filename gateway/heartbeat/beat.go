@@ -125,7 +125,7 @@ type BeatChange struct {
 
 // ruled returns the change for the queue.
 func (c *BeatChange) ruled() *queue.Ruled {
-	return &queue.Ruled{Names: []queue.Hash{c.name, c.monitor.uptimeName()}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+	return &queue.Ruled{Names: []queue.Hash{c.name, c.monitor.uptimeName()}, DecideOld: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		now := c.monitor.outbox.Queue.Now()
 		b, u := decodeBeat(old[0]), decodeUptime(old[1])
 		c.monitor.see(u, now)
@@ -212,7 +212,7 @@ func (m *Monitor) dueUptime(ctx context.Context, name queue.Hash) (err error) {
 			return err
 		}
 	}
-	err = m.outbox.Queue.Records.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+	err = m.outbox.Queue.Records.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, DecideOld: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		now, u := m.outbox.Queue.Now(), decodeUptime(old[0])
 		c := &queue.RuledChange{Records: make([]queue.Record, 1)}
 		switch {

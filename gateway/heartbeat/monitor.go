@@ -109,7 +109,7 @@ func (m *Monitor) Uptime(ctx context.Context) (*rules.Uptime, error) {
 	if m.seen.Load() && u.Same(decodeUptime(b)) {
 		return u, nil
 	}
-	err = m.outbox.Queue.Records.Apply(ctx, &queue.Ruled{Names: []queue.Hash{m.uptimeName()}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+	err = m.outbox.Queue.Records.Apply(ctx, &queue.Ruled{Names: []queue.Hash{m.uptimeName()}, DecideOld: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		var seen queue.Record
 		u, seen = m.SeeUptime(old[0], m.outbox.Queue.Now())
 		return &queue.RuledChange{Records: []queue.Record{seen}}, nil

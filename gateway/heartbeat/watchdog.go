@@ -41,7 +41,7 @@ const watchdogKept = time.Hour
 // call now.
 func (d *watchdog) take(ctx context.Context) (take bool, err error) {
 	w := d.outbox.Engine.Load().QueueSettings.Watchdog
-	err = d.outbox.Queue.Records.Apply(ctx, &queue.Ruled{Names: []queue.Hash{d.name()}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+	err = d.outbox.Queue.Records.Apply(ctx, &queue.Ruled{Names: []queue.Hash{d.name()}, DecideOld: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		now, s := d.outbox.Queue.Now(), DecodeWatchdog(old[0])
 		take = w != nil && (!s.Next.After(now) || s.Next.Sub(now) > w.Interval)
 		c := &queue.RuledChange{Records: make([]queue.Record, 1)}

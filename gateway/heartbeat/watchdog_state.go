@@ -59,7 +59,7 @@ func (s *WatchdogState) called(now time.Time, err error) {
 // note stores the outcome of a call. If that fails, the log and the metrics have
 // it.
 func (d *watchdog) note(ctx context.Context, outcome error) {
-	err := d.outbox.Queue.Records.Apply(ctx, &queue.Ruled{Names: []queue.Hash{d.name()}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+	err := d.outbox.Queue.Records.Apply(ctx, &queue.Ruled{Names: []queue.Hash{d.name()}, DecideOld: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		s := DecodeWatchdog(old[0])
 		s.called(d.outbox.Queue.Now(), outcome)
 		return &queue.RuledChange{Records: []queue.Record{s.Record()}}, nil

@@ -41,7 +41,7 @@ const page = 50
 // change returns a change of a head that depends on nothing else. size is that of the
 // messages that it adds or removes.
 func change(head queue.Hash, size int, f func(old []byte) *queue.RuledChange) *queue.Ruled {
-	return &queue.Ruled{Names: []queue.Hash{head}, Size: size, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+	return &queue.Ruled{Names: []queue.Hash{head}, Size: size, DecideOld: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		return f(old[0]), nil
 	}}
 }

@@ -215,7 +215,7 @@ func (q *Outbox) Ended(conf *Configuration, j *queue.Job) *queue.Ruled {
 	}
 	u := &queue.Ruled{Names: []queue.Hash{q.givenUpName(home, d.State.Key, j.Destination)}, Size: 2 * givenUpSize}
 	place := (&givenUp{home: home, key: d.State.Key}).place()
-	u.Decide = func(old [][]byte, status func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+	u.DecideOld = func(old [][]byte, status func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		now := q.Queue.Now()
 		g := decodeGivenUp(old[0])
 		c := &queue.RuledChange{Records: make([]queue.Record, 1)}
@@ -341,7 +341,7 @@ func (q *Outbox) dueGivenUp(ctx context.Context, name queue.Hash, data []byte, c
 	if g.count > 0 {
 		settings, fallback, _ = q.Engine.Load().fallbackOf(&queued.State{Key: g.key, Site: g.site, Hash: g.hash})
 	}
-	u := &queue.Ruled{Names: []queue.Hash{name}, Size: 2 * givenUpSize, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+	u := &queue.Ruled{Names: []queue.Hash{name}, Size: 2 * givenUpSize, DecideOld: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		if !bytes.Equal(old[0], data) {
 			return nil, errGivenUpChanged
 		}

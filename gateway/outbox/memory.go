@@ -153,7 +153,7 @@ func (m *Memory) forgetOf(ctx context.Context, place string, limit int64) (n int
 		}
 		some = some[len(batch):]
 		var less Used
-		err := m.outbox.Queue.Records.Apply(ctx, m.Ruled(place, false, &queue.Ruled{Names: names, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+		err := m.outbox.Queue.Records.Apply(ctx, m.Ruled(place, false, &queue.Ruled{Names: names, DecideOld: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 			c := &queue.RuledChange{Records: make([]queue.Record, len(batch))}
 			less = Used{}
 			for i, b := range old {

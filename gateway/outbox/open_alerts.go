@@ -50,7 +50,7 @@ func (q *Outbox) NewOpenAlerts() *dispatch.OpenAlerts {
 		Change: func(ctx context.Context, id dispatch.AlertID, change func([]byte) ([]byte, time.Time)) error {
 			return q.Apply(ctx, usage.Ruled(id.Place, true, &queue.Ruled{
 				Names: []queue.Hash{q.Queue.Hash("open alert\x00" + id.Incident)},
-				Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+				DecideOld: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 					x := decodeAlert(old[0])
 					if x == nil {
 						x = &alertRecord{place: id.Place}
@@ -78,7 +78,7 @@ func (q *Outbox) dueOpenAlert(ctx context.Context, name queue.Hash, data []byte)
 	}
 	return q.Apply(ctx, q.usages[KindOpenAlert].Ruled(x.place, false, &queue.Ruled{
 		Names: []queue.Hash{name},
-		Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+		DecideOld: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 			if !bytes.Equal(old[0], data) {
 				return nil, errAlertChanged
 			}

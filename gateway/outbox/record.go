@@ -19,7 +19,7 @@ func (q *Outbox) RemoveRecord(ctx context.Context, name queue.Hash) error {
 
 // Removal returns the change that removes a record.
 func Removal(name queue.Hash) *queue.Ruled {
-	return &queue.Ruled{Names: []queue.Hash{name}, Decide: func([][]byte, func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+	return &queue.Ruled{Names: []queue.Hash{name}, DecideOld: func([][]byte, func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		return &queue.RuledChange{Records: make([]queue.Record, 1)}, nil
 	}}
 }

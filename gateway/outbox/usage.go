@@ -120,34 +120,33 @@ func (u *Usage) name(place string) queue.Hash {
 // that are of the kind. It fails if the key has too much then, unless adds is false or the oldest
 // are forgotten. The change is made with [Outbox.Apply] or [Outbox.Accept].
 func (u *Usage) Ruled(place string, adds bool, r *queue.Ruled) *queue.Ruled {
-	n, out := len(r.Names), *r
-	out.Names = append(slices.Clip(r.Names), u.name(place))
-	out.Decide = func(old [][]byte, status func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
-		change, err := r.Decide(old[:n], status)
-		if err != nil {
-			return nil, err
+	out, name := *r, u.name(place)
+	out.Names = append(slices.Clip(r.Names), name)
+	out.Decide = func(tx *queue.Tx) error {
+		before := u.weightIn(tx, r.Names)
+		decide := r.Decide
+		if decide == nil {
+			decide = r.RunOld
 		}
-		c, grown := *change, Used{}
-		c.Records = append(make([]queue.Record, 0, n+1), change.Records...)
-		for i, r := range change.Records {
-			grown = grown.plus(u.weightOf(r.Data)).minus(u.weightOf(old[i]))
+		if err := decide(tx); err != nil {
+			return err
 		}
-		x := decodeUsage(old[n])
+		grown := u.weightIn(tx, r.Names).minus(before)
+		x := decodeUsage(tx.Get(name))
 		if x == nil && u.memory != nil && grown.Bytes > 0 { // what is not of the group is not counted
 			x = &usage{Kind: u.kind.letter, Place: place, Counted: true}
 		}
 		adds := adds && u.memory == nil
 		switch {
 		case x == nil && !adds: // it is counted when it is needed
-			c.Records = append(c.Records, queue.Record{})
-			return &c, nil
+			return nil
 		case adds && (x == nil || !x.Counted):
-			return nil, &uncountedError{u, place}
+			return &uncountedError{u, place}
 		}
 		x.Used = x.plus(grown)
 		if adds {
 			if err := u.check(place, x.Used, grown); err != nil {
-				return nil, err
+				return err
 			}
 		}
 		u.mu.Lock()
@@ -156,10 +155,19 @@ func (u *Usage) Ruled(place string, adds bool, r *queue.Ruled) *queue.Ruled {
 		if u.memory != nil {
 			u.memory.note(place, x.Used)
 		}
-		c.Records = append(c.Records, u.record(*x))
-		return &c, nil
+		tx.Put(name, u.record(*x))
+		return nil
 	}
+	out.DecideOld = nil
 	return &out
+}
+
+// weightIn returns what the records with the names count for in a transaction.
+func (u *Usage) weightIn(tx *queue.Tx, names []queue.Hash) (w Used) {
+	for _, name := range names {
+		w = w.plus(u.weightOf(tx.Get(name)))
+	}
+	return w
 }
 
 // weightOf returns what a record counts for; nothing if it is of another kind.
@@ -315,7 +323,7 @@ func (u *Usage) read(ctx context.Context, place string) (*usage, error) {
 
 // replace stores the usage of a key, if it is as it was before; nil for none.
 func (u *Usage) replace(ctx context.Context, place string, before *usage, next usage) error {
-	return u.outbox.Queue.Records.Apply(ctx, &queue.Ruled{Names: []queue.Hash{u.name(place)}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+	return u.outbox.Queue.Records.Apply(ctx, &queue.Ruled{Names: []queue.Hash{u.name(place)}, DecideOld: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		x := decodeUsage(old[0])
 		if (x == nil) != (before == nil) || x != nil && *x != *before {
 			return nil, errUsageChanged
@@ -335,7 +343,7 @@ func (q *Outbox) dueUsage(ctx context.Context, name queue.Hash, data []byte) err
 	if x.Used != (Used{}) {
 		return u.count(ctx, x.Place, true)
 	}
-	err := q.Queue.Records.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+	err := q.Queue.Records.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, DecideOld: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		if !bytes.Equal(old[0], data) {
 			return nil, errUsageChanged
 		}

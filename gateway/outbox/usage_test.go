@@ -48,7 +48,7 @@ func (c *countedRecords) record(place string, size int) queue.Record {
 // add adds a record, as a version does that counts it or one that does not.
 func (c *countedRecords) add(t *testing.T, place, name string, size int, counts bool) error {
 	t.Helper()
-	r := &queue.Ruled{Names: []queue.Hash{c.Queue.Hash(place + name)}, Decide: func([][]byte, func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+	r := &queue.Ruled{Names: []queue.Hash{c.Queue.Hash(place + name)}, DecideOld: func([][]byte, func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		return &queue.RuledChange{Records: []queue.Record{c.record(place, size)}}, nil
 	}}
 	if counts {
@@ -170,7 +170,7 @@ func TestMemory(t *testing.T) {
 		a, inA := newMemory()
 		b, inB := newMemory()
 		add := func(o *outbox.Outbox, m *outbox.Memory, place string, i, size int) {
-			r := &queue.Ruled{Names: []queue.Hash{o.Queue.Hash(place + fmt.Sprint(i))}, Decide: func([][]byte, func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+			r := &queue.Ruled{Names: []queue.Hash{o.Queue.Hash(place + fmt.Sprint(i))}, DecideOld: func([][]byte, func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 				data := make([]byte, size)
 				data[0] = byte(i)
 				return &queue.RuledChange{Records: []queue.Record{{Data: outbox.EncodeRecord(alerting.KindSubject, data), Due: o.Queue.Now().Add(time.Hour), Group: o.Queue.Hash(place)}}}, nil

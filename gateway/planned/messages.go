@@ -122,7 +122,7 @@ type decideFunc func(old []byte, status queue.StatusFunc) (*queue.RuledChange, e
 // if the key of x has too much then.
 func (p *Messages) ruled(x *Message, adds bool, decide decideFunc) *queue.Ruled {
 	u := &queue.Ruled{Names: []queue.Hash{p.name(x.ID)}}
-	u.Decide = func(old [][]byte, status queue.StatusFunc) (*queue.RuledChange, error) { return decide(old[0], status) }
+	u.DecideOld = func(old [][]byte, status queue.StatusFunc) (*queue.RuledChange, error) { return decide(old[0], status) }
 	return p.usage.Ruled(x.Place.String(), adds, u)
 }
 

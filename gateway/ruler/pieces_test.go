@@ -1,7 +1,6 @@
 package ruler_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"net/http"
@@ -33,19 +32,19 @@ func (m *meter) measured(u *queue.Update) *queue.Update {
 		return nil
 	}
 	out := *u
-	out.Decide = func(old [][]byte, status func([]queue.JobID) ([]queue.Status, error)) (*queue.Change, error) {
-		c, err := u.Decide(old, status)
-		if err == nil {
-			for i, r := range c.Records {
-				if !bytes.Equal(r.Data, old[i]) {
-					m.written.Add(int64(len(r.Data)))
-				}
-			}
-			for _, r := range c.Owned {
+	out.Decide = func(tx *queue.Tx) error {
+		if err := u.Decide(tx); err != nil {
+			return err
+		}
+		for i := range u.Names {
+			if r, ok := tx.Changed(i); ok {
 				m.written.Add(int64(len(r.Data)))
 			}
 		}
-		return c, err
+		for _, r := range tx.Owned() {
+			m.written.Add(int64(len(r.Data)))
+		}
+		return nil
 	}
 	return &out
 }
@@ -192,7 +191,7 @@ func TestRulerEarlierGroup(t *testing.T) {
 		decide := func([][]byte, func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 			return &queue.RuledChange{Records: []queue.Record{stored}}, nil
 		}
-		err := q.Records.Apply(t.Context(), &queue.Ruled{Names: []queue.Hash{name}, Decide: decide})
+		err := q.Records.Apply(t.Context(), &queue.Ruled{Names: []queue.Hash{name}, DecideOld: decide})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -135,7 +135,7 @@ func (r *Rulers) change(
 	for {
 		err := r.outbox.Apply(ctx, r.usage.Ruled(place, adds, &queue.Ruled{
 			Names: r.names(name, n), Adds: adds,
-			Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+			DecideOld: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 				now := r.outbox.Queue.Now()
 				u, seen := r.beats.SeeUptime(old[1], now)
 				g, _ := join(old[0], old[2:])

@@ -116,7 +116,7 @@ func (c *change) ruled() *queue.Ruled {
 		}
 		return r.records(c.name, n, c.group, u, seen, now)
 	}
-	return r.usage.Ruled(placeOf(c.group), false, &queue.Ruled{Names: r.names(c.name, n), Decide: decide})
+	return r.usage.Ruled(placeOf(c.group), false, &queue.Ruled{Names: r.names(c.name, n), DecideOld: decide})
 }
 
 // tell stores a message about a state of a group, with the change of its record. The queue

@@ -71,7 +71,7 @@ func (t *Tallies) Flush(ctx context.Context) {
 		record := queue.Record{Data: outbox.EncodeRecord(Kind, r.Encode()), Due: r.Slot.End().Add((tally.Kept - 1) * tally.Length), Group: t.group()}
 		err := t.outbox.Queue.Records.Apply(ctx, &queue.Ruled{
 			Names: []queue.Hash{name},
-			Decide: func([][]byte, queue.StatusFunc) (*queue.RuledChange, error) {
+			DecideOld: func([][]byte, queue.StatusFunc) (*queue.RuledChange, error) {
 				return &queue.RuledChange{Records: []queue.Record{record}}, nil
 			},
 		})

@@ -138,19 +138,19 @@ func TestClockOfStore(t *testing.T) {
 					<-ready
 					release := false
 					err := q.Records.Apply(ctx,
-						&queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, _ queue.StatusFunc) (*queue.RuledChange, error) {
-							c := &queue.RuledChange{Records: make([]queue.Record, 1)}
+						&queue.Ruled{Names: []queue.Hash{name}, Decide: func(tx *queue.Tx) error {
 							var due time.Time
-							if release = len(old[0]) > 0; !release {
-								return c, nil
+							old := tx.Get(name)
+							if release = len(old) > 0; !release {
+								return nil
 							}
-							if err := due.UnmarshalBinary(old[0]); err != nil {
-								return nil, err
+							if err := due.UnmarshalBinary(old); err != nil {
+								return err
 							}
-							if release = !q.Now().Before(due); !release {
-								c.Records[0] = queue.Record{Data: old[0], Due: due}
+							if release = !q.Now().Before(due); release {
+								tx.Delete(name)
 							}
-							return c, nil
+							return nil
 						}})
 					if release && err == nil {
 						note(&told)
@@ -174,9 +174,10 @@ func TestClockOfStore(t *testing.T) {
 		}
 		due := begin.Add(time.Minute)
 		err := gateways[0].Records.Apply(t.Context(),
-			&queue.Ruled{Names: []queue.Hash{name}, Decide: func([][]byte, queue.StatusFunc) (*queue.RuledChange, error) {
+			&queue.Ruled{Names: []queue.Hash{name}, Decide: func(tx *queue.Tx) error {
 				data, err := due.MarshalBinary()
-				return &queue.RuledChange{Records: []queue.Record{{Data: data, Due: due}}}, err
+				tx.Put(name, queue.Record{Data: data, Due: due})
+				return err
 			}})
 		if err != nil {
 			t.Fatal(err)
@@ -222,8 +223,9 @@ func TestDueIsNotCrowded(t *testing.T) {
 			},
 		})
 		err := q.Records.Apply(t.Context(),
-			&queue.Ruled{Names: []queue.Hash{store.Hash("x")}, Decide: func([][]byte, queue.StatusFunc) (*queue.RuledChange, error) {
-				return &queue.RuledChange{Records: []queue.Record{{Data: []byte("x"), Due: time.Now().Add(time.Second)}}}, nil
+			&queue.Ruled{Names: []queue.Hash{store.Hash("x")}, Decide: func(tx *queue.Tx) error {
+				tx.Put(store.Hash("x"), queue.Record{Data: []byte("x"), Due: time.Now().Add(time.Second)})
+				return nil
 			}})
 		if err != nil {
 			t.Fatal(err)
@@ -262,16 +264,14 @@ func TestRecordsWrittenAhead(t *testing.T) {
 				const jump = 25 * time.Hour
 				c.ahead.Store(int64(jump))
 				q := c.startWith(t, store, o)
-				u, change := new(queue.Ruled), new(queue.RuledChange)
 				for _, text := range []string{"ahead", "at a time"} {
-					u.Names = append(u.Names, store.Hash(text))
-					change.Records = append(change.Records, queue.Record{Data: []byte(text), Due: q.Now().Add(time.Hour)})
-				}
-				u.Decide = func([][]byte, queue.StatusFunc) (*queue.RuledChange, error) {
-					return change, nil
-				}
-				if err := q.Records.Apply(t.Context(), u); err != nil {
-					t.Fatal(err)
+					err := q.Records.Apply(t.Context(), &queue.Ruled{Names: []queue.Hash{store.Hash(text)}, Decide: func(tx *queue.Tx) error {
+						tx.Put(store.Hash(text), queue.Record{Data: []byte(text), Due: q.Now().Add(time.Hour)})
+						return nil
+					}})
+					if err != nil {
+						t.Fatal(err)
+					}
 				}
 				time.Sleep(10 * time.Second)
 				synctest.Wait()

@@ -198,11 +198,11 @@ func (q *order) lineName(j *Job) Hash {
 
 // readLines reads lines and the statuses of their jobs, except those in known. A line
 // that is damaged is empty: then [Queue.tidyOrder] releases its jobs.
-func (q *order) readLines(old [][]byte, status StatusFunc, known ...JobID) ([]*line, error) {
-	lines := make([]*line, len(old))
+func (q *order) readLines(tx *Tx, names []Hash, known ...JobID) ([]*line, error) {
+	lines := make([]*line, len(names))
 	var ids []JobID
-	for i, b := range old {
-		l, err := decodeLine(b)
+	for i, name := range names {
+		l, err := decodeLine(tx.Get(name))
 		if err != nil {
 			q.options.Load().Logger.Error(fmt.Sprintf("the order of the messages of an incident is lost: %v", err))
 			l = new(line)
@@ -214,10 +214,7 @@ func (q *order) readLines(old [][]byte, status StatusFunc, known ...JobID) ([]*l
 			}
 		}
 	}
-	if len(ids) == 0 {
-		return lines, nil
-	}
-	statuses, err := status(ids)
+	statuses, err := tx.Status(ids...)
 	if err != nil {
 		return nil, err
 	}
@@ -231,28 +228,27 @@ func (q *order) readLines(old [][]byte, status StatusFunc, known ...JobID) ([]*l
 	return lines, nil
 }
 
-// records returns the records of lines.
-func (q *order) records(lines []*line, now time.Time) []Record {
-	records := make([]Record, len(lines))
+// putLines stores lines.
+func (q *order) putLines(tx *Tx, names []Hash, lines []*line, now time.Time) {
 	for i, l := range lines {
-		if !l.empty() {
-			records[i] = Record{Data: l.encode(), Due: now.Add(q.options.Load().Keep)}
+		if l.empty() {
+			tx.Delete(names[i])
+		} else {
+			tx.Put(names[i], Record{Data: l.encode(), Due: now.Add(q.options.Load().Keep)})
 		}
 	}
-	return records
 }
 
-// changes returns the changes of the jobs that are not in the hands of the caller.
-func (a arranged) changes(now time.Time, own func(JobID) bool) (changes []JobChange) {
+// change changes the jobs that are not in the hands of the caller.
+func (a arranged) change(tx *Tx, now time.Time, own func(JobID) bool) {
 	for id, by := range a.superseded {
 		if !own(id) {
-			changes = append(changes, JobChange{id, func(j *Job) { j.supersede(by, now) }})
+			tx.Change(id, func(j *Job) { j.supersede(by, now) })
 		}
 	}
 	if a.released != (JobID{}) && !own(a.released) {
-		changes = append(changes, JobChange{a.released, func(j *Job) { j.release(now) }})
+		tx.Change(a.released, func(j *Job) { j.release(now) })
 	}
-	return changes
 }
 
 func (j *Job) supersede(by JobID, now time.Time) {
@@ -267,17 +263,16 @@ func (j *Job) release(now time.Time) {
 // orderEntry makes the acceptance of a message keep the order of its incident.
 // Jobs that have to wait are Held, also those that the caller wants to send.
 func (q *order) orderEntry(e *Entry, now time.Time) {
-	o := &entryOrder{q: q, entry: e, now: now, wanted: make([]Status, len(e.Jobs)), lineOf: make([]int, len(e.Jobs)), names: slices.Clone(e.Rules.names())}
-	o.ruled = len(o.names)
+	o := &entryOrder{q: q, entry: e, now: now, wanted: make([]Status, len(e.Jobs)), lineOf: make([]int, len(e.Jobs))}
 	for i := range e.Jobs {
 		j := &e.Jobs[i]
 		o.wanted[i], o.lineOf[i] = j.Status, -1
 		if j.Incident != "" && j.Destination != "" {
-			o.lineOf[i] = indexOrAdd(&o.names, q.lineName(j))
+			o.lineOf[i] = indexOrAdd(&o.lines, q.lineName(j))
 		}
 	}
-	if len(o.names) > 0 || e.Rules != nil {
-		e.Update = &Update{Names: o.names, Size: e.Rules.size(), Decide: o.decide}
+	if len(o.lines) > 0 || e.Rules != nil {
+		e.Update = &Update{Names: slices.Concat(e.Rules.names(), o.lines), Size: e.Rules.size(), Decide: o.decide}
 	}
 }
 
@@ -288,42 +283,39 @@ type entryOrder struct {
 	entry  *Entry
 	now    time.Time
 	wanted []Status // of the jobs, as the caller wants them
-	lineOf []int    // the index of the name of a job's line; -1 for none
-	names  []Hash   // of the records: those of the rules, then lines
-	ruled  int      // of names, those of the rules
+	lineOf []int    // the index of a job's line in lines; -1 for none
+	lines  []Hash   // the names of the lines
 }
 
 // decide is that of an [Update]. A store may call it more than once.
-func (o *entryOrder) decide(old [][]byte, status StatusFunc) (*Change, error) {
+func (o *entryOrder) decide(tx *Tx) error {
 	e := o.entry
 	for i := range e.Jobs {
 		j := &e.Jobs[i]
 		j.Status, j.Rule, j.By = o.wanted[i], "", JobID{}
 	}
-	d, err := e.Rules.decide(old[:o.ruled], status)
-	if err != nil {
-		return nil, err
+	if err := e.Rules.run(tx); err != nil {
+		return err
 	}
-	lines, err := o.q.readLines(old[o.ruled:], status)
+	lines, err := o.q.readLines(tx, o.lines)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	released := o.release(d, lines)
-	c := &Change{Jobs: d.Jobs, Owned: d.Owned}
+	released := o.release(tx.release, lines)
 	for i := range e.Jobs {
 		j := &e.Jobs[i]
 		if o.lineOf[i] < 0 || j.Rule != "" {
 			continue
 		}
-		l := lines[o.lineOf[i]-o.ruled]
+		l := lines[o.lineOf[i]]
 		if !l.enter(j, o.wanted[i]) {
 			continue
 		}
 		a := l.arrange()
-		c.Jobs = append(c.Jobs, a.changes(o.now, func(id JobID) bool { return id.Message == e.Message.ID || released[id] })...)
+		a.change(tx, o.now, func(id JobID) bool { return id.Message == e.Message.ID || released[id] })
 		for id := range a.superseded {
 			if released[id] {
-				c.Jobs = append(c.Jobs, o.q.unhold(id, l, a, o.now))
+				o.q.unhold(tx, id, l, a, o.now)
 			}
 		}
 		if x := l.find(j.JobID); x != nil && x.status == Held {
@@ -331,18 +323,18 @@ func (o *entryOrder) decide(old [][]byte, status StatusFunc) (*Change, error) {
 		}
 		j.Missed = l.missedBy(j)
 	}
-	c.Records = append(d.Records, o.q.records(lines, o.now)...)
-	return c, nil
+	o.q.putLines(tx, o.lines, lines, o.now)
+	return nil
 }
 
-// release adds the jobs that the rules release to the lines of the incident, and returns
+// release adds jobs that the rules release to the lines of the incident, and returns
 // which ones it has added.
-func (o *entryOrder) release(d *RuledChange, lines []*line) map[JobID]bool {
+func (o *entryOrder) release(jobs []Job, lines []*line) map[JobID]bool {
 	released := map[JobID]bool{}
-	for i := range d.Release {
-		j := &d.Release[i]
-		if at := slices.Index(o.names, o.q.lineName(j)); at >= o.ruled {
-			lines[at-o.ruled].joinLine(j)
+	for i := range jobs {
+		j := &jobs[i]
+		if at := slices.Index(o.lines, o.q.lineName(j)); at >= 0 {
+			lines[at].joinLine(j)
 			released[j.JobID] = true
 		}
 	}
@@ -381,48 +373,36 @@ func (q *order) orderOutcome(s *Settlement, rules *Ruled, now time.Time) {
 	}
 	outcome := *r
 	next := s.Next
-	names := slices.Clone(rules.names())
-	ruled := len(names)
-	names = append(names, nextRules.names()...)
-	lines := len(names)
+	names := joinNames(rules.names(), nextRules.names())
+	var line []Hash
 	if r.Incident != "" {
-		names = append(names, q.lineName(r))
+		line = []Hash{q.lineName(r)}
 	}
-	s.Update = &Update{Names: names, Size: rules.size() + nextRules.size(), Decide: func(old [][]byte, status StatusFunc) (*Change, error) {
+	s.Update = &Update{Names: slices.Concat(names, line), Size: rules.size() + nextRules.size(), Decide: func(tx *Tx) error {
 		*r, s.Next = outcome, next
-		c := new(Change)
-		if r.Incident != "" {
-			var err error
-			if c, err = q.settleLine(s, old[lines:], status, now); err != nil {
-				return nil, err
-			}
+		if err := q.settleLine(tx, line, s, now); err != nil {
+			return err
 		}
-		d, err := rules.decide(old[:ruled], status)
-		if err != nil {
-			return nil, err
+		if err := rules.run(tx); err != nil {
+			return err
 		}
-		if d.Quiet {
+		if tx.quiet {
 			s.Next = nil
 		}
-		told := &RuledChange{Records: make([]Record, lines-ruled)}
-		for i, data := range old[ruled:lines] {
-			told.Records[i].Data = data // nothing changes
+		if s.Next == nil {
+			return nil
 		}
-		if s.Next != nil {
-			if told, err = nextRules.decide(old[ruled:lines], status); err != nil {
-				return nil, err
-			}
-		}
-		return &Change{slices.Concat(d.Records, told.Records, c.Records), slices.Concat(d.Owned, told.Owned), slices.Concat(d.Jobs, told.Jobs, c.Jobs)}, nil
+		return nextRules.run(tx)
 	}}
 }
 
-// settleLine changes the line of a job that is settled, whose record is old.
-func (q *order) settleLine(s *Settlement, old [][]byte, status StatusFunc, now time.Time) (*Change, error) {
+// settleLine changes the line of a job that is settled. names is its name, or empty without an
+// incident.
+func (q *order) settleLine(tx *Tx, names []Hash, s *Settlement, now time.Time) error {
 	r := s.Job
-	lines, err := q.readLines(old, status, r.JobID)
-	if err != nil {
-		return nil, err
+	lines, err := q.readLines(tx, names, r.JobID)
+	if err != nil || len(lines) == 0 {
+		return err
 	}
 	l := lines[0]
 	j := l.find(r.JobID)
@@ -448,8 +428,9 @@ func (q *order) settleLine(s *Settlement, old [][]byte, status StatusFunc, now t
 	} else if r.Status == Failed {
 		l.jobs = slices.DeleteFunc(l.jobs, func(j linedJob) bool { return j.id == r.JobID })
 	}
-	own := func(id JobID) bool { return id == r.JobID }
-	return &Change{Records: q.records(lines, now), Jobs: a.changes(now, own)}, nil
+	a.change(tx, now, func(id JobID) bool { return id == r.JobID })
+	q.putLines(tx, names, lines, now)
+	return nil
 }
 
 // orderJobs changes jobs of one message that have an incident and are not held by rules, and
@@ -471,43 +452,42 @@ func (q *order) orderJobs(ctx context.Context, jobs []Job, now time.Time, f stat
 	if len(names) == 0 {
 		return nil, nil
 	}
-	err = q.store.Update(ctx, &Update{Names: names, Decide: func(old [][]byte, status StatusFunc) (*Change, error) {
-		lines, err := q.readLines(old, status)
+	err = q.store.Update(ctx, &Update{Names: names, Decide: func(tx *Tx) error {
+		lines, err := q.readLines(tx, names)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		before = nil
-		c := new(Change)
 		for i, l := range lines {
-			statuses, own, err := l.change(byName[names[i]], status, f)
+			statuses, own, err := l.change(tx, byName[names[i]], f)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			before = append(before, statuses...)
 			a := l.arrange()
 			for id, change := range own {
-				c.Jobs = append(c.Jobs, l.changeOf(id, a, change, now))
+				tx.Change(id, l.changeOf(id, a, change, now))
 			}
-			c.Jobs = append(c.Jobs, a.changes(now, func(id JobID) bool { return own[id] != nil })...)
+			a.change(tx, now, func(id JobID) bool { return own[id] != nil })
 		}
-		c.Records = q.records(lines, now)
-		return c, nil
+		q.putLines(tx, names, lines, now)
+		return nil
 	}})
 	return before, err
 }
 
 // change gives jobs of the line the statuses of f, and returns their earlier ones and how
 // each job changes.
-func (l *line) change(jobs []*Job, status StatusFunc, f statusChange) (before []Status, own map[JobID]func(*Job), err error) {
+func (l *line) change(tx *Tx, jobs []*Job, f statusChange) (before []Status, own map[JobID]func(*Job), err error) {
 	own = map[JobID]func(*Job){}
 	for _, j := range jobs {
 		x := l.find(j.JobID)
 		if x == nil { // the record was lost
-			now, err := status([]JobID{j.JobID})
+			now, err := tx.StatusOf(j.JobID)
 			if err != nil {
 				return nil, nil, err
 			}
-			l.jobs = append(l.jobs, linedJob{j.JobID, j.NewState, j.Note, now[0]})
+			l.jobs = append(l.jobs, linedJob{j.JobID, j.NewState, j.Note, now})
 			x = &l.jobs[len(l.jobs)-1]
 		}
 		to, change := f(x.status)
@@ -524,10 +504,10 @@ func (l *line) change(jobs []*Job, status StatusFunc, f statusChange) (before []
 }
 
 // changeOf returns the change of a job of the line, after a has arranged it.
-func (l *line) changeOf(id JobID, a arranged, change func(*Job), now time.Time) JobChange {
+func (l *line) changeOf(id JobID, a arranged, change func(*Job), now time.Time) func(*Job) {
 	by, superseded := a.superseded[id]
 	x := l.find(id)
-	return JobChange{id, func(j *Job) {
+	return func(j *Job) {
 		j.Updated = now
 		change(j)
 		switch {
@@ -536,7 +516,7 @@ func (l *line) changeOf(id JobID, a arranged, change func(*Job), now time.Time) 
 		case x != nil:
 			j.Status = x.status
 		}
-	}}
+	}
 }
 
 // The bounds of what tidyOrder does at once.
@@ -571,17 +551,19 @@ func (w *dueWork) tidyOrder(now time.Time) {
 // tidyRecord removes a record of an incident of which nothing waits any more, or one that is
 // damaged.
 func (q *order) tidyRecord(name Hash, now time.Time) {
-	q.check(q.store.Update(q.ctx, &Update{Names: []Hash{name}, Decide: func(old [][]byte, status StatusFunc) (*Change, error) {
-		lines, err := q.readLines(old, status)
+	names := []Hash{name}
+	q.check(q.store.Update(q.ctx, &Update{Names: names, Decide: func(tx *Tx) error {
+		lines, err := q.readLines(tx, names)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		l := lines[0]
-		a := l.arrange()
+		l.arrange().change(tx, now, func(JobID) bool { return false })
 		if len(l.jobs) == 0 {
 			lines[0] = new(line)
 		}
-		return &Change{Records: q.records(lines, now), Jobs: a.changes(now, func(JobID) bool { return false })}, nil
+		q.putLines(tx, names, lines, now)
+		return nil
 	}}))
 }
 

@@ -456,8 +456,9 @@ func TestOrderOfDamagedRecord(t *testing.T) {
 		if err != nil || len(names) != 1 {
 			t.Fatal(names, err)
 		}
-		if err := s.Update(t.Context(), &queue.Update{Names: names, Decide: func([][]byte, queue.StatusFunc) (*queue.Change, error) {
-			return &queue.Change{Records: []queue.Record{{Data: l.Bytes(), Due: time.Now().Add(time.Hour)}}}, nil
+		if err := s.Update(t.Context(), &queue.Update{Names: names, Decide: func(tx *queue.Tx) error {
+			tx.Put(names[0], queue.Record{Data: l.Bytes(), Due: time.Now().Add(time.Hour)})
+			return nil
 		}}); err != nil {
 			t.Fatal(err)
 		}

@@ -545,20 +545,19 @@ func (q *order) changeJobs(ctx context.Context, jobs []Job, f statusChange) (bef
 
 // changeFree changes jobs that have no order, in one transaction.
 func (q *order) changeFree(ctx context.Context, ids []JobID, now time.Time, f statusChange) (before []Status, err error) {
-	err = q.store.Update(ctx, &Update{Jobs: len(ids), Decide: func(_ [][]byte, status StatusFunc) (*Change, error) {
-		statuses, err := status(ids)
+	err = q.store.Update(ctx, &Update{Jobs: len(ids), Decide: func(tx *Tx) error {
+		statuses, err := tx.Status(ids...)
 		before = nil
-		c := new(Change)
 		for i, s := range statuses {
 			if to, apply := f(s); to != 0 {
 				before = append(before, s)
-				c.Jobs = append(c.Jobs, JobChange{ids[i], func(j *Job) {
+				tx.Change(ids[i], func(j *Job) {
 					j.Updated = now
 					apply(j)
-				}})
+				})
 			}
 		}
-		return c, err
+		return err
 	}})
 	return before, err
 }

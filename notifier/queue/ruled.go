@@ -28,56 +28,55 @@ type Ruled struct {
 	// meaning as part of an entry.
 	Adds bool
 
-	// Decide is that of an [Update]. As part of an entry, it may change the jobs of the
-	// entry that are Queued or Sending: they can be Held for a rule, or Superseded.
-	Decide func(old [][]byte, status StatusFunc) (*RuledChange, error)
+	// Decide reads the records and changes them, as that of an [Update]. As part of an entry,
+	// it may change the jobs of the entry that are Queued or Sending: they can be Held for a
+	// rule, or Superseded.
+	Decide func(tx *Tx) error
+
+	// DecideOld is Decide by position.
+	DecideOld func(old [][]byte, status StatusFunc) (*RuledChange, error)
 
 	// Size is that of an [Update].
 	Size int
 }
 
-// RuledChange is the result of [Ruled.Decide].
+// RuledChange is what DecideOld returns.
 type RuledChange struct {
-	Records []Record      // one for each name
-	Owned   []OwnedRecord // of the caller; one of Names owns each of them
-	Jobs    []JobChange   // of jobs that rules hold
-
-	// Release are jobs that are held no more, in the order in which they are sent, with
-	// their ID, Incident, Destination, NewState and Note. Of an incident, those before the
-	// newest state become Superseded. With an entry, they are of the incident and the
-	// destination of one of its jobs, which replaces them; otherwise they are some of
-	// Held.
+	Records []Record
+	Owned   []OwnedRecord
+	Jobs    []JobChange
 	Release []Job
-
-	// Quiet means that the message which [Options.Dead] has returned is not accepted. It
-	// has no meaning outside of [Options.Ended].
-	Quiet bool
+	Quiet   bool
 }
 
-// JoinRuled returns a change that makes both changes, of different records. Either may
-// be nil.
+// StatusFunc is for DecideOld.
+type StatusFunc = func([]JobID) ([]Status, error)
+
+// JoinRuled returns a change that makes both changes, one after the other. Either may be nil.
 func JoinRuled(a, b *Ruled) *Ruled {
 	if a == nil || b == nil {
 		return cmp.Or(a, b)
 	}
-	n := len(a.Names)
 	return &Ruled{
-		Names: append(slices.Clip(a.Names), b.Names...), Held: append(slices.Clip(a.Held), b.Held...), Size: a.Size + b.Size,
-		Decide: func(old [][]byte, status StatusFunc) (*RuledChange, error) {
-			x, err := a.Decide(old[:n], status)
-			if err != nil {
-				return nil, err
+		Names: joinNames(a.Names, b.Names), Held: append(slices.Clip(a.Held), b.Held...), Size: a.Size + b.Size,
+		Decide: func(tx *Tx) error {
+			if err := a.run(tx); err != nil {
+				return err
 			}
-			y, err := b.Decide(old[n:], status)
-			if err != nil {
-				return nil, err
-			}
-			return &RuledChange{
-				Records: append(slices.Clip(x.Records), y.Records...), Owned: append(slices.Clip(x.Owned), y.Owned...), Jobs: append(slices.Clip(x.Jobs), y.Jobs...), Release: append(slices.Clip(x.Release), y.Release...),
-				Quiet: x.Quiet || y.Quiet,
-			}, nil
+			return b.run(tx)
 		},
 	}
+}
+
+// joinNames returns all names, each once.
+func joinNames(a, b []Hash) []Hash {
+	all := slices.Clip(a)
+	for _, name := range b {
+		if !slices.Contains(a, name) {
+			all = append(all, name)
+		}
+	}
+	return all
 }
 
 // callersRecord begins the content of a record of the caller. No record of the queue
@@ -101,29 +100,41 @@ func callersDue(b []byte) time.Time {
 	return time.UnixMicro(int64(binary.BigEndian.Uint64(b[1:]))) //nolint:gosec // as asCallers has written it
 }
 
-// decide calls Decide of u, which may be nil, with its records.
-func (u *Ruled) decide(old [][]byte, status StatusFunc) (*RuledChange, error) {
+// run calls Decide of u, which may be nil.
+func (u *Ruled) run(tx *Tx) error {
 	if u == nil {
-		return new(RuledChange), nil
+		return nil
 	}
-	own := make([][]byte, len(old))
-	for i, b := range old {
-		own[i] = callers(b)
+	before := tx.callers
+	tx.callers = true
+	defer func() { tx.callers = before }()
+	if u.DecideOld != nil {
+		return u.RunOld(tx)
 	}
-	c, err := u.Decide(own, status)
+	return u.Decide(tx)
+}
+
+func (u *Ruled) RunOld(tx *Tx) error {
+	old := make([][]byte, len(u.Names))
+	for i, name := range u.Names {
+		old[i] = tx.Get(name)
+	}
+	c, err := u.DecideOld(old, tx.status)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	out := *c
-	out.Records = make([]Record, len(c.Records))
 	for i, r := range c.Records {
-		out.Records[i] = r.asCallers()
+		if len(r.Data) > 0 || old[i] != nil {
+			tx.Put(u.Names[i], r)
+		}
 	}
-	out.Owned = make([]OwnedRecord, len(c.Owned))
-	for i, r := range c.Owned {
-		out.Owned[i] = OwnedRecord{r.Name, r.asCallers()}
+	for _, r := range c.Owned {
+		tx.PutOwned(r.Name, r.Record)
 	}
-	return &out, nil
+	tx.jobs = append(tx.jobs, c.Jobs...)
+	tx.Release(c.Release...)
+	tx.quiet = tx.quiet || c.Quiet
+	return nil
 }
 
 // asCallers returns a record of the caller as it is stored.
@@ -160,8 +171,8 @@ func (l *line) joinLine(j *Job) {
 
 // unhold changes a job that a rule holds no more. l is its line after arrange, or nil
 // without an incident.
-func (q *order) unhold(id JobID, l *line, a arranged, now time.Time) JobChange {
-	return JobChange{id, func(j *Job) {
+func (q *order) unhold(tx *Tx, id JobID, l *line, a arranged, now time.Time) {
+	tx.Change(id, func(j *Job) {
 		j.Rule, j.Updated, j.Expires = "", now, now.Add(q.options.Load().MaxAge)
 		by, superseded := a.superseded[id]
 		switch {
@@ -170,7 +181,7 @@ func (q *order) unhold(id JobID, l *line, a arranged, now time.Time) JobChange {
 		case l == nil || a.released == id:
 			j.release(now)
 		}
-	}}
+	})
 }
 
 // Records are the records of the caller.
@@ -179,66 +190,66 @@ type Records struct{ *order }
 // Apply makes a change by rules.
 func (q *Records) Apply(ctx context.Context, u *Ruled) error {
 	now := q.Now()
-	names := slices.Clone(u.Names)
+	var lines []Hash
 	lineOf := map[JobID]int{}
 	for i := range u.Held {
-		j := &u.Held[i]
-		if j.Incident != "" {
-			lineOf[j.JobID] = indexOrAdd(&names, q.lineName(j))
+		if j := &u.Held[i]; j.Incident != "" {
+			lineOf[j.JobID] = indexOrAdd(&lines, q.lineName(j))
 		}
 	}
-	n := len(u.Names)
 	var maxSize int64
 	if u.Adds {
 		maxSize = q.options.Load().MaxSize
 	}
 	err := q.store.Update(ctx, &Update{
-		Names: names, MaxSize: maxSize, Size: u.Size,
-		Decide: func(old [][]byte, status StatusFunc) (*Change, error) {
-			d, err := u.decide(old[:n], status)
-			if err != nil {
-				return nil, err
+		Names: slices.Concat(u.Names, lines), MaxSize: maxSize, Size: u.Size,
+		Decide: func(tx *Tx) error {
+			if err := u.run(tx); err != nil {
+				return err
 			}
-			lines, err := q.readLines(old[n:], status)
-			if err != nil {
-				return nil, err
-			}
-			c := &Change{Jobs: d.Jobs, Owned: d.Owned}
-			released := map[JobID]bool{}
-			for i := range d.Release {
-				j := &d.Release[i]
-				released[j.JobID] = true
-				if at, ok := lineOf[j.JobID]; ok {
-					lines[at-n].joinLine(j)
-				} else {
-					c.Jobs = append(c.Jobs, q.unhold(j.JobID, nil, arranged{}, now))
-				}
-			}
-			arrangedLines := make([]arranged, len(lines))
-			for i, l := range lines {
-				arrangedLines[i] = l.arrange()
-				c.Jobs = append(c.Jobs, arrangedLines[i].changes(now, func(id JobID) bool { return released[id] })...)
-			}
-			for i := range d.Release {
-				id := d.Release[i].JobID
-				if at, ok := lineOf[id]; ok {
-					c.Jobs = append(c.Jobs, q.unhold(id, lines[at-n], arrangedLines[at-n], now))
-				}
-			}
-			c.Records = append(d.Records, q.records(lines, now)...)
-			return c, nil
+			return q.releaseIn(tx, lines, lineOf, now)
 		},
 	})
 	q.signal()
 	return err
 }
 
+// releaseIn changes the jobs that tx releases. lines are the names of their lines, and lineOf is the
+// index of each job's line; one without an incident has none.
+func (q *order) releaseIn(tx *Tx, names []Hash, lineOf map[JobID]int, now time.Time) error {
+	lines, err := q.readLines(tx, names)
+	if err != nil {
+		return err
+	}
+	released := map[JobID]bool{}
+	for i := range tx.release {
+		j := &tx.release[i]
+		released[j.JobID] = true
+		if at, ok := lineOf[j.JobID]; ok {
+			lines[at].joinLine(j)
+		} else {
+			q.unhold(tx, j.JobID, nil, arranged{}, now)
+		}
+	}
+	arrangedLines := make([]arranged, len(lines))
+	for i, l := range lines {
+		arrangedLines[i] = l.arrange()
+		arrangedLines[i].change(tx, now, func(id JobID) bool { return released[id] })
+	}
+	for i := range tx.release {
+		id := tx.release[i].JobID
+		if at, ok := lineOf[id]; ok {
+			q.unhold(tx, id, lines[at], arrangedLines[at], now)
+		}
+	}
+	q.putLines(tx, names, lines, now)
+	return nil
+}
+
 // indexOrAdd returns the index of a name, which it adds if it is new.
 func indexOrAdd(names *[]Hash, name Hash) int {
-	for i, n := range *names {
-		if n == name {
-			return i
-		}
+	if i := slices.Index(*names, name); i >= 0 {
+		return i
 	}
 	*names = append(*names, name)
 	return len(*names) - 1
@@ -321,17 +332,13 @@ func (w *dueWork) tidyCallers(name Hash) bool {
 // releaseHeld makes a job due that a rule holds, and returns how many it was. The record
 // of the rule names a job then that is not held.
 func (q *Records) releaseHeld(ctx context.Context, j *Job) (n int, err error) {
-	err = q.Apply(ctx, &Ruled{Held: []Job{*j}, Decide: func(_ [][]byte, status StatusFunc) (*RuledChange, error) {
-		statuses, err := status([]JobID{j.JobID})
-		if err != nil {
-			return nil, err
+	err = q.Apply(ctx, &Ruled{Held: []Job{*j}, Decide: func(tx *Tx) error {
+		status, err := tx.StatusOf(j.JobID)
+		if n = 0; status == Held {
+			n = 1
+			tx.Release(*j)
 		}
-		n = 0
-		c := new(RuledChange)
-		if statuses[0] == Held {
-			n, c.Release = 1, []Job{*j}
-		}
-		return c, nil
+		return err
 	}})
 	return n, err
 }

@@ -244,13 +244,9 @@ type Update struct {
 	// the disk is full. Other updates end something, so they are never refused.
 	MaxSize int64
 
-	// Decide returns what to change. old has the records; nil stands for one that
-	// does not exist or is damaged. status returns the statuses of jobs, which stay
-	// as they are until the transaction ends, except that a job which is Sending can
-	// be claimed by another handle later; it is 0 for an unknown job. Decide may be
-	// called several times, and only the last call counts. Callers find its error with
-	// errors.Is.
-	Decide func(old [][]byte, status StatusFunc) (*Change, error)
+	// Decide reads the records and changes them. It may be called several times, and only
+	// the last call counts. Callers find its error with errors.Is.
+	Decide func(tx *Tx) error
 
 	// Size is about how many bytes of large records Decide writes or removes.
 	Size int
@@ -259,26 +255,13 @@ type Update struct {
 	Jobs int
 }
 
-// StatusFunc returns the statuses of jobs within a transaction.
-type StatusFunc = func([]JobID) ([]Status, error)
-
-// Change is the result of [Update.Decide].
-type Change struct {
-	Records []Record // one for each name
-	Owned   []OwnedRecord
-	Jobs    []JobChange
-}
-
-// OwnedRecord is a record whose name Decide has chosen. It is added or, without Data,
-// removed, but not changed. One of the records that the update names owns it: whoever adds
-// or removes it names that one, so that no two transactions do so at once.
+// OwnedRecord is a record of [Tx.PutOwned].
 type OwnedRecord struct {
 	Name Hash
 	Record
 }
 
-// Record is the new content of a record. Without Data, it is removed. With the same
-// Data as before, nothing changes.
+// Record is the content of a record. One without Data is no record.
 type Record struct {
 	Data  []byte
 	Due   time.Time // when [Store.DueRecords] returns it
@@ -308,8 +291,7 @@ type DueRecord struct {
 // record can be larger.
 const MaxDueSize = 4 << 20
 
-// JobChange is a change of a job whose status was asked for and is Queued, Held or
-// Dead. Apply sets the new status: Queued, Held, Dead, or a final one.
+// JobChange is a change of [Tx.Change].
 type JobChange struct {
 	ID    JobID
 	Apply func(j *Job)

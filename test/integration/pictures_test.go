@@ -171,7 +171,7 @@ func makeDay(t *testing.T, folder string) {
 			}
 		}
 		name := q.Hash(fmt.Sprint("tally of the day ", slot))
-		err := q.Records.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func([][]byte, queue.StatusFunc) (*queue.RuledChange, error) {
+		err := q.Records.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, DecideOld: func([][]byte, queue.StatusFunc) (*queue.RuledChange, error) {
 			return &queue.RuledChange{
 				Records: []queue.Record{{
 					Data: outbox.EncodeRecord(tallystore.Kind, r.Encode()),

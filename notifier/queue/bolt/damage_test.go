@@ -78,8 +78,9 @@ func newSample(t testing.TB, n int) *sample {
 			e.Jobs[2].Status, e.Jobs[2].Incident = queue.Held, "incident"
 			e.Update = &queue.Update{
 				Names: []queue.Hash{s.Hash(fmt.Sprint("line ", i))},
-				Decide: func([][]byte, queue.StatusFunc) (*queue.Change, error) {
-					return &queue.Change{Records: []queue.Record{{Data: randomText(random.IntN(300)), Due: time.Now().Add(time.Hour)}}}, nil
+				Decide: func(tx *queue.Tx) error {
+					tx.Put(s.Hash(fmt.Sprint("line ", i)), queue.Record{Data: randomText(random.IntN(300)), Due: time.Now().Add(time.Hour)})
+					return nil
 				},
 			}
 		}

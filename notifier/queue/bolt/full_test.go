@@ -317,8 +317,9 @@ func TestFullDiskUpdates(t *testing.T) {
 	update := func(name string, maxSize int64, size int) error {
 		return d.store.Update(t.Context(), &queue.Update{
 			Names: []queue.Hash{d.store.Hash(name)}, MaxSize: maxSize,
-			Decide: func([][]byte, queue.StatusFunc) (*queue.Change, error) {
-				return &queue.Change{Records: []queue.Record{{Data: randomText(size), Due: d.now}}}, nil
+			Decide: func(tx *queue.Tx) error {
+				tx.Put(d.store.Hash(name), queue.Record{Data: randomText(size), Due: d.now})
+				return nil
 			},
 		})
 	}

@@ -28,13 +28,13 @@ func (s *Store) Accept(ctx context.Context, maxSize int64, entries ...*queue.Ent
 	if err != nil {
 		return err
 	}
-	decisions := make([]*decision, len(entries))
+	decided := make([]*queue.Tx, len(entries))
 	check := func(b *batch) (err error) {
 		for i, e := range entries {
 			if err := b.checkEntry(e, maxSize); err != nil {
 				return err
 			}
-			if decisions[i], err = b.decide(e.Update); err != nil {
+			if decided[i], err = b.decide(e.Update); err != nil {
 				return err
 			}
 		}
@@ -45,7 +45,7 @@ func (s *Store) Accept(ctx context.Context, maxSize int64, entries ...*queue.Ent
 			if err := b.accept(e); err != nil {
 				return err
 			}
-			if err := b.update(decisions[i]); err != nil {
+			if err := b.update(e.Update, decided[i]); err != nil {
 				return err
 			}
 		}
@@ -221,7 +221,7 @@ type settlement struct {
 	s       *Store
 	t       *queue.Settlement
 	job     *job
-	decided *decision
+	decided *queue.Tx
 	next    *queue.Entry
 	dropped bool // next is not accepted
 }
@@ -262,7 +262,7 @@ func (x *settlement) write(b *batch) error {
 	if err := b.putHealth(x.t.Health); err != nil {
 		return err
 	}
-	if err := b.update(x.decided); err != nil {
+	if err := b.update(x.t.Update, x.decided); err != nil {
 		return err
 	}
 	if x.t.Next == nil { // the update may have removed it

@@ -41,8 +41,11 @@ func TestRecordsMemory(t *testing.T) {
 			for k := range names {
 				names[k], records[k] = s.Hash(kind+strconv.Itoa(i+k)), queue.Record{Data: data, Due: now.Add(time.Hour), Group: group}
 			}
-			err := s.Update(t.Context(), &queue.Update{Names: names, Decide: func([][]byte, queue.StatusFunc) (*queue.Change, error) {
-				return &queue.Change{Records: records}, nil
+			err := s.Update(t.Context(), &queue.Update{Names: names, Decide: func(tx *queue.Tx) error {
+				for i, name := range names {
+					tx.Put(name, records[i])
+				}
+				return nil
 			}})
 			if err != nil {
 				t.Fatal(err)

@@ -22,9 +22,9 @@ func TestKeptFromClaim(t *testing.T) {
 		t.Fatal(err)
 	}
 	claim := queue.Claim{Now: time.Now().Add(time.Minute), Max: 1}
-	u := &queue.Update{Decide: func(_ [][]byte, status queue.StatusFunc) (*queue.Change, error) {
-		if _, err := status([]queue.JobID{{Message: e.Message.ID}}); err != nil {
-			return nil, err
+	u := &queue.Update{Decide: func(tx *queue.Tx) error {
+		if _, err := tx.StatusOf(queue.JobID{Message: e.Message.ID}); err != nil {
+			return err
 		}
 		select {
 		case <-s.Changed():
@@ -33,7 +33,7 @@ func TestKeptFromClaim(t *testing.T) {
 		if jobs, next, err := s.Claim(t.Context(), claim); err != nil || len(jobs) > 0 || !next.IsZero() {
 			t.Errorf("during the update, claimed %v, next %s, %v", jobs, next, err)
 		}
-		return new(queue.Change), nil
+		return nil
 	}}
 	if err := s.Update(t.Context(), u); err != nil {
 		t.Fatal(err)

@@ -19,42 +19,44 @@ import (
 // transaction, because it changes a job that the transaction adds.
 var errLater = errors.New("it has to wait for the next transaction")
 
-// decision is what an update has decided. A nil decision changes nothing.
-type decision struct {
-	names []queue.Hash
-	old   [][]byte
-	*queue.Change
-}
-
-// growth returns by how much the records grow, roughly.
-func (d *decision) growth() (n int64) {
-	for i, r := range d.Records {
-		n += record.UpdateSize(r.Data) - record.UpdateSize(d.old[i])
+// growth returns by how much the records of an update grow that tx has decided, roughly.
+func growth(u *queue.Update, tx *queue.Tx, old [][]byte) (n int64) {
+	for i := range u.Names {
+		if r, ok := tx.Changed(i); ok {
+			n += record.UpdateSize(r.Data) - record.UpdateSize(old[i])
+		}
 	}
-	for _, r := range d.Owned {
+	for _, r := range tx.Owned() {
 		n += record.UpdateSize(r.Data) // what is removed makes room later
 	}
 	return n
 }
 
-// decide calls Decide of an update. The jobs whose statuses it asks for are not
+// decide decides an update, which may be nil. The jobs whose statuses it asks for are not
 // claimed until the transaction ends.
-func (b *batch) decide(u *queue.Update) (*decision, error) {
+func (b *batch) decide(u *queue.Update) (*queue.Tx, error) {
 	if u == nil {
 		return nil, nil
 	}
-	d := &decision{names: u.Names, old: make([][]byte, len(u.Names))}
+	old := make([][]byte, len(u.Names))
 	for i, name := range u.Names {
 		r, _ := b.store.openRecord(name, b.get(bucketRecords, name[:])) // a damaged one counts as missing
-		d.old[i] = r.data
+		old[i] = r.data
 	}
-	var err error
-	if d.Change, err = u.Decide(d.old, b.lockJobs); err != nil {
+	tx, err := u.Run(old, b.lockJobs)
+	if err != nil {
 		return nil, err
+	}
+	if u.MaxSize > 0 {
+		if n := growth(u, tx, old); n > 0 {
+			if err := b.checkSize(n, u.MaxSize); err != nil {
+				return nil, err
+			}
+		}
 	}
 	b.store.index.mu.Lock()
 	defer b.store.index.mu.Unlock()
-	for _, c := range d.Jobs {
+	for _, c := range tx.Jobs() {
 		switch {
 		case b.store.index.find(c.ID) != nil:
 		case b.accepts(c.ID.Message):
@@ -63,7 +65,7 @@ func (b *batch) decide(u *queue.Update) (*decision, error) {
 			return nil, fmt.Errorf("delivery %d of message %s is not there", c.ID.Index+1, c.ID.Message)
 		}
 	}
-	return d, nil
+	return tx, nil
 }
 
 // lockJobs returns the statuses of jobs. Those that wait or are dead are not
@@ -118,25 +120,24 @@ func (b *batch) unlockJobs() {
 	clear(b.locked)
 }
 
-// update makes the changes of a decision.
-func (b *batch) update(d *decision) error {
-	if d == nil {
+// update makes the changes that tx has decided. u may be nil.
+func (b *batch) update(u *queue.Update, tx *queue.Tx) error {
+	if u == nil {
 		return nil
 	}
-	for i, r := range d.Records {
-		if bytes.Equal(r.Data, d.old[i]) {
-			continue
-		}
-		if err := b.putRecord(d.names[i], r); err != nil {
-			return err
+	for i, name := range u.Names {
+		if r, ok := tx.Changed(i); ok {
+			if err := b.putRecord(name, r); err != nil {
+				return err
+			}
 		}
 	}
-	for _, r := range d.Owned {
+	for _, r := range tx.Owned() {
 		if err := b.putRecord(r.Name, r.Record); err != nil {
 			return err
 		}
 	}
-	return b.changeJobs(d.Jobs)
+	return b.changeJobs(tx.Jobs())
 }
 
 // changeJobs changes jobs that nobody has claimed.
@@ -172,6 +173,9 @@ func (b *batch) putRecord(name queue.Hash, r queue.Record) error {
 	b.key = append(b.key[:0], name[:]...)
 	before := record.UpdateSize(b.get(bucketRecords, b.key))
 	if len(r.Data) == 0 {
+		if before == 0 {
+			return nil
+		}
 		b.addRecordBytes(-before)
 		b.then = append(b.then, func(x *index) { x.records.remove(name) })
 		return b.delete(bucketRecords, b.key)
@@ -242,14 +246,12 @@ type recordStore struct{ *writer }
 
 // Update implements [queue.Store].
 func (s recordStore) Update(ctx context.Context, u *queue.Update) error {
-	var d *decision
+	var tx *queue.Tx
 	check := func(b *batch) (err error) {
-		if d, err = b.decide(u); err == nil && u.MaxSize > 0 && d.growth() > 0 {
-			err = b.checkSize(d.growth(), u.MaxSize)
-		}
+		tx, err = b.decide(u)
 		return err
 	}
-	write := func(b *batch) error { return b.update(d) }
+	write := func(b *batch) error { return b.update(u, tx) }
 	return s.do(ctx, &change{size: 1<<10 + 512*u.Jobs, pages: pagesOfUpdate(u), adds: u.MaxSize > 0, check: check, write: write})
 }
 

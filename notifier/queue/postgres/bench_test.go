@@ -128,10 +128,12 @@ func BenchmarkIncidents(b *testing.B) {
 						for left.Add(-1) >= 0 {
 							e := newEntry(body, "json://host")
 							if incident {
+								name := s.Hash(fmt.Sprint("incident ", next.Add(1)))
 								e.Update = &queue.Update{
-									Names: []queue.Hash{s.Hash(fmt.Sprint("incident ", next.Add(1)))},
-									Decide: func([][]byte, queue.StatusFunc) (*queue.Change, error) {
-										return &queue.Change{Records: []queue.Record{{Data: data, Due: time.Now().Add(time.Hour)}}}, nil
+									Names: []queue.Hash{name},
+									Decide: func(tx *queue.Tx) error {
+										tx.Put(name, queue.Record{Data: data, Due: time.Now().Add(time.Hour)})
+										return nil
 									},
 								}
 							}

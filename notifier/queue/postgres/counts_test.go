@@ -37,16 +37,15 @@ func checkCounts(tb testing.TB, dsn string) {
 
 // update returns an update that writes a record and adds or removes an owned one.
 func update(s *Store, name string, n int, owned uuid.UUID) *queue.Update {
-	return &queue.Update{Names: []queue.Hash{s.Hash(name)}, Decide: func(old [][]byte, _ queue.StatusFunc) (*queue.Change, error) {
-		change := &queue.Change{Records: []queue.Record{{Data: bytes.Repeat([]byte("x"), n), Due: time.Now()}}}
-		o := queue.OwnedRecord{Name: s.Hash("owned " + owned.String())}
+	return &queue.Update{Names: []queue.Hash{s.Hash(name)}, Decide: func(tx *queue.Tx) error {
+		o := s.Hash("owned " + owned.String())
 		if n > 0 {
-			o.Record = queue.Record{Data: []byte("owned"), Due: time.Now()}
+			tx.PutOwned(o, queue.Record{Data: []byte("owned"), Due: time.Now()})
+		} else if tx.Get(s.Hash(name)) != nil {
+			tx.DeleteOwned(o)
 		}
-		if len(old[0]) > 0 || n > 0 {
-			change.Owned = append(change.Owned, o)
-		}
-		return change, nil
+		tx.Put(s.Hash(name), queue.Record{Data: bytes.Repeat([]byte("x"), n), Due: time.Now()})
+		return nil
 	}}
 }
 

@@ -548,8 +548,10 @@ func TestOlderTables(t *testing.T) {
 	put := func(data []byte) {
 		t.Helper()
 		err := s.Update(t.Context(),
-			&queue.Update{Names: []queue.Hash{s.Hash("a"), s.Hash("b")}, Decide: func([][]byte, queue.StatusFunc) (*queue.Change, error) {
-				return &queue.Change{Records: []queue.Record{{Data: data, Due: time.Now()}, {Data: data, Due: time.Now()}}}, nil
+			&queue.Update{Names: []queue.Hash{s.Hash("a"), s.Hash("b")}, Decide: func(tx *queue.Tx) error {
+				tx.Put(s.Hash("a"), queue.Record{Data: data, Due: time.Now()})
+				tx.Put(s.Hash("b"), queue.Record{Data: data, Due: time.Now()})
+				return nil
 			}})
 		if err != nil {
 			t.Fatal(err)

@@ -35,7 +35,7 @@ func (t *tables) decide(ctx context.Context, c *conn, u *queue.Update) (*decisio
 		return nil, err
 	}
 	var failed error // of the server
-	change, err := u.Decide(old, func(ids []queue.JobID) (statuses []queue.Status, err error) {
+	tx, err := u.Run(old, func(ids []queue.JobID) (statuses []queue.Status, err error) {
 		statuses, failed = lockJobs(ctx, c, ids)
 		return statuses, failed
 	})
@@ -46,11 +46,11 @@ func (t *tables) decide(ctx context.Context, c *conn, u *queue.Update) (*decisio
 		return nil, refusef("%w", err)
 	}
 	d := new(decision)
-	if err := t.changes(ctx, c, change.Jobs, d); err != nil {
+	if err := t.changes(ctx, c, tx.Jobs(), d); err != nil {
 		return nil, err
 	}
-	d.records(t.sealer, u.Names, change.Records, old, sizes)
-	d.owned(t.sealer, c.counter, change.Owned)
+	d.records(t.sealer, u.Names, tx, sizes)
+	d.owned(t.sealer, c.counter, tx.Owned())
 	if grown := d.counts.recordBytes; u.MaxSize > 0 && grown > 0 && !t.size.fits(grown, u.MaxSize) {
 		return nil, queue.ErrFull
 	}
@@ -98,21 +98,21 @@ func (t *tables) lock(ctx context.Context, c *conn, names []queue.Hash) (old [][
 	return old, sizes, nil
 }
 
-// records adds the calls that change records of the names, whose contents and sizes were
-// these.
-func (d *decision) records(sealer *record.Sealer, names []queue.Hash, records []queue.Record, old [][]byte, sizes []int64) {
-	for i, r := range records {
-		name := names[i]
+// records adds the calls that change records with the names, whose sizes were these. It removes the
+// rows that were added to lock the names of missing records.
+func (d *decision) records(sealer *record.Sealer, names []queue.Hash, tx *queue.Tx, sizes []int64) {
+	for i, name := range names {
+		r, ok := tx.Changed(i)
 		switch {
-		case len(r.Data) == 0:
-			d.calls = append(d.calls, call{removeRecord, []any{name[:]}})
-			d.counts.recordBytes -= sizes[i]
-			d.counts.records -= min(sizes[i], 1)
-		case !bytes.Equal(r.Data, old[i]):
+		case ok && len(r.Data) > 0:
 			sealed := sealer.Seal(r.Data, record.Records, name[:])
 			d.calls = append(d.calls, call{changeRecord, []any{name[:], r.Due.UnixMicro(), group(r.Group), sealed}})
 			d.counts.recordBytes += record.UpdateSize(sealed) - sizes[i]
 			d.counts.records += 1 - min(sizes[i], 1)
+		case ok || sizes[i] == 0:
+			d.calls = append(d.calls, call{removeRecord, []any{name[:]}})
+			d.counts.recordBytes -= sizes[i]
+			d.counts.records -= min(sizes[i], 1)
 		}
 	}
 }

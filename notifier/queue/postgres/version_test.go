@@ -59,8 +59,9 @@ func TestNewerTables(t *testing.T) {
 
 	execute(t, dsn, "UPDATE notify_queue_version SET version = 99")
 	eventually("the older gateway still takes messages", func() bool { return accept(old, "refused") != nil })
-	update := &queue.Update{Names: []queue.Hash{old.Hash("a")}, Decide: func([][]byte, queue.StatusFunc) (*queue.Change, error) {
-		return &queue.Change{Records: []queue.Record{{Data: []byte("x"), Due: time.Now()}}}, nil
+	update := &queue.Update{Names: []queue.Hash{old.Hash("a")}, Decide: func(tx *queue.Tx) error {
+		tx.Put(old.Hash("a"), queue.Record{Data: []byte("x"), Due: time.Now()})
+		return nil
 	}}
 	_, _, claimErr := old.Claim(t.Context(), claimOf(10))
 	old.due.changed()

@@ -38,9 +38,10 @@ func (s *suite) runAlertGroups(handles ...queue.Store) {
 	post := func(q *queue.Queue, text string) {
 		s.must(q.Records.Apply(s.Context(), &queue.Ruled{
 			Names: []queue.Hash{name}, Adds: true,
-			Decide: func(old [][]byte, _ queue.StatusFunc) (*queue.RuledChange, error) {
-				fires, told, _ := strings.Cut(string(old[0]), "\n\n")
-				return &queue.RuledChange{Records: []queue.Record{record([]byte(strings.TrimSpace(fires+"\n"+text) + "\n\n" + told))}}, nil
+			Decide: func(tx *queue.Tx) error {
+				fires, told, _ := strings.Cut(string(tx.Get(name)), "\n\n")
+				tx.Put(name, record([]byte(strings.TrimSpace(fires+"\n"+text)+"\n\n"+told)))
+				return nil
 			},
 		}))
 	}
@@ -55,11 +56,12 @@ func (s *suite) runAlertGroups(handles ...queue.Store) {
 		}
 		e := s.alert(fires, "", "a")
 		e.Jobs[0].Due = time.Now().Add(time.Hour)
-		e.Rules = &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, _ queue.StatusFunc) (*queue.RuledChange, error) {
-			if !bytes.Equal(old[0], before) {
-				return nil, errNews
+		e.Rules = &queue.Ruled{Names: []queue.Hash{name}, Decide: func(tx *queue.Tx) error {
+			if !bytes.Equal(tx.Get(name), before) {
+				return errNews
 			}
-			return &queue.RuledChange{Records: []queue.Record{record([]byte(fires + "\n\n" + fires))}}, nil
+			tx.Put(name, record([]byte(fires+"\n\n"+fires)))
+			return nil
 		}}
 		switch err := q.Accept(s.Context(), e); {
 		case err == nil:

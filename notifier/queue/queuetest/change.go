@@ -43,20 +43,19 @@ func change(
 	for i := range e.Jobs {
 		ids[i] = e.Jobs[i].JobID
 	}
-	err = s.Update(ctx, &queue.Update{Jobs: len(ids), Decide: func(_ [][]byte, status queue.StatusFunc) (*queue.Change, error) {
-		all, err := status(ids)
+	err = s.Update(ctx, &queue.Update{Jobs: len(ids), Decide: func(tx *queue.Tx) error {
+		all, err := tx.Status(ids...)
 		before = nil
-		c := new(queue.Change)
 		for i, st := range all {
 			if slices.Contains(statuses, st) {
 				before = append(before, st)
-				c.Jobs = append(c.Jobs, queue.JobChange{ID: ids[i], Apply: func(j *queue.Job) {
+				tx.Change(ids[i], func(j *queue.Job) {
 					j.Updated = now
 					f(j)
-				}})
+				})
 			}
 		}
-		return c, err
+		return err
 	}})
 	return before, err
 }

@@ -31,14 +31,13 @@ type dueWorker struct {
 func (w *dueWorker) put(q *queue.Queue, turn string, from, to int, due time.Time) {
 	w.Helper()
 	for first := from; first < to; first += 500 {
-		u, c := new(queue.Ruled), new(queue.RuledChange)
+		records := map[queue.Hash]queue.Record{}
 		for i := first; i < min(first+500, to); i++ {
-			u.Names = append(u.Names, w.Hash(fmt.Sprint(turn, " ", i)))
 			at := due.Add(time.Duration(i) * time.Microsecond)
-			c.Records = append(c.Records, queue.Record{Data: fmt.Appendf(nil, "%s %d", turn, i), Due: at})
+			records[w.Hash(fmt.Sprint(turn, " ", i))] = queue.Record{Data: fmt.Appendf(nil, "%s %d", turn, i), Due: at}
 		}
-		u.Decide = func([][]byte, queue.StatusFunc) (*queue.RuledChange, error) { return c, nil }
-		w.must(q.Records.Apply(w.Context(), u))
+		u := putting(records)
+		w.must(q.Records.Apply(w.Context(), &queue.Ruled{Names: u.Names, Decide: u.Decide}))
 	}
 }
 
@@ -80,17 +79,18 @@ func (w *dueWorker) due(q *queue.Queue, n int) func(context.Context, queue.Hash,
 		var removed []string
 		err := q.Records.Apply(ctx, &queue.Ruled{
 			Names: names,
-			Decide: func(old [][]byte, _ queue.StatusFunc) (*queue.RuledChange, error) {
-				if old[0] == nil {
-					return nil, over
+			Decide: func(tx *queue.Tx) error {
+				if tx.Get(name) == nil {
+					return over
 				}
 				removed = removed[:0]
-				for i := range old {
-					if old[i] != nil {
+				for i, name := range names {
+					if tx.Get(name) != nil {
 						removed = append(removed, texts[i])
 					}
+					tx.Delete(name)
 				}
-				return &queue.RuledChange{Records: make([]queue.Record, len(names))}, nil
+				return nil
 			},
 		})
 		if errors.Is(err, over) {

@@ -3,7 +3,6 @@ package queuetest
 import (
 	"bytes"
 	"encoding/binary"
-	"slices"
 	"strconv"
 	"sync"
 
@@ -32,15 +31,12 @@ func (s *suite) runOwned(handles ...queue.Store) {
 	add := func(data []byte) *queue.Update {
 		return &queue.Update{
 			Names: []queue.Hash{owner}, Size: len(data),
-			Decide: func(old [][]byte, _ queue.StatusFunc) (*queue.Change, error) {
-				n, _ := strconv.Atoi(string(old[0]))
+			Decide: func(tx *queue.Tx) error {
+				n, _ := strconv.Atoi(string(tx.Get(owner)))
 				n++
-				return &queue.Change{
-					Records: []queue.Record{{Data: []byte(strconv.Itoa(n)), Due: s.now}},
-					Owned: []queue.OwnedRecord{{Name: s.ownedName("list", n), Record: queue.Record{
-						Data: append([]byte(strconv.Itoa(n)+" "), data...), Due: s.now, Group: group,
-					}}},
-				}, nil
+				tx.Put(owner, queue.Record{Data: []byte(strconv.Itoa(n)), Due: s.now})
+				tx.PutOwned(s.ownedName("list", n), queue.Record{Data: append([]byte(strconv.Itoa(n)+" "), data...), Due: s.now, Group: group})
+				return nil
 			},
 		}
 	}
@@ -82,19 +78,21 @@ func (s *suite) runOwned(handles ...queue.Store) {
 	s.reopenStore()
 	check(0)
 	names := []queue.Hash{owner}
-	s.must(s.Update(s.Context(), &queue.Update{Names: names, Decide: func(old [][]byte, _ queue.StatusFunc) (*queue.Change, error) {
-		c := &queue.Change{Records: []queue.Record{{Data: slices.Clone(old[0]), Due: s.now}}}
+	s.must(s.Update(s.Context(), &queue.Update{Names: names, Decide: func(tx *queue.Tx) error {
 		for n := range each / 2 {
-			c.Owned = append(c.Owned, queue.OwnedRecord{Name: s.ownedName("list", n+1)})
+			tx.DeleteOwned(s.ownedName("list", n+1))
 		}
-		return c, nil
+		return nil
 	}}))
 	check(each / 2)
 	s.reopenStore()
 	check(each / 2)
 	for n := each / 2; n < all; n++ {
-		s.must(s.Update(s.Context(), &queue.Update{Names: names, Decide: func([][]byte, queue.StatusFunc) (*queue.Change, error) {
-			return &queue.Change{Records: make([]queue.Record, 1), Owned: []queue.OwnedRecord{{Name: s.ownedName("list", n+1)}, {Name: s.ownedName("no list", n)}}}, nil
+		s.must(s.Update(s.Context(), &queue.Update{Names: names, Decide: func(tx *queue.Tx) error {
+			tx.Delete(owner)
+			tx.DeleteOwned(s.ownedName("list", n+1))
+			tx.DeleteOwned(s.ownedName("no list", n))
+			return nil
 		}}))
 	}
 	check(all)

@@ -25,9 +25,10 @@ func (s *suite) plan(q *queue.Queue, i int, key string) *queue.Entry {
 	s.Helper()
 	e := s.alert(fmt.Sprint("planned", i), "", "planned")
 	e.Message.Key = key
-	e.Rules = &queue.Ruled{Names: []queue.Hash{s.plannedName(i)}, Decide: func([][]byte, queue.StatusFunc) (*queue.RuledChange, error) {
+	e.Rules = &queue.Ruled{Names: []queue.Hash{s.plannedName(i)}, Decide: func(tx *queue.Tx) error {
 		e.Jobs[0].Status, e.Jobs[0].Rule = queue.Held, plannedRule
-		return &queue.RuledChange{Records: []queue.Record{{Data: e.Message.ID[:], Due: time.Now().Add(time.Hour), Group: s.Hash("all planned")}}}, nil
+		tx.Put(s.plannedName(i), queue.Record{Data: e.Message.ID[:], Due: time.Now().Add(time.Hour), Group: s.Hash("all planned")})
+		return nil
 	}}
 	s.must(q.Accept(s.Context(), e))
 	return e
@@ -43,17 +44,19 @@ func (s *suite) sendPlanned(q *queue.Queue, i int, planned uuid.UUID) (uuid.UUID
 	job := queue.JobID{Message: planned}
 	e.Rules = &queue.Ruled{
 		Names: []queue.Hash{s.plannedName(i)},
-		Decide: func(old [][]byte, status queue.StatusFunc) (*queue.RuledChange, error) {
-			statuses, err := status([]queue.JobID{job})
+		Decide: func(tx *queue.Tx) error {
+			status, err := tx.StatusOf(job)
 			if err != nil {
-				return nil, err
+				return err
 			}
-			if len(old[0]) == 0 || statuses[0] != queue.Held {
-				return nil, errOver
+			if tx.Get(s.plannedName(i)) == nil || status != queue.Held {
+				return errOver
 			}
-			return &queue.RuledChange{Records: make([]queue.Record, 1), Jobs: []queue.JobChange{{ID: job, Apply: func(j *queue.Job) {
+			tx.Delete(s.plannedName(i))
+			tx.Change(job, func(j *queue.Job) {
 				j.Status, j.By, j.Updated = queue.Superseded, queue.JobID{Message: e.Message.ID}, time.Now()
-			}}}}, nil
+			})
+			return nil
 		},
 	}
 	return e.Message.ID, q.Accept(s.Context(), e)

@@ -71,22 +71,20 @@ func (s *suite) manyRecords() {
 	const records, atOnce = 600, 100
 	times := rand.Perm(10 * records)
 	for range 20 {
-		u, c := new(queue.Update), new(queue.Change)
+		changed := map[queue.Hash]queue.Record{}
 		for _, i := range rand.Perm(records)[:atOnce] {
 			name := s.Hash(strconv.Itoa(i))
-			u.Names = append(u.Names, name)
+			changed[name] = queue.Record{}
 			if rand.IntN(3) == 0 {
 				delete(want, name)
-				c.Records = append(c.Records, queue.Record{})
 				continue
 			}
 			r := row{name, groups[rand.IntN(len(groups))], s.now.Add(time.Duration(times[0]-5*records) * time.Second)}
 			times = times[1:]
 			want[name] = r
-			c.Records = append(c.Records, queue.Record{Data: []byte(strconv.Itoa(rand.Int())), Due: r.due, Group: r.group})
+			changed[name] = queue.Record{Data: []byte(strconv.Itoa(rand.Int())), Due: r.due, Group: r.group}
 		}
-		u.Decide = func([][]byte, queue.StatusFunc) (*queue.Change, error) { return c, nil }
-		s.must(s.Update(s.Context(), u))
+		s.must(s.Update(s.Context(), putting(changed)))
 	}
 	check()
 	s.reopenStore()
@@ -103,12 +101,9 @@ func (s *suite) recordSizes() {
 		return st.Bytes, st.Records
 	}
 	update := func(maxSize int64, text string) error {
-		return s.Update(s.Context(), &queue.Update{
-			Names: []queue.Hash{s.Hash("a")}, MaxSize: maxSize,
-			Decide: func([][]byte, queue.StatusFunc) (*queue.Change, error) {
-				return &queue.Change{Records: []queue.Record{{Data: []byte(text), Due: s.now}}}, nil
-			},
-		})
+		u := putting(map[queue.Hash]queue.Record{s.Hash("a"): {Data: []byte(text), Due: s.now}})
+		u.MaxSize = maxSize
+		return s.Update(s.Context(), u)
 	}
 	large := string(data(10_000))
 	s.put(s.Store, map[string]string{"a": large, "b": "small"})

@@ -13,7 +13,7 @@ import (
 // which no rule and no incident knows, also if many changes meet in one transaction and
 // somebody retries the jobs meanwhile.
 func (s *suite) deadReplaced() {
-	names := []queue.Hash{s.Hash("kept")}
+	name := s.Hash("kept")
 	each := racetest.Amount(30, 10)
 	const writers = 4
 	var mu sync.Mutex
@@ -27,21 +27,20 @@ func (s *suite) deadReplaced() {
 				s.must(s.Accept(s.Context(), noLimit, e))
 				j := e.Jobs[0]
 				t := &queue.Settlement{Job: &j, Update: &queue.Update{
-					Names: names,
-					Decide: func(old [][]byte, status queue.StatusFunc) (*queue.Change, error) {
+					Names: []queue.Hash{name},
+					Decide: func(tx *queue.Tx) error {
 						j.Status, j.Updated = queue.Dead, s.now
-						c := &queue.Change{Records: []queue.Record{{Data: j.Message[:], Due: s.now}}}
-						if len(old[0]) == 0 {
-							return c, nil
+						kept := tx.Get(name)
+						tx.Put(name, queue.Record{Data: j.Message[:], Due: s.now})
+						if len(kept) == 0 {
+							return nil
 						}
-						before := queue.JobID{Message: uuid.UUID(old[0])}
-						statuses, err := status([]queue.JobID{before})
-						if err == nil && statuses[0] == queue.Dead {
-							c.Jobs = []queue.JobChange{{ID: before, Apply: func(x *queue.Job) {
-								x.Status, x.By, x.Updated = queue.Failed, j.JobID, s.now
-							}}}
+						before := queue.JobID{Message: uuid.UUID(kept)}
+						status, err := tx.StatusOf(before)
+						if status == queue.Dead {
+							tx.Change(before, func(x *queue.Job) { x.Status, x.By, x.Updated = queue.Failed, j.JobID, s.now })
 						}
-						return c, err
+						return err
 					},
 				}}
 				s.must(s.Settle(s.Context(), t))

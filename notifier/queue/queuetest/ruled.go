@@ -39,9 +39,10 @@ func (h *holder) hold(q *queue.Queue, text string, until time.Time) *queue.Entry
 	h.Helper()
 	e := h.alert(text, "", "a")
 	e.Jobs[0].Ruled = []byte(text)
-	e.Rules = &queue.Ruled{Names: []queue.Hash{h.name}, Decide: func(old [][]byte, _ queue.StatusFunc) (*queue.RuledChange, error) {
+	e.Rules = &queue.Ruled{Names: []queue.Hash{h.name}, Decide: func(tx *queue.Tx) error {
 		e.Jobs[0].Status, e.Jobs[0].Rule, e.Jobs[0].Due = queue.Held, "held", until
-		return &queue.RuledChange{Records: []queue.Record{{Data: append(old[0], e.Message.ID[:]...), Due: until}}}, nil
+		tx.Put(h.name, queue.Record{Data: append(tx.Get(h.name), e.Message.ID[:]...), Due: until})
+		return nil
 	}}
 	h.must(q.Accept(h.Context(), e))
 	return e
@@ -69,24 +70,24 @@ func (h *holder) due(q *queue.Queue) func(ctx context.Context, name queue.Hash, 
 		e := h.alert(strings.Join(texts, " "), "", "a")
 		e.Unlimited = true
 		own := queue.JobID{Message: e.Message.ID}
-		e.Rules = &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, status queue.StatusFunc) (*queue.RuledChange, error) {
-			if string(old[0]) != string(data) {
-				return nil, errors.New("it has changed")
+		e.Rules = &queue.Ruled{Names: []queue.Hash{name}, Decide: func(tx *queue.Tx) error {
+			if string(tx.Get(name)) != string(data) {
+				return errors.New("it has changed")
 			}
-			statuses, err := status(ids)
+			statuses, err := tx.Status(ids...)
 			if err != nil {
-				return nil, err
+				return err
 			}
-			c := &queue.RuledChange{Records: make([]queue.Record, 1)}
+			tx.Delete(name)
 			for i, id := range ids {
 				if statuses[i] != queue.Held {
-					return nil, fmt.Errorf("a job is %s", statuses[i])
+					return fmt.Errorf("a job is %s", statuses[i])
 				}
-				c.Jobs = append(c.Jobs, queue.JobChange{ID: id, Apply: func(j *queue.Job) {
+				tx.Change(id, func(j *queue.Job) {
 					j.Status, j.Rule, j.By, j.Updated = queue.Superseded, "digested", own, time.Now()
-				}})
+				})
 			}
-			return c, nil
+			return nil
 		}}
 		return q.Accept(ctx, e)
 	}
@@ -162,18 +163,18 @@ func (s *suite) ruledJobs() {
 	accept := func(text, incident string, held bool, release ...*queue.Entry) *queue.Entry {
 		e := s.alert(text, incident, "a")
 		e.Jobs[0].Ruled = []byte(text)
-		e.Rules = &queue.Ruled{Names: []queue.Hash{lane}, Decide: func(old [][]byte, status queue.StatusFunc) (*queue.RuledChange, error) {
-			c := &queue.RuledChange{Records: []queue.Record{{Data: append(old[0], 'x'), Due: s.now.Add(time.Hour)}}}
+		e.Rules = &queue.Ruled{Names: []queue.Hash{lane}, Decide: func(tx *queue.Tx) error {
+			tx.Put(lane, queue.Record{Data: append(tx.Get(lane), 'x'), Due: s.now.Add(time.Hour)})
 			if held {
 				e.Jobs[0].Status, e.Jobs[0].Rule, e.Jobs[0].Due = queue.Held, "held", s.now.Add(time.Hour)
 			}
 			for _, r := range release {
-				if _, err := status([]queue.JobID{r.Jobs[0].JobID}); err != nil {
-					return nil, err
+				if _, err := tx.StatusOf(r.Jobs[0].JobID); err != nil {
+					return err
 				}
-				c.Release = append(c.Release, r.Jobs[0])
+				tx.Release(r.Jobs[0])
 			}
-			return c, nil
+			return nil
 		}}
 		s.must(q.Accept(s.Context(), e))
 		return e
@@ -204,13 +205,15 @@ func (s *suite) ruledJobs() {
 		for _, e := range entries {
 			u.Held = append(u.Held, s.get(e.Message.ID).Jobs[0])
 		}
-		u.Decide = func(_ [][]byte, status queue.StatusFunc) (*queue.RuledChange, error) {
+		u.Decide = func(tx *queue.Tx) error {
 			for _, j := range u.Held {
-				if got, err := status([]queue.JobID{j.JobID}); err != nil || got[0] != queue.Held {
-					return nil, fmt.Errorf("%v, %w", got, err)
+				if got, err := tx.StatusOf(j.JobID); err != nil || got != queue.Held {
+					return fmt.Errorf("%v, %w", got, err)
 				}
 			}
-			return &queue.RuledChange{Records: make([]queue.Record, 1), Release: u.Held}, nil
+			tx.Delete(lane)
+			tx.Release(u.Held...)
+			return nil
 		}
 		s.must(q.Records.Apply(s.Context(), u))
 	}

@@ -18,28 +18,29 @@ import (
 // put sets records by their names; "" removes one.
 func (s *suite) put(h queue.Store, records map[string]string) {
 	s.Helper()
-	u := &queue.Update{}
-	var change queue.Change
+	byName := map[queue.Hash]queue.Record{}
 	for name, text := range records {
-		u.Names = append(u.Names, h.Hash(name))
-		change.Records = append(change.Records, queue.Record{Data: []byte(text), Due: s.now.Add(time.Hour)})
+		byName[h.Hash(name)] = queue.Record{Data: []byte(text), Due: s.now.Add(time.Hour)}
 	}
-	u.Decide = func([][]byte, queue.StatusFunc) (*queue.Change, error) { return &change, nil }
-	s.must(h.Update(s.Context(), u))
+	s.must(h.Update(s.Context(), putting(byName)))
+}
+
+// putting returns an update that puts records; one without content is removed.
+func putting(records map[queue.Hash]queue.Record) *queue.Update {
+	return &queue.Update{Names: slices.Collect(maps.Keys(records)), Decide: func(tx *queue.Tx) error {
+		for name, r := range records {
+			tx.Put(name, r)
+		}
+		return nil
+	}}
 }
 
 // supersede is a change of a job.
 func (s *suite) supersede(j *queue.Job) { j.Status, j.Updated = queue.Superseded, s.now }
 
-// keeping returns an update that changes no record.
-func (s *suite) keeping(decide func(status queue.StatusFunc) ([]queue.JobChange, error)) *queue.Update {
-	return &queue.Update{
-		Names: []queue.Hash{s.Hash("incident")},
-		Decide: func(old [][]byte, status queue.StatusFunc) (*queue.Change, error) {
-			jobs, err := decide(status)
-			return &queue.Change{Records: []queue.Record{{Data: old[0], Due: s.now}}, Jobs: jobs}, err
-		},
-	}
+// keeping returns an update that names a record and changes none.
+func (s *suite) keeping(decide func(tx *queue.Tx) error) *queue.Update {
+	return &queue.Update{Names: []queue.Hash{s.Hash("incident")}, Decide: decide}
 }
 
 func (s *suite) wantRecord(name, want string) {
@@ -57,12 +58,13 @@ func (s *suite) records() {
 	var seen []string
 	u := &queue.Update{Names: []queue.Hash{s.Hash("b"), s.Hash("none"), s.Hash("a")}}
 	refuse := errors.New("no")
-	u.Decide = func(old [][]byte, _ queue.StatusFunc) (*queue.Change, error) {
+	u.Decide = func(tx *queue.Tx) error {
 		seen = nil
-		for _, b := range old {
-			seen = append(seen, string(b))
+		for _, name := range u.Names {
+			seen = append(seen, string(tx.Get(name)))
+			tx.Put(name, queue.Record{Data: []byte("refused")})
 		}
-		return nil, refuse
+		return refuse
 	}
 	if err := s.Update(s.Context(), u); !errors.Is(err, refuse) {
 		s.Errorf("an update that is refused: %v, want the error of Decide", err)
@@ -70,6 +72,7 @@ func (s *suite) records() {
 	if !slices.Equal(seen, []string{"other", "", "second"}) {
 		s.Errorf("the records are %q", seen)
 	}
+	s.transaction()
 	for range 2 {
 		s.wantRecord("a", "second")
 		s.wantRecord("b", "other")
@@ -82,6 +85,40 @@ func (s *suite) records() {
 	s.wantRecord("a", "")
 }
 
+// transaction checks that an update reads what it has put, that what it does not change stays as it
+// was, and that it fails if it uses a record that it does not name.
+func (s *suite) transaction() {
+	s.Helper()
+	a, b, c := s.Hash("a"), s.Hash("b"), s.Hash("c")
+	var read []string
+	s.must(s.Update(s.Context(), &queue.Update{Names: []queue.Hash{a, b, c}, Decide: func(tx *queue.Tx) error {
+		tx.Put(a, queue.Record{Data: []byte("third")})
+		read = []string{string(tx.Get(a))}
+		tx.Delete(a)
+		read = append(read, string(tx.Get(a)))
+		tx.Put(a, queue.Record{Data: []byte("second")})
+		tx.Put(c, queue.Record{Data: []byte("new")})
+		tx.Delete(c)
+		return nil
+	}}))
+	if !slices.Equal(read, []string{"third", ""}) {
+		s.Errorf("an update reads %q of what it has put", read)
+	}
+	s.wantRecord("c", "")
+	for what, use := range map[string]func(*queue.Tx){
+		"reads": func(tx *queue.Tx) { tx.Get(b) }, "puts": func(tx *queue.Tx) { tx.Put(b, queue.Record{Data: []byte("x")}) }, "deletes": func(tx *queue.Tx) { tx.Delete(b) },
+	} {
+		err := s.Update(s.Context(), &queue.Update{Names: []queue.Hash{a}, Decide: func(tx *queue.Tx) error {
+			tx.Put(a, queue.Record{Data: []byte("lost")})
+			use(tx)
+			return nil
+		}})
+		if err == nil {
+			s.Errorf("an update that %s a record which it does not name is made", what)
+		}
+	}
+}
+
 // sharedRemoval checks that what an update stores is kept if it has waited for
 // another handle's update, which removes the record. It was lost, and then the
 // messages of an incident were sent at once.
@@ -89,7 +126,7 @@ func (s *suite) sharedRemoval() {
 	other := s.handle()
 	s.put(s.Store, map[string]string{"a": "first"})
 	began := make(chan bool, 1)
-	removal := &queue.Update{Names: []queue.Hash{s.Hash("a")}, Decide: func([][]byte, queue.StatusFunc) (*queue.Change, error) {
+	removal := &queue.Update{Names: []queue.Hash{s.Hash("a")}, Decide: func(tx *queue.Tx) error {
 		select {
 		case began <- true:
 		default: // it is repeated
@@ -97,7 +134,8 @@ func (s *suite) sharedRemoval() {
 		// The other update waits meanwhile. If it begins later, this test shows
 		// nothing.
 		time.Sleep(200 * time.Millisecond)
-		return &queue.Change{Records: []queue.Record{{}}}, nil
+		tx.Delete(s.Hash("a"))
+		return nil
 	}}
 	var wg sync.WaitGroup
 	wg.Go(func() { s.must(s.Update(s.Context(), removal)) })
@@ -112,12 +150,7 @@ func (s *suite) sharedRemoval() {
 func (s *suite) groups() {
 	group, other := s.Hash("group"), s.Hash("other group")
 	put := func(name string, data string, group queue.Hash) {
-		s.must(s.Update(s.Context(), &queue.Update{
-			Names: []queue.Hash{s.Hash(name)},
-			Decide: func([][]byte, queue.StatusFunc) (*queue.Change, error) {
-				return &queue.Change{Records: []queue.Record{{Data: []byte(data), Due: s.now, Group: group}}}, nil
-			},
-		}))
+		s.must(s.Update(s.Context(), putting(map[queue.Hash]queue.Record{s.Hash(name): {Data: []byte(data), Due: s.now, Group: group}})))
 	}
 	want := map[string]bool{}
 	for i := range 10 {
@@ -186,18 +219,14 @@ func (s *suite) dueNames(now time.Time, n int) (names []queue.Hash) {
 // due at the same time have an order, so that pages leave none out.
 func (s *suite) dueRecords() {
 	const same = 7 // of these are due at the same time, after the others
-	var u queue.Update
-	c := new(queue.Change)
+	all := map[queue.Hash]queue.Record{}
 	for i := range 10 {
-		u.Names = append(u.Names, s.Hash(strconv.Itoa(i)))
-		c.Records = append(c.Records, queue.Record{Data: []byte(strconv.Itoa(i)), Due: s.now.Add(time.Duration(i) * time.Minute)})
+		all[s.Hash(strconv.Itoa(i))] = queue.Record{Data: []byte(strconv.Itoa(i)), Due: s.now.Add(time.Duration(i) * time.Minute)}
 	}
 	for i := range same {
-		u.Names = append(u.Names, s.Hash("same "+strconv.Itoa(i)))
-		c.Records = append(c.Records, queue.Record{Data: []byte("same"), Due: s.now.Add(time.Hour)})
+		all[s.Hash("same "+strconv.Itoa(i))] = queue.Record{Data: []byte("same"), Due: s.now.Add(time.Hour)}
 	}
-	u.Decide = func([][]byte, queue.StatusFunc) (*queue.Change, error) { return c, nil }
-	s.must(s.Update(s.Context(), &u))
+	s.must(s.Update(s.Context(), putting(all)))
 	for range 2 {
 		for _, tt := range []struct{ minutes, n, want int }{
 			{0, 100, 1}, {4, 100, 5}, {4, 1, 5}, {4, 5, 5}, {4, 3, 5}, {-1, 100, 0}, {60, 2, 10 + same}, {60, 100, 10 + same},
@@ -235,10 +264,8 @@ func (s *suite) largeDueRecords() {
 	const n = 5
 	for i := range n {
 		r := queue.Record{Data: data(queue.MaxDueSize * 2 / 5), Due: s.now.Add(time.Duration(i) * time.Second)}
-		u := &queue.Update{Names: []queue.Hash{s.Hash(strconv.Itoa(i))}, Size: queue.MaxDueSize / 2}
-		u.Decide = func([][]byte, queue.StatusFunc) (*queue.Change, error) {
-			return &queue.Change{Records: []queue.Record{r}}, nil
-		}
+		u := putting(map[queue.Hash]queue.Record{s.Hash(strconv.Itoa(i)): r})
+		u.Size = queue.MaxDueSize / 2
 		s.must(s.Update(s.Context(), u))
 	}
 	page, more, err := s.DueRecords(s.Context(), s.now.Add(time.Hour), queue.DuePlace{}, 10)
@@ -278,9 +305,10 @@ func (s *suite) heldJobs() {
 		s.Error("a message is forgotten though a job is held")
 	}
 	release := func(j *queue.Job) { j.Status, j.Due, j.Updated = queue.Queued, s.now, s.now }
-	s.must(s.Update(s.Context(), s.keeping(func(status queue.StatusFunc) ([]queue.JobChange, error) {
-		_, err := status([]queue.JobID{e.Jobs[0].JobID})
-		return []queue.JobChange{{ID: e.Jobs[0].JobID, Apply: release}}, err
+	s.must(s.Update(s.Context(), s.keeping(func(tx *queue.Tx) error {
+		_, err := tx.StatusOf(e.Jobs[0].JobID)
+		tx.Change(e.Jobs[0].JobID, release)
+		return err
 	})))
 	jobs = s.claim(s.now)
 	if len(jobs) != 1 || jobs[0].Index != 0 || string(jobs[0].State) != "state of a" {
@@ -302,20 +330,19 @@ func (s *suite) updateJobs() {
 	ids := []queue.JobID{e.Jobs[3].JobID, {Message: queue.NewID()}, e.Jobs[0].JobID, e.Jobs[1].JobID, e.Jobs[2].JobID}
 	want := []queue.Status{queue.Dead, 0, queue.Held, queue.Queued, queue.Sending}
 	by := queue.JobID{Message: queue.NewID(), Index: 3}
-	s.must(s.Update(s.Context(), s.keeping(func(status queue.StatusFunc) ([]queue.JobChange, error) {
-		got, err := status(ids)
+	s.must(s.Update(s.Context(), s.keeping(func(tx *queue.Tx) error {
+		got, err := tx.Status(ids...)
 		if !slices.Equal(got, want) {
 			s.Errorf("statuses %v, want %v", got, want)
 		}
-		return []queue.JobChange{
-			{ID: e.Jobs[3].JobID, Apply: func(j *queue.Job) {
-				if j.Incident != "db1" || !j.NewState || string(j.Note) != "note" {
-					s.Errorf("the job is %+v", j)
-				}
-				j.Status, j.By, j.Updated = queue.Superseded, by, s.now
-			}},
-			{ID: e.Jobs[1].JobID, Apply: func(j *queue.Job) { j.Status, j.By, j.Updated = queue.Superseded, by, s.now }},
-		}, err
+		tx.Change(e.Jobs[3].JobID, func(j *queue.Job) {
+			if j.Incident != "db1" || !j.NewState || string(j.Note) != "note" {
+				s.Errorf("the job is %+v", j)
+			}
+			j.Status, j.By, j.Updated = queue.Superseded, by, s.now
+		})
+		tx.Change(e.Jobs[1].JobID, func(j *queue.Job) { j.Status, j.By, j.Updated = queue.Superseded, by, s.now })
+		return err
 	})))
 	s.counts(1, 1, 0)
 	s.statuses(e.Message.ID, queue.Held, queue.Superseded, queue.Sending, queue.Superseded, queue.Delivered)
@@ -325,9 +352,10 @@ func (s *suite) updateJobs() {
 	if jobs := s.claim(s.now); len(jobs) != 0 {
 		s.Errorf("claimed %v", jobs)
 	}
-	s.must(s.Update(s.Context(), s.keeping(func(status queue.StatusFunc) ([]queue.JobChange, error) {
-		_, err := status([]queue.JobID{e.Jobs[0].JobID})
-		return []queue.JobChange{{ID: e.Jobs[0].JobID, Apply: func(j *queue.Job) { j.Status, j.Updated = queue.Cancelled, s.now }}}, err
+	s.must(s.Update(s.Context(), s.keeping(func(tx *queue.Tx) error {
+		_, err := tx.StatusOf(e.Jobs[0].JobID)
+		tx.Change(e.Jobs[0].JobID, func(j *queue.Job) { j.Status, j.Updated = queue.Cancelled, s.now })
+		return err
 	})))
 	j := e.Jobs[2]
 	s.settle(j, queue.Delivered)
@@ -345,9 +373,10 @@ func (s *suite) updateRetries() {
 	e := s.entry("a")
 	e.Jobs[0].Status = queue.Dead
 	s.must(s.Accept(s.Context(), noLimit, e))
-	s.must(s.Update(s.Context(), s.keeping(func(status queue.StatusFunc) ([]queue.JobChange, error) {
-		_, err := status([]queue.JobID{e.Jobs[0].JobID})
-		return []queue.JobChange{{ID: e.Jobs[0].JobID, Apply: func(j *queue.Job) { j.Hurry(s.now, s.now.Add(time.Hour)); j.Updated = s.now }}}, err
+	s.must(s.Update(s.Context(), s.keeping(func(tx *queue.Tx) error {
+		_, err := tx.StatusOf(e.Jobs[0].JobID)
+		tx.Change(e.Jobs[0].JobID, func(j *queue.Job) { j.Hurry(s.now, s.now.Add(time.Hour)); j.Updated = s.now })
+		return err
 	})))
 	s.counts(1, 0, 0)
 	jobs := s.claim(s.now)
@@ -366,15 +395,12 @@ func (s *suite) updateOfEntry() {
 	decide := func(e *queue.Entry, fail error) *queue.Update {
 		return &queue.Update{
 			Names: []queue.Hash{s.Hash("incident")},
-			Decide: func(_ [][]byte, status queue.StatusFunc) (*queue.Change, error) {
-				if _, err := status([]queue.JobID{first.Jobs[0].JobID}); err != nil || fail != nil {
-					return nil, errors.Join(err, fail)
-				}
+			Decide: func(tx *queue.Tx) error {
+				_, err := tx.StatusOf(first.Jobs[0].JobID)
 				e.Jobs[0].Status, e.Jobs[1].Status = queue.Sending, queue.Held
-				return &queue.Change{
-					Records: []queue.Record{{Data: []byte("accepted"), Due: s.now}},
-					Jobs:    []queue.JobChange{{ID: first.Jobs[0].JobID, Apply: s.supersede}},
-				}, nil
+				tx.Put(s.Hash("incident"), queue.Record{Data: []byte("accepted"), Due: s.now})
+				tx.Change(first.Jobs[0].JobID, s.supersede)
+				return errors.Join(err, fail)
 			},
 		}
 	}
@@ -403,15 +429,15 @@ func (s *suite) updateOfEntry() {
 	s.wantErr(s.Accept(s.Context(), 0, full), queue.ErrFull)
 	withFile := s.entry("a", "b")
 	withFile.Message.Files = []queue.File{{Size: 3, ReaderAt: bytes.NewReader([]byte("abc"))}}
-	withFile.Update = s.keeping(func(queue.StatusFunc) ([]queue.JobChange, error) {
+	withFile.Update = s.keeping(func(*queue.Tx) error {
 		withFile.Jobs[0].Status = queue.Held
-		return nil, nil
+		return nil
 	})
 	s.must(s.Accept(s.Context(), noLimit, withFile))
 	s.statuses(withFile.Message.ID, queue.Held, queue.Queued)
 	keyed := s.entry("a", "b")
 	keyed.Message.Key = "key"
-	keyed.Update = s.keeping(func(queue.StatusFunc) ([]queue.JobChange, error) { return nil, nil })
+	keyed.Update = s.keeping(func(*queue.Tx) error { return nil })
 	s.must(s.Accept(s.Context(), noLimit, keyed))
 	again := s.entry("a", "b")
 	again.Message.Key, again.Update = "key", keyed.Update
@@ -426,7 +452,7 @@ func (s *suite) updateOfSettlement() {
 	e, next := s.entry("a", "b"), s.entry("fallback")
 	e.Jobs[1].Status = queue.Held
 	s.must(s.Accept(s.Context(), noLimit, e))
-	settlement := func(status queue.Status, decide func(j *queue.Job, t *queue.Settlement) *queue.Change) *queue.Settlement {
+	settlement := func(status queue.Status, decide func(tx *queue.Tx, j *queue.Job, t *queue.Settlement)) *queue.Settlement {
 		jobs := s.claim(s.now)
 		if len(jobs) != 1 {
 			s.Fatalf("claimed %v", jobs)
@@ -436,30 +462,29 @@ func (s *suite) updateOfSettlement() {
 		t := &queue.Settlement{Job: &j, Next: next}
 		t.Update = &queue.Update{
 			Names: []queue.Hash{s.Hash("incident")},
-			Decide: func(_ [][]byte, statuses queue.StatusFunc) (*queue.Change, error) {
-				got, err := statuses([]queue.JobID{e.Jobs[0].JobID, e.Jobs[1].JobID})
+			Decide: func(tx *queue.Tx) error {
+				got, err := tx.Status(e.Jobs[0].JobID, e.Jobs[1].JobID)
 				if err == nil && (got[0] != queue.Sending && j.Index == 0 || got[1] == 0) {
 					s.Errorf("statuses %v", got)
 				}
-				return decide(&j, t), err
+				decide(tx, &j, t)
+				return err
 			},
 		}
 		return t
 	}
 	// Dead in the eyes of the caller, but the update knows better.
-	s.must(s.Settle(s.Context(), settlement(queue.Dead, func(j *queue.Job, t *queue.Settlement) *queue.Change {
+	s.must(s.Settle(s.Context(), settlement(queue.Dead, func(tx *queue.Tx, j *queue.Job, t *queue.Settlement) {
 		j.Status, j.By, t.Next = queue.Superseded, e.Jobs[1].JobID, nil
-		return &queue.Change{
-			Records: []queue.Record{{Data: []byte("missed"), Due: s.now}},
-			Jobs:    []queue.JobChange{{ID: e.Jobs[1].JobID, Apply: func(j *queue.Job) { j.Status, j.Due, j.Updated = queue.Queued, s.now, s.now }}},
-		}
+		tx.Put(s.Hash("incident"), queue.Record{Data: []byte("missed"), Due: s.now})
+		tx.Change(e.Jobs[1].JobID, func(j *queue.Job) { j.Status, j.Due, j.Updated = queue.Queued, s.now, s.now })
 	})))
 	s.wantRecord("incident", "missed")
 	s.statuses(e.Message.ID, queue.Superseded, queue.Queued)
 	if _, err := s.Get(s.Context(), next.Message.ID); !errors.Is(err, queue.ErrNotFound) {
 		s.Errorf("the next message: %v", err)
 	}
-	t := settlement(queue.Dead, func(*queue.Job, *queue.Settlement) *queue.Change { return &queue.Change{Records: []queue.Record{{}}} })
+	t := settlement(queue.Dead, func(tx *queue.Tx, _ *queue.Job, _ *queue.Settlement) { tx.Delete(s.Hash("incident")) })
 	s.must(s.Settle(s.Context(), t))
 	s.wantRecord("incident", "")
 	s.statuses(e.Message.ID, queue.Superseded, queue.Dead)
@@ -506,19 +531,16 @@ func (s *suite) concurrentUpdates(handles ...queue.Store) {
 					s.Error(err)
 				}
 				id, was := e.Jobs[0].JobID, queue.Status(0)
+				name := h.Hash("count")
 				u := &queue.Update{
-					Names: []queue.Hash{h.Hash("count")},
-					Decide: func(old [][]byte, status queue.StatusFunc) (*queue.Change, error) {
-						count, _ := strconv.Atoi(string(old[0]))
-						statuses, err := status([]queue.JobID{id})
-						if err != nil {
-							return nil, err
+					Names: []queue.Hash{name},
+					Decide: func(tx *queue.Tx) (err error) {
+						count, _ := strconv.Atoi(string(tx.Get(name)))
+						tx.Put(name, queue.Record{Data: []byte(strconv.Itoa(count + 1)), Due: s.now})
+						if was, err = tx.StatusOf(id); was == queue.Queued {
+							tx.Change(id, s.supersede)
 						}
-						c := &queue.Change{Records: []queue.Record{{Data: []byte(strconv.Itoa(count + 1)), Due: s.now}}}
-						if was = statuses[0]; was == queue.Queued {
-							c.Jobs = []queue.JobChange{{ID: id, Apply: s.supersede}}
-						}
-						return c, nil
+						return err
 					},
 				}
 				if err := h.Update(s.Context(), u); err != nil {
@@ -555,10 +577,11 @@ func (s *suite) concurrentUpdates(handles ...queue.Store) {
 // digest of older ones that was stored at the same moment.
 func (s *suite) updatesAfterEntries() {
 	const waits, ended = "waits ", "ended "
-	change := func(content string, id queue.JobID) *queue.Change {
-		return &queue.Change{Records: []queue.Record{{Data: append([]byte(content), id.Message[:]...), Due: s.now}}}
+	name := s.Hash("newest")
+	names := []queue.Hash{name}
+	change := func(content string, id queue.JobID) *queue.Update {
+		return putting(map[queue.Hash]queue.Record{name: {Data: append([]byte(content), id.Message[:]...), Due: s.now}})
 	}
-	names := []queue.Hash{s.Hash("newest")}
 	stop := make(chan struct{})
 	var reading sync.WaitGroup
 	for range 4 {
@@ -571,17 +594,17 @@ func (s *suite) updatesAfterEntries() {
 				}
 				s.must(s.Update(s.Context(), &queue.Update{
 					Names: names,
-					Decide: func(old [][]byte, status queue.StatusFunc) (*queue.Change, error) {
-						c := &queue.Change{Records: []queue.Record{{Data: old[0], Due: s.now}}}
-						if len(old[0]) == 0 {
-							return c, nil
+					Decide: func(tx *queue.Tx) error {
+						newest := tx.Get(name)
+						if len(newest) == 0 {
+							return nil
 						}
-						content, id := string(old[0][:len(waits)]), queue.JobID{Message: uuid.UUID(old[0][len(waits):])}
-						statuses, err := status([]queue.JobID{id})
-						if err == nil && statuses[0].Waits() != (content == waits) {
-							s.Errorf("the record has %q, and the status of the job is %q", content, statuses[0])
+						content, id := string(newest[:len(waits)]), queue.JobID{Message: uuid.UUID(newest[len(waits):])}
+						status, err := tx.StatusOf(id)
+						if err == nil && status.Waits() != (content == waits) {
+							s.Errorf("the record has %q, and the status of the job is %q", content, status)
 						}
-						return c, err
+						return err
 					},
 				}))
 			}
@@ -591,19 +614,11 @@ func (s *suite) updatesAfterEntries() {
 		e := s.entry("a")
 		id := e.Jobs[0].JobID
 		e.Jobs[0].Ruled, e.Jobs[0].Status = []byte("digest"), queue.Sending
-		e.Update = &queue.Update{
-			Names:  names,
-			Decide: func([][]byte, queue.StatusFunc) (*queue.Change, error) { return change(waits, id), nil },
-		}
+		e.Update = change(waits, id)
 		s.must(s.Accept(s.Context(), noLimit, e))
 		j := e.Jobs[0]
 		j.Status, j.Updated = queue.Delivered, s.now
-		s.must(s.Settle(s.Context(), &queue.Settlement{Job: &j, Update: &queue.Update{
-			Names: names,
-			Decide: func([][]byte, queue.StatusFunc) (*queue.Change, error) {
-				return change(ended, id), nil
-			},
-		}}))
+		s.must(s.Settle(s.Context(), &queue.Settlement{Job: &j, Update: change(ended, id)}))
 	}
 	close(stop)
 	reading.Wait()
