@@ -127,17 +127,13 @@ func checkSourceName(name string) error {
 	case strings.EqualFold(name, site.SourceDirect):
 		return errors.New("direct cannot be the name of a source, because it stands " +
 			"for messages to /notify/{KEY} itself in accept; choose another name")
-	case name != site.SourceRuler && site.ContainsFold(reservedSources, name):
+	case site.IsReservedSource(name) && name != site.SourceRuler && source.Lookup(name) == nil:
 		return fmt.Errorf("%s cannot be the name of a source, because "+
 			"/notify/{KEY}/%s is an address of the gateway itself; choose another name",
 			name, strings.ToLower(name))
 	}
 	return nil
 }
-
-// reservedSources are the names below /notify/{KEY} that no source can have,
-// because they are addresses of the gateway, now or later.
-var reservedSources = []string{"devices", "mcp", "messages", "prometheus", "silences", "stream", "token"}
 
 // maxTemplateSize is the maximum size of a template file, in bytes.
 const maxTemplateSize = 256 << 10

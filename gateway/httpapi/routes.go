@@ -70,6 +70,17 @@ func withLogin(s *SiteRoutes) bool   { return s.Queue && s.Console }
 func withMCP(s *SiteRoutes) bool     { return s.MCP }
 func withInbox(s *SiteRoutes) bool   { return s.Inbox }
 
+// A key or a source with the name of a route could not be reached.
+func init() { site.Reserve(patternsOf(RouteSpecs())) }
+
+// patternsOf returns the patterns of routes.
+func patternsOf(specs []RouteSpec) (patterns []string) {
+	for _, spec := range specs {
+		patterns = append(patterns, spec.Pattern)
+	}
+	return patterns
+}
+
 // RouteSpecs returns the routes of the handler. If several match a path, the first
 // counts.
 func RouteSpecs() []RouteSpec {
@@ -141,7 +152,7 @@ func RouteSpecs() []RouteSpec {
 
 // The patterns of the routes.
 const (
-	RouteNotify     = "/notify"
+	RouteNotify     = site.RouteNotify
 	RouteOpenAPI    = "/notify/openapi.json"
 	RouteMessage    = "/notify/messages/{ID}"
 	RouteHealth     = "/notify/status"

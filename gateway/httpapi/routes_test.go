@@ -4,6 +4,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
 // TestEachRouteIsFound checks that no route hides another one, and that each names what its
@@ -32,5 +34,29 @@ func TestEachRouteIsFound(t *testing.T) {
 		if spec.On != nil && spec.On(&SiteRoutes{}) {
 			t.Errorf("a site without anything has %s", spec.Pattern)
 		}
+	}
+}
+
+// TestReservedNamesFollowRoutes checks that no key and no source can have the name of a route, in
+// any case, also of one that is added to the table: its address would lead to the one or the other.
+func TestReservedNamesFollowRoutes(t *testing.T) {
+	specs := append(RouteSpecs(), RouteSpec{Pattern: "/notify/newthing"}, RouteSpec{Pattern: "/notify/other/{ID}"},
+		RouteSpec{Pattern: "/notify/{KEY}/newpart"}, RouteSpec{Pattern: "/notify/{KEY}/otherpart/{ID}/test"})
+	defer site.Reserve(patternsOf(RouteSpecs()))
+	site.Reserve(patternsOf(specs))
+	for _, spec := range specs {
+		name, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(spec.Pattern, site.RouteNotifyKey+"/"), site.RouteNotify+"/"), "/")
+		if !site.IsKeyName(name) {
+			continue // no key and no source has this name: it has a dot, or stands for another
+		}
+		switch name, below := strings.ToUpper(name[:1])+name[1:], strings.HasPrefix(spec.Pattern, site.RouteNotifyKey+"/"); {
+		case below && !site.IsReservedSource(name):
+			t.Errorf("%s: a source can have the name %s", spec.Pattern, name)
+		case !below && strings.HasPrefix(spec.Pattern, site.RouteNotify+"/") && site.CheckKeyName(name) == nil:
+			t.Errorf("%s: a key can have the name %s", spec.Pattern, name)
+		}
+	}
+	if site.CheckKeyName("newpart") != nil || site.IsReservedSource("newthing") {
+		t.Error("a name is reserved at a place where no route has it")
 	}
 }

@@ -34,7 +34,7 @@ func CheckKeyName(name string) error {
 	if !IsKeyName(name) {
 		return errors.New("the name of a key must be 1 to 128 letters, digits, _ and -")
 	}
-	if isReserved(name) {
+	if ContainsFold(reserved.keys, name) {
 		return fmt.Errorf("a key cannot have the name %s, because /notify/%s is an address of the gateway itself; choose another name", name, strings.ToLower(name))
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 
 // Patterns of routes to which messages have links.
 const (
+	RouteNotify    = "/notify"
 	RouteNotifyKey = "/notify/{KEY}"
 
 	RouteIncidents = "/notify/incidents"
@@ -18,11 +19,28 @@ const (
 // PathOf returns the path of a key on a route.
 func PathOf(pattern, key string) string { return strings.Replace(pattern, "{KEY}", key, 1) }
 
-// isReserved reports whether no key can have a name, because /notify/NAME is an address of the
-// gateway, now or later.
-func isReserved(name string) bool {
-	return ContainsFold([]string{"asks", "console", "incidents", "messages", "status"}, name)
+// reserved has the first segments of the routes below /notify and below /notify/{KEY}. Package
+// httpapi, which has the table of routes, sets it before main begins.
+var reserved struct{ keys, sources []string }
+
+// Reserve makes the routes with these patterns those that no key and no source can have the name of.
+func Reserve(patterns []string) {
+	reserved.keys, reserved.sources = below(RouteNotify, patterns), below(RouteNotifyKey, patterns)
 }
+
+// below returns the names that patterns have directly below a route.
+func below(route string, patterns []string) (names []string) {
+	for _, p := range patterns {
+		rest, ok := strings.CutPrefix(p, route+"/")
+		if name, _, _ := strings.Cut(rest, "/"); ok && !strings.HasPrefix(name, "{") && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// IsReservedSource reports whether /notify/{KEY}/NAME is an address of the gateway.
+func IsReservedSource(name string) bool { return ContainsFold(reserved.sources, name) }
 
 // ContainsFold reports whether a segment of a path is one of names in any case. Caddy's path
 // matchers ignore case: a key Incidents would be open behind a matcher that leaves out
