@@ -23,56 +23,74 @@ import (
 
 // Delivery is a message with all that sending it needs.
 type Delivery struct {
-	Message  *notifier.Message
-	To       *message.Selection
-	Settings *site.Site
-	Logger   *zap.Logger // gets a line for each destination; nil for none
+	Message   *notifier.Message
+	To        *message.Selection
+	Settings  *site.Site
+	Published *message.Published // what the inbox keeps for ntfy's clients; nil for nothing
+	Question  *message.Ask       // nil for a message that asks nothing
+	Memory    *memory.Allocation // of the request; nil for no limit
+
 	Origin
 	Answer
+	Handling
+	Alert
+	Schedule
+	Queued
+	Hooks
+}
 
-	Rules      *rules.Rules       // of the key; nil for none
-	Inbox      time.Duration      // how long the key keeps its messages readable; 0 for not at all
-	Published  *message.Published // what the inbox keeps for ntfy's clients; nil for nothing
-	IncidentID string             // the public ID of the incident; "" for none, and of further attempts
-	Priority   string             // of the alert of an incident tool, as its client calls it; "" for none
-	By         string             // who resolves the incident on its page; "" for a program
-	Steps      []int              // of an escalation, by the targets; nil for none
+// Handling is what the key of a message does with it. The zero value is for a message without a key.
+type Handling struct {
+	Logger *zap.Logger   // gets a line for each destination; nil for none
+	Rules  *rules.Rules  // nil for none
+	Inbox  time.Duration // how long the key keeps its messages readable; 0 for not at all
+}
+
+// Alert is what is known of the incident of a message besides what the message says.
+type Alert struct {
+	IncidentID string // the public ID of the incident; "" for none, and of further attempts
+	Priority   string // of the alert of an incident tool, as its client calls it; "" for none
+	By         string // who resolves the incident on its page; "" for a program
+	Steps      []int  // of an escalation, by the targets; nil for none
 
 	// OpenAlerts has the alert that the message opens; nil for a message that opens none.
 	OpenAlerts *OpenAlerts
+}
 
-	// Question is what the message asks; nil for a message that asks nothing.
-	Question *message.Ask
-
-	// Later says when the message is sent; nil for now.
-	Later *queued.Later
+// Schedule says when a message is sent.
+type Schedule struct {
+	Later *queued.Later // nil for now
 
 	// Released means that the message was planned, and is due: it replaces what waits in the
 	// queue, so that there is room for it.
 	Released bool
+}
+
+// Queued is what the queue knows of a message. The zero value is for a message that it does not
+// keep.
+type Queued struct {
+	ID      uuid.UUID
+	Trace   queued.Trace // of the request, for the attempts of the queue
+	Attempt *Attempt     // if the queue makes the delivery; nil for a message that has come in
 
 	// With, if set, is a change of records in the transaction that stores the message,
 	// which is stored before it is sent.
 	With *queue.Ruled
+}
 
-	ID      uuid.UUID          // in the queue; zero without a queue
-	Trace   queued.Trace       // of the request, for the attempts of the queue
-	Attempt *Attempt           // if the queue makes the delivery; nil for a message that has come in
-	Memory  *memory.Allocation // of the request; nil for no limit
-
-	// Release, if set, releases what the message holds. It is called when no
-	// delivery is under way.
+// Hooks are functions that are called while a message is delivered. Each may be nil.
+type Hooks struct {
+	// Release releases what the message holds. It is called when no delivery is under way.
 	Release func()
 
-	// Repeated, if set, means that the queue repeats what fails temporarily (see
+	// Repeated means, if it is set, that the queue repeats what fails temporarily (see
 	// [notifier.Options]).
 	Repeated func(i int, r *notifier.Result) zapcore.Level
 
-	// Held, if set, is called before each attempt (see [notifier.Options]).
+	// Held is called before each attempt (see [notifier.Options]).
 	Held func() error
 
-	// Done, if set, is called with each result as soon as it is known, by
-	// several goroutines at once.
+	// Done is called with each result as soon as it is known, by several goroutines at once.
 	Done func(i int, r notifier.Result)
 }
 

@@ -104,7 +104,7 @@ func TestQueueChainStored(t *testing.T) {
 				g := newGateway(t, "", gatewaytest.Key("k", first.NotifyURL()+" 1:ops", second.NotifyURL()+" 2:ops", third.NotifyURL()+" 3:ops"))
 				k, tag := g.Gateway.Engine.Global.Configured("k"), parseTags(t, "ops")
 				d := dispatch.Delivery{
-					Message: &notifier.Message{Body: "x"}, To: &message.Selection{Targets: k.Select(tag)}, Settings: g.Gateway.Engine.Global, Logger: k.Log,
+					Message: &notifier.Message{Body: "x"}, To: &message.Selection{Targets: k.Select(tag)}, Settings: g.Gateway.Engine.Global, Handling: dispatch.Handling{Logger: k.Log},
 					Origin: dispatch.Origin{Source: site.SourceEvent, Key: "k", Site: g.Site()},
 				}
 				e, _ := g.Rooms().Outbox.Entry(&d)
