@@ -40,9 +40,7 @@ func TestConsoleHealthAfterRestart(t *testing.T) {
 	}
 	check()
 	g.Stop()
-	g.Process.History.Mu.Lock()
-	g.Process.History.Messages, g.Process.History.Last = nil, nil
-	g.Process.History.Mu.Unlock()
+	o.Process = gatewaytest.NewProcess(t)
 	g = gatewaytest.New(t, o)
 	check()
 }

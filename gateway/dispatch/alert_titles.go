@@ -20,7 +20,7 @@ const (
 // The zero value is ready for use.
 type AlertTitles struct {
 	mu     sync.Mutex
-	Titles map[string]string
+	titles map[string]string
 }
 
 // alertState matches the state with which Alertmanager and Grafana begin a title.
@@ -42,22 +42,22 @@ func (x *AlertTitles) Note(incident string, m *notifier.Message) {
 func (x *AlertTitles) Get(incident string) string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.Titles[incident]
+	return x.titles[incident]
 }
 
 // set remembers a title. If there are too many, it forgets any other one.
 func (x *AlertTitles) set(incident, title string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.Titles == nil {
-		x.Titles = map[string]string{}
+	if x.titles == nil {
+		x.titles = map[string]string{}
 	}
-	delete(x.Titles, incident)
-	for other := range x.Titles {
-		if len(x.Titles) < MaxAlertTitles {
+	delete(x.titles, incident)
+	for other := range x.titles {
+		if len(x.titles) < MaxAlertTitles {
 			break
 		}
-		delete(x.Titles, other)
+		delete(x.titles, other)
 	}
-	x.Titles[incident] = markup.TruncateBytes(title, MaxAlertTitle)
+	x.titles[incident] = markup.TruncateBytes(title, MaxAlertTitle)
 }

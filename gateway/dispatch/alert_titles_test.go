@@ -60,8 +60,14 @@ func TestAlertTitlesAreBounded(t *testing.T) {
 	for i := range dispatch.MaxAlertTitles + 10 {
 		x.Note(fmt.Sprint(i), &notifier.Message{Title: strings.Repeat("x", 1000), Type: notifier.Failure})
 	}
+	known := 0
+	for i := range dispatch.MaxAlertTitles + 10 {
+		if x.Get(fmt.Sprint(i)) != "" {
+			known++
+		}
+	}
 	last := fmt.Sprint(dispatch.MaxAlertTitles + 9)
-	if len(x.Titles) != dispatch.MaxAlertTitles || len(x.Get(last)) > dispatch.MaxAlertTitle+len("…") || x.Get(last) == "" {
-		t.Errorf("%d titles, the last has %d bytes", len(x.Titles), len(x.Get(last)))
+	if known != dispatch.MaxAlertTitles || len(x.Get(last)) > dispatch.MaxAlertTitle+len("…") || x.Get(last) == "" {
+		t.Errorf("%d titles, the last has %d bytes", known, len(x.Get(last)))
 	}
 }

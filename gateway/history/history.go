@@ -18,11 +18,11 @@ import (
 // the error of a destination repeats it. Refusals do not displace messages,
 // because clients that are refused may send any number of requests.
 type History struct {
-	Mu       sync.Mutex
-	Messages []Entry // the oldest first
+	mu       sync.Mutex
+	messages []Entry // the oldest first
 	results  int     // of all messages
-	Refusals []recentRefusal
-	Last     map[site.KeyID]LastOutcome
+	refusals []recentRefusal
+	last     map[site.KeyID]LastOutcome
 }
 
 // LastOutcome is when a key has last delivered a message, and when it has last
@@ -86,17 +86,17 @@ func (h *History) Add(e Entry, results []notifier.Result) {
 		}
 		e.Results[i] = r
 	}
-	h.Mu.Lock()
-	defer h.Mu.Unlock()
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	h.setLast(&e)
-	h.Messages, h.results = append(h.Messages, e), h.results+len(e.Results)
+	h.messages, h.results = append(h.messages, e), h.results+len(e.Results)
 	drop := 0
-	for len(h.Messages)-drop > MaxHistoryMessages || h.results > MaxHistoryResults {
-		h.results -= len(h.Messages[drop].Results)
-		h.Messages[drop] = Entry{}
+	for len(h.messages)-drop > MaxHistoryMessages || h.results > MaxHistoryResults {
+		h.results -= len(h.messages[drop].Results)
+		h.messages[drop] = Entry{}
 		drop++
 	}
-	h.Messages = h.Messages[drop:]
+	h.messages = h.messages[drop:]
 }
 
 // setLast records when the key of a message has delivered or failed. The caller
@@ -105,14 +105,14 @@ func (h *History) setLast(e *Entry) {
 	if e.Key == nil || e.Outcome != site.OutcomeDelivered && e.Outcome != site.OutcomeFailed {
 		return
 	}
-	if h.Last == nil {
-		h.Last = map[site.KeyID]LastOutcome{}
+	if h.last == nil {
+		h.last = map[site.KeyID]LastOutcome{}
 	}
 	id := site.KeyID{Site: e.Site, Key: *e.Key}
-	o, ok := h.Last[id]
-	if !ok && len(h.Last) >= maxHistoryKeys {
-		for k := range h.Last { // any other
-			delete(h.Last, k)
+	o, ok := h.last[id]
+	if !ok && len(h.last) >= maxHistoryKeys {
+		for k := range h.last { // any other
+			delete(h.last, k)
 			break
 		}
 	}
@@ -122,28 +122,28 @@ func (h *History) setLast(e *Entry) {
 		o.Failed = e.Time
 	}
 	id.Key = strings.Clone(id.Key)
-	h.Last[id] = o
+	h.last[id] = o
 }
 
 // LastOf returns when a key has delivered and failed since the process started.
 func (h *History) LastOf(key site.KeyID) LastOutcome {
-	h.Mu.Lock()
-	defer h.Mu.Unlock()
-	return h.Last[key]
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.last[key]
 }
 
 // AddRefusal records a refusal. Those of one kind are one entry.
 func (h *History) AddRefusal(f Refusal) {
-	h.Mu.Lock()
-	defer h.Mu.Unlock()
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	r := recentRefusal{f, 1}
-	if i := slices.IndexFunc(h.Refusals, func(r recentRefusal) bool { return r.last.RefusalID == f.RefusalID }); i >= 0 {
-		r.count += h.Refusals[i].count
-		h.Refusals = slices.Delete(h.Refusals, i, i+1)
-	} else if len(h.Refusals) == MaxHistoryRefusals {
-		h.Refusals = slices.Delete(h.Refusals, 0, 1)
+	if i := slices.IndexFunc(h.refusals, func(r recentRefusal) bool { return r.last.RefusalID == f.RefusalID }); i >= 0 {
+		r.count += h.refusals[i].count
+		h.refusals = slices.Delete(h.refusals, i, i+1)
+	} else if len(h.refusals) == MaxHistoryRefusals {
+		h.refusals = slices.Delete(h.refusals, 0, 1)
 	}
-	h.Refusals = append(h.Refusals, r)
+	h.refusals = append(h.refusals, r)
 }
 
 func (r recentRefusal) entry() Entry {
@@ -159,11 +159,11 @@ func (r recentRefusal) entry() Entry {
 
 // List returns the messages and refusals, the newest first.
 func (h *History) List() []Entry {
-	h.Mu.Lock()
-	defer h.Mu.Unlock()
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	out := []Entry{} // never nil, which would be null in JSON
-	refusals := h.Refusals
-	for _, m := range slices.Backward(h.Messages) {
+	refusals := h.refusals
+	for _, m := range slices.Backward(h.messages) {
 		for len(refusals) > 0 && refusals[len(refusals)-1].last.Time.After(m.Time) {
 			out = append(out, refusals[len(refusals)-1].entry())
 			refusals = refusals[:len(refusals)-1]

@@ -298,13 +298,13 @@ func TestConfigIDIsLogged(t *testing.T) {
 	g := newSite(t, site.Options{Keys: []site.KeyOptions{gatewaytest.Key("free", "json://127.0.0.1:1")}})
 	g.Do(withID("/notify/free", "body=x", "other"))
 	g.Do(withID("/notify", "body=x", "a.b"))
-	n := 0
-	for _, l := range g.Refusals.ByID {
-		if n++; l.Last.Status != 400 || !strings.Contains(l.Last.Text, httpapi.ConfigIDHeader) {
-			t.Errorf("%d %s", l.Last.Status, l.Last.Text)
+	listed := g.Process.History.List()
+	for _, x := range listed {
+		if x.Status != 400 || !strings.Contains(x.Error, httpapi.ConfigIDHeader) {
+			t.Errorf("%d %s", x.Status, x.Error)
 		}
 	}
-	if n != 2 { // with the key free, and without a key
+	if n := len(listed); n != 2 { // with the key free, and without a key
 		t.Errorf("%d refusals are listed", n)
 	}
 }

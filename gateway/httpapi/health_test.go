@@ -26,25 +26,25 @@ func TestStatus(t *testing.T) {
 	if got := status(g, "POST", ""); got.Status != 405 {
 		t.Errorf("POST: %+v", got)
 	}
-	g = gatewaytest.New(t, gatewaytest.Options{Queue: &outbox.Settings{}})
-	if got := status(g, "GET", gatewaytest.TypeJSON); got.Status != 200 || got.Body != `{"status":"OK"}`+"\n" {
-		t.Errorf("with a queue: %+v", got)
-	}
-	q := g.Rooms()
-	if err := q.Outbox.Queue.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	defer func() { // the queue cannot be closed again
-		g.Gateway.Rooms, g.Gateway.Engine.Outbox = nil, nil
-	}()
-	if got := status(g, "GET", ""); got.Status != 200 {
-		t.Errorf("the result is not used again: %+v", got)
-	}
-	q.Outbox.Writes.Mu.Lock()
-	q.Outbox.Writes.At = time.Time{}
-	q.Outbox.Writes.Mu.Unlock()
-	got := status(g, "GET", gatewaytest.TypeJSON)
-	if got.Status != 503 || got.Header.Get("Retry-After") == "" || !strings.Contains(got.Body, `"status":"unavailable","error":"the queue cannot be written`) {
-		t.Errorf("with a broken queue: %+v", got)
-	}
+	gatewaytest.InBubble(t, func(t *testing.T) {
+		g := gatewaytest.New(t, gatewaytest.Options{Queue: &outbox.Settings{}})
+		if got := status(g, "GET", gatewaytest.TypeJSON); got.Status != 200 || got.Body != `{"status":"OK"}`+"\n" {
+			t.Errorf("with a queue: %+v", got)
+		}
+		q := g.Rooms()
+		if err := q.Outbox.Queue.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		defer func() { // the queue cannot be closed again
+			g.Gateway.Rooms, g.Gateway.Engine.Outbox = nil, nil
+		}()
+		if got := status(g, "GET", ""); got.Status != 200 {
+			t.Errorf("the result is not used again: %+v", got)
+		}
+		time.Sleep(time.Minute)
+		got := status(g, "GET", gatewaytest.TypeJSON)
+		if got.Status != 503 || got.Header.Get("Retry-After") == "" || !strings.Contains(got.Body, `"status":"unavailable","error":"the queue cannot be written`) {
+			t.Errorf("with a broken queue: %+v", got)
+		}
+	})
 }

@@ -94,9 +94,9 @@ type FailureLog struct {
 	log   *zap.Logger
 	lines loglimit.Budget
 
-	Mu     sync.Mutex
+	mu     sync.Mutex
 	closed bool
-	All    map[queue.Hash]*failing // those of clients are one, with the zero Hash
+	all    map[queue.Hash]*failing // those of clients are one, with the zero Hash
 }
 
 // failing is a destination that fails.
@@ -119,14 +119,14 @@ const (
 
 // NewFailureLog returns a FailureLog that writes to log. [FailureLog.Close] ends its timers.
 func NewFailureLog(log *zap.Logger) *FailureLog {
-	return &FailureLog{log: log, All: map[queue.Hash]*failing{}}
+	return &FailureLog{log: log, all: map[queue.Hash]*failing{}}
 }
 
 // Add counts a failure, and returns the level of its own log entry.
 func (l *FailureLog) Add(id queue.Hash, name DestinationName, message uuid.UUID, err error) zapcore.Level {
-	l.Mu.Lock()
-	defer l.Mu.Unlock()
-	first := l.All[id] == nil
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	first := l.all[id] == nil
 	d := l.entry(id, name)
 	if d.timer == nil {
 		l.start(id, d)
@@ -144,10 +144,10 @@ func (l *FailureLog) Add(id queue.Hash, name DestinationName, message uuid.UUID,
 
 // entry returns the state of a destination. The caller holds the lock.
 func (l *FailureLog) entry(id queue.Hash, name DestinationName) *failing {
-	d := l.All[id]
+	d := l.all[id]
 	if d == nil {
 		d = &failing{name: name}
-		l.All[id] = d
+		l.all[id] = d
 	}
 	return d
 }
@@ -161,17 +161,17 @@ func (l *FailureLog) start(id queue.Hash, d *failing) {
 
 // report writes how often a destination has failed since the last line about it.
 func (l *FailureLog) report(id queue.Hash, d *failing) {
-	l.Mu.Lock()
-	if l.All[id] != d || l.closed {
-		l.Mu.Unlock()
+	l.mu.Lock()
+	if l.all[id] != d || l.closed {
+		l.mu.Unlock()
 		return
 	}
 	d.timer = nil
 	if d.failures == 0 {
 		if !d.down {
-			delete(l.All, id)
+			delete(l.all, id)
 		}
-		l.Mu.Unlock()
+		l.mu.Unlock()
 		return
 	}
 	text, fields := "deliveries fail and are tried again", d.name.logFields()
@@ -183,7 +183,7 @@ func (l *FailureLog) report(id queue.Hash, d *failing) {
 	}
 	fields = append(append(fields, zap.String("error", d.err.Error())), d.take()...)
 	l.start(id, d)
-	l.Mu.Unlock()
+	l.mu.Unlock()
 	l.write(zapcore.WarnLevel, text, fields...)
 }
 
@@ -203,8 +203,8 @@ func (d *failing) take() []zap.Field {
 // Down notes that a destination is down. It returns the fields about what has not
 // been reported.
 func (l *FailureLog) Down(id queue.Hash, name DestinationName) []zap.Field {
-	l.Mu.Lock()
-	defer l.Mu.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	d := l.entry(id, name)
 	d.down = true
 	if d.timer != nil {
@@ -216,13 +216,13 @@ func (l *FailureLog) Down(id queue.Hash, name DestinationName) []zap.Field {
 
 // Up forgets a destination. It returns the fields about what has not been reported.
 func (l *FailureLog) Up(id queue.Hash) []zap.Field {
-	l.Mu.Lock()
-	defer l.Mu.Unlock()
-	d := l.All[id]
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	d := l.all[id]
 	if d == nil {
 		return nil
 	}
-	delete(l.All, id)
+	delete(l.all, id)
 	if d.timer != nil {
 		d.timer.Stop()
 	}
@@ -236,10 +236,10 @@ func (l *FailureLog) write(level zapcore.Level, text string, fields ...zap.Field
 
 // Close stops the timers.
 func (l *FailureLog) Close() {
-	l.Mu.Lock()
-	defer l.Mu.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.closed = true
-	for _, d := range l.All {
+	for _, d := range l.all {
 		if d.timer != nil {
 			d.timer.Stop()
 		}

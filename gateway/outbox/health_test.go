@@ -83,11 +83,6 @@ func TestFailureLogOfMany(t *testing.T) {
 		core, logs := observer.New(zapcore.InfoLevel)
 		l := outbox.NewFailureLog(zap.New(core))
 		defer l.Close()
-		remembered := func() int {
-			l.Mu.Lock()
-			defer l.Mu.Unlock()
-			return len(l.All)
-		}
 		lines := 0
 		for i := range 2000 {
 			if l.Add(queue.Hash{byte(i), byte(i >> 8), 1}, outbox.DestinationName{}, queue.NewID(), io.EOF) == zapcore.WarnLevel {
@@ -97,7 +92,7 @@ func TestFailureLogOfMany(t *testing.T) {
 				lines++
 			}
 		}
-		if n := remembered(); n != 2001 {
+		if n := l.Remembered(); n != 2001 {
 			t.Errorf("%d destinations", n)
 		}
 		time.Sleep(90 * time.Second)
@@ -107,7 +102,7 @@ func TestFailureLogOfMany(t *testing.T) {
 		}
 		time.Sleep(5 * time.Minute)
 		synctest.Wait()
-		if n := remembered(); n != 0 {
+		if n := l.Remembered(); n != 0 {
 			t.Errorf("%d destinations are remembered", n)
 		}
 	})

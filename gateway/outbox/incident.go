@@ -27,28 +27,28 @@ func setIncident(d *dispatch.Delivery, j *queue.Job) {
 // is ready for use.
 type undecidedSends struct {
 	mu  sync.Mutex
-	All map[string][]*submission
+	all map[string][]*submission
 }
 
 // add adds a message and returns those before it.
 func (u *undecidedSends) add(incident string, s *submission) (before []*submission) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.All == nil {
-		u.All = map[string][]*submission{}
+	if u.all == nil {
+		u.all = map[string][]*submission{}
 	}
-	before = slices.Clone(u.All[incident])
-	u.All[incident] = append(u.All[incident], s)
+	before = slices.Clone(u.all[incident])
+	u.all[incident] = append(u.all[incident], s)
 	return before
 }
 
 func (u *undecidedSends) remove(incident string, s *submission) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if rest := slices.DeleteFunc(u.All[incident], func(x *submission) bool { return x == s }); len(rest) > 0 {
-		u.All[incident] = rest
+	if rest := slices.DeleteFunc(u.all[incident], func(x *submission) bool { return x == s }); len(rest) > 0 {
+		u.all[incident] = rest
 	} else {
-		delete(u.All, incident)
+		delete(u.all, incident)
 	}
 }
 
@@ -64,7 +64,7 @@ func (s *submission) takeTurn(ctx context.Context) bool {
 	if s.q.Store == nil {
 		return false
 	}
-	for _, before := range s.q.Undecided.add(incident, s) {
+	for _, before := range s.q.undecided.add(incident, s) {
 		before.storeNow(ctx)
 	}
 	destinations := make([]string, len(s.d.To.Targets))

@@ -44,13 +44,13 @@ type Outbox struct {
 
 	OpenAlerts *dispatch.OpenAlerts // of keys that use the queue; see [Outbox.NewOpenAlerts]
 
-	Undecided undecidedSends
+	undecided undecidedSends
 	Policy    Policy
 	unstored  loglimit.Limiter // messages that were sent without the queue, because it was full
 
 	Failures *FailureLog     // of deliveries that are tried again
 	dead     loglimit.Budget // of lines about deliveries that were given up
-	Writes   storeCheck
+	writes   storeCheck
 }
 
 // Policy is what the packages above have to do with a message that is stored. None of its

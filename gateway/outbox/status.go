@@ -17,8 +17,8 @@ const (
 
 // storeCheck is the last check of a store. The zero value is ready for use.
 type storeCheck struct {
-	Mu      sync.Mutex
-	At      time.Time // of the last result
+	mu      sync.Mutex
+	at      time.Time // of the last result
 	err     error
 	running chan struct{} // closed when the check under way ends; nil if none is
 }
@@ -28,10 +28,10 @@ var errStoreHangs = errors.New("the store does not answer")
 // writable returns an error if messages cannot be stored. The result may be some
 // seconds old.
 func (q *Outbox) writable(ctx context.Context) error {
-	c := &q.Writes
-	c.Mu.Lock()
-	if c.running == nil && time.Since(c.At) < checkEvery {
-		defer c.Mu.Unlock()
+	c := &q.writes
+	c.mu.Lock()
+	if c.running == nil && time.Since(c.at) < checkEvery {
+		defer c.mu.Unlock()
 		return c.err
 	}
 	if c.running == nil {
@@ -39,7 +39,7 @@ func (q *Outbox) writable(ctx context.Context) error {
 		go c.run(context.WithoutCancel(ctx), q) // its result is for others, too
 	}
 	running := c.running
-	c.Mu.Unlock()
+	c.mu.Unlock()
 	timer := time.NewTimer(checkTimeout)
 	defer timer.Stop()
 	select {
@@ -49,20 +49,20 @@ func (q *Outbox) writable(ctx context.Context) error {
 	case <-timer.C:
 		return errStoreHangs
 	}
-	c.Mu.Lock()
-	defer c.Mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	return c.err
 }
 
 // run makes a check. It ends at the latest when the queue is closed.
 func (c *storeCheck) run(ctx context.Context, q *Outbox) {
 	err := q.Queue.Check(ctx)
-	c.Mu.Lock()
-	defer c.Mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if err != nil && c.err == nil {
 		q.Log.Error("the queue cannot store messages, and /notify/status answers 503", zap.Error(err))
 	}
-	c.At, c.err = time.Now(), err
+	c.at, c.err = time.Now(), err
 	close(c.running)
 	c.running = nil
 }

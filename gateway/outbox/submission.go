@@ -312,7 +312,7 @@ func (s *submission) held() error {
 func (s *submission) isDecided() {
 	s.decided.Done()
 	if incident := s.d.IncidentOf(); incident != "" {
-		s.q.Undecided.remove(incident, s)
+		s.q.undecided.remove(incident, s)
 	}
 	if s.err != nil || s.draft == nil {
 		return

@@ -41,7 +41,7 @@ type Keys struct {
 	reserved loglimit.Limiter // of messages to keys that have reserved names
 
 	mu     sync.Mutex
-	Keys   map[string]*savedKey
+	keys   map[string]*savedKey
 	closed bool
 }
 
@@ -86,7 +86,7 @@ func New(o Options, r *site.Site, in *Spaces, owner ConfigsOwner, saves bool, se
 	if err != nil {
 		return nil, err
 	}
-	s := &Keys{Options: o, Shared: space, Index: &space.index, settings: r, Sender: sender, Log: log, Keys: map[string]*savedKey{}}
+	s := &Keys{Options: o, Shared: space, Index: &space.index, settings: r, Sender: sender, Log: log, keys: map[string]*savedKey{}}
 	space.add(s, saves && s.Manage)
 	if !s.Trusted && r.Limits.Client != nil {
 		limits := *r.Limits.Client
@@ -141,8 +141,8 @@ func (s *Keys) Close() {
 		return
 	}
 	s.mu.Lock()
-	keys := s.Keys
-	s.Keys, s.closed = nil, true
+	keys := s.keys
+	s.keys, s.closed = nil, true
 	s.mu.Unlock()
 	for _, k := range keys {
 		k.mu.Lock()
@@ -194,17 +194,17 @@ func (s *Keys) find(ctx context.Context, name string) (*site.Key, error) {
 		return nil, site.ErrNoKey
 	}
 	s.mu.Lock()
-	k := s.Keys[name]
+	k := s.keys[name]
 	s.mu.Unlock()
 	if k == nil {
 		if !s.Store.Has(ctx, name, refresh) {
 			return nil, site.ErrNoKey
 		}
 		s.mu.Lock()
-		if k = s.Keys[name]; k == nil {
+		if k = s.keys[name]; k == nil {
 			k = &savedKey{}
 			if !s.closed {
-				s.Keys[name] = k
+				s.keys[name] = k
 			}
 		}
 		s.mu.Unlock()
@@ -260,8 +260,8 @@ func (s *Keys) refresh(ctx context.Context, name string, k *savedKey) error {
 func (s *Keys) forget(name string, k *savedKey) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.Keys[name] == k {
-		delete(s.Keys, name)
+	if s.keys[name] == k {
+		delete(s.keys, name)
 	}
 }
 
@@ -269,7 +269,7 @@ func (s *Keys) forget(name string, k *savedKey) {
 // not in use is read, and not kept in memory.
 func (s *Keys) Describe(ctx context.Context, name string, set func(*site.Key)) (problem string) {
 	s.mu.Lock()
-	used := s.Keys[name] != nil
+	used := s.keys[name] != nil
 	s.mu.Unlock()
 	if used {
 		if k, err := s.find(ctx, name); err == nil {

@@ -23,7 +23,7 @@ func Record(s *dispatch.Dispatcher, f history.Refusal, l *Log, log *zap.Logger) 
 // minute for each metrics.RefusalID. The zero value is ready for use.
 type Log struct {
 	mu   sync.Mutex
-	ByID map[metrics.RefusalID]*logged
+	byID map[metrics.RefusalID]*logged
 }
 
 // logged are the refusals with one metrics.RefusalID.
@@ -36,13 +36,13 @@ type logged struct {
 // add records a refusal and logs it, now or when its minute is over.
 func (l *Log) add(f history.Refusal, log *zap.Logger) {
 	l.mu.Lock()
-	if l.ByID == nil {
-		l.ByID = map[metrics.RefusalID]*logged{}
+	if l.byID == nil {
+		l.byID = map[metrics.RefusalID]*logged{}
 	}
-	same := l.ByID[f.RefusalID]
+	same := l.byID[f.RefusalID]
 	if same == nil {
 		same = &logged{}
-		l.ByID[f.RefusalID] = same
+		l.byID[f.RefusalID] = same
 	}
 	l.mu.Unlock()
 	same.mu.Lock()
