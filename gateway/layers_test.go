@@ -47,7 +47,7 @@ var layers = append(domain, [][]string{
 	{"gateway/console/view"},
 	{"gateway/api", "gateway/smtpd"}, // how messages come in and answers go out
 	{
-		"gateway/httpapi/mcp", "gateway/httpapi/early", "gateway/httpapi/socket", "gateway/httpapi/silence", "gateway/httpapi/told",
+		"gateway/httpapi/mcp", "gateway/httpapi/early", "gateway/httpapi/socket", "gateway/httpapi/feed", "gateway/httpapi/silence", "gateway/httpapi/told",
 		"gateway/httpapi/refusal", "gateway/httpapi/askpage", "gateway/httpapi/catalogue", "gateway/httpapi/environment",
 	},
 	{"gateway/httpapi"},

@@ -16,6 +16,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi/feed"
 	"github.com/caddy-notify/caddy-notify/gateway/inbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/source"
@@ -42,8 +43,8 @@ const inboxSinceHeader = "Last-Event-ID"
 
 // MessagesJSON is the answer of /notify/{KEY}/messages.
 type MessagesJSON struct {
-	Messages []inbox.JSON `json:"messages"`
-	Next     *string      `json:"next"` // the since of the messages that follow; nil if no more do
+	Messages []feed.JSON `json:"messages"`
+	Next     *string     `json:"next"` // the since of the messages that follow; nil if no more do
 }
 
 // serveInbox answers a request for the messages that a key keeps, or for a stream of them.
@@ -88,14 +89,14 @@ func (h *Inboxes) doInbox(w http.ResponseWriter, r *http.Request, at *Route) err
 
 // writeList writes the first messages that the client wants.
 func (x *InboxReader) writeList(w http.ResponseWriter, r *http.Request, s inbox.Since) error {
-	out, size := MessagesJSON{Messages: []inbox.JSON{}}, 0
+	out, size := MessagesJSON{Messages: []feed.JSON{}}, 0
 	err := x.Each(r.Context(), s, func(m *inbox.Message, until time.Time) bool {
 		if len(out.Messages) == listedMessages || size > listedSize {
 			out.Next = &out.Messages[len(out.Messages)-1].ID
 			return false
 		}
 		size += m.Size()
-		out.Messages = append(out.Messages, m.JSON(until))
+		out.Messages = append(out.Messages, feed.NewJSON(m, until))
 		return true
 	})
 	if err != nil {
@@ -148,7 +149,7 @@ func wantsAtom(r *http.Request) bool {
 	if format := r.URL.Query().Get("format"); format != "" {
 		return format == "atom"
 	}
-	return slices.ContainsFunc(r.Header["Accept"], func(v string) bool { return strings.Contains(strings.ToLower(v), inbox.MediaAtom) })
+	return slices.ContainsFunc(r.Header["Accept"], func(v string) bool { return strings.Contains(strings.ToLower(v), feed.MediaAtom) })
 }
 
 // writeAtom writes a feed with the last messages that the client wants, the newest first.
@@ -161,9 +162,9 @@ func (x *InboxReader) writeAtom(w http.ResponseWriter, r *http.Request, since st
 	if err != nil {
 		return Answer(err)
 	}
-	w.Header().Set("Content-Type", inbox.MediaAtom+"; charset=utf-8")
+	w.Header().Set("Content-Type", feed.MediaAtom+"; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	return inbox.NewAtom(x.Place, x.name, messages, time.Now()).Encode(w)
+	return feed.NewAtom(x.Place, x.name, messages, time.Now()).Encode(w)
 }
 
 // stream sends the client messages as they come in: as server-sent events if it accepts
@@ -174,14 +175,14 @@ func (x *InboxReader) stream(w http.ResponseWriter, r *http.Request, s inbox.Sin
 			if m == nil {
 				return []byte(": " + event + "\n\n"), nil
 			}
-			data, err := json.Marshal(m.JSON(until))
+			data, err := json.Marshal(feed.NewJSON(m, until))
 			return slices.Concat([]byte("id: "+m.Cursor.String()+"\ndata: "), data, []byte("\n\n")), err
 		})
 	}
 	return x.streamHTTP(w, r, s, "application/x-ndjson", func(event string, m *inbox.Message, until time.Time) ([]byte, error) {
-		line := inbox.JSON{}
+		line := feed.JSON{}
 		if m != nil {
-			line = m.JSON(until)
+			line = feed.NewJSON(m, until)
 		}
 		line.Event = event
 		data, err := json.Marshal(line)

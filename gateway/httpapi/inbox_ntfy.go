@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi/feed"
 	"github.com/caddy-notify/caddy-notify/gateway/inbox"
 )
 
 // ntfyReader is one of ntfy's clients.
 type ntfyReader struct {
 	*InboxReader
-	*inbox.NtfyRequest
+	*feed.NtfyRequest
 }
 
 // serveNtfyInbox answers a request of one of ntfy's clients for messages. Other methods
@@ -35,8 +36,8 @@ func (h *Inboxes) doNtfyInbox(w http.ResponseWriter, r *http.Request, at *Route)
 	if err != nil {
 		return err
 	}
-	query := &inbox.NtfyParameters{Query: r.URL.Query(), Header: r.Header.Get}
-	wanted, err := inbox.ParseNtfyRequest(at.topics, query, time.Now(), h.ParseDuration)
+	query := &feed.NtfyParameters{Query: r.URL.Query(), Header: r.Header.Get}
+	wanted, err := feed.ParseNtfyRequest(at.topics, query, time.Now(), h.ParseDuration)
 	if err != nil {
 		return &api.Error{Status: http.StatusBadRequest, Err: err}
 	}
@@ -48,19 +49,19 @@ func (h *Inboxes) doNtfyInbox(w http.ResponseWriter, r *http.Request, at *Route)
 	n := &ntfyReader{x, wanted}
 	switch at.verb {
 	case "raw":
-		return n.serve(w, r, "text/plain; charset=utf-8", (*inbox.NtfyEvent).Raw)
+		return n.serve(w, r, "text/plain; charset=utf-8", (*feed.NtfyEvent).Raw)
 	case "auth":
 		return WriteJSON(w, http.StatusOK, map[string]bool{"success": true})
 	case "ws":
 		return n.websocket(w, r)
 	case "sse":
-		return n.serve(w, r, "text/event-stream; charset=utf-8", (*inbox.NtfyEvent).ServerSent)
+		return n.serve(w, r, "text/event-stream; charset=utf-8", (*feed.NtfyEvent).ServerSent)
 	}
-	return n.serve(w, r, "application/x-ndjson; charset=utf-8", (*inbox.NtfyEvent).Line)
+	return n.serve(w, r, "application/x-ndjson; charset=utf-8", (*feed.NtfyEvent).Line)
 }
 
 // polled calls f with the events for the messages that are there.
-func (n *ntfyReader) polled(r *http.Request, f func(e *inbox.NtfyEvent) error) error {
+func (n *ntfyReader) polled(r *http.Request, f func(e *feed.NtfyEvent) error) error {
 	var failed error
 	err := n.Each(r.Context(), n.Since, func(m *inbox.Message, until time.Time) bool {
 		failed = n.Events(inbox.EventMessage, m, until, f)
@@ -73,10 +74,10 @@ func (n *ntfyReader) polled(r *http.Request, f func(e *inbox.NtfyEvent) error) e
 }
 
 // serve writes the messages that the client wants, as encode writes them.
-func (n *ntfyReader) serve(w http.ResponseWriter, r *http.Request, contentType string, encode func(e *inbox.NtfyEvent) ([]byte, error)) error {
+func (n *ntfyReader) serve(w http.ResponseWriter, r *http.Request, contentType string, encode func(e *feed.NtfyEvent) ([]byte, error)) error {
 	if !n.Poll {
 		return n.streamHTTP(w, r, n.Since, contentType, func(event string, m *inbox.Message, until time.Time) (out []byte, err error) {
-			err = n.Events(event, m, until, func(e *inbox.NtfyEvent) error {
+			err = n.Events(event, m, until, func(e *feed.NtfyEvent) error {
 				data, err := encode(e)
 				out = append(out, data...)
 				return err
@@ -87,7 +88,7 @@ func (n *ntfyReader) serve(w http.ResponseWriter, r *http.Request, contentType s
 	w.Header().Set("Content-Type", contentType)
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	written := false
-	err := n.polled(r, func(e *inbox.NtfyEvent) error {
+	err := n.polled(r, func(e *feed.NtfyEvent) error {
 		data, err := encode(e)
 		if err == nil {
 			written = true

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi/feed"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi/socket"
 	"github.com/caddy-notify/caddy-notify/gateway/inbox"
 )
@@ -35,7 +36,7 @@ func (n *ntfyReader) websocket(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return nil //nolint:nilerr // the client has its answer
 	}
-	send := func(e *inbox.NtfyEvent) error {
+	send := func(e *feed.NtfyEvent) error {
 		data, err := e.Line()
 		if err != nil {
 			return err

@@ -12,7 +12,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
-	"github.com/caddy-notify/caddy-notify/gateway/inbox"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi/feed"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
@@ -63,7 +63,7 @@ func inboxOf(t *testing.T, g *gatewaytest.Gateway, target string) (list httpapi.
 }
 
 // bodies returns the texts of messages.
-func bodies(list []inbox.JSON) string {
+func bodies(list []feed.JSON) string {
 	var out []string
 	for _, m := range list {
 		out = append(out, m.Body)

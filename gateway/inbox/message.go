@@ -67,7 +67,7 @@ func newMessage(m *notifier.Message, id, source string, expires time.Time) *Mess
 		Body: markup.TruncateBytes(m.Body, maxBody), Format: m.Format, Cut: len(m.Body) > maxBody, Foreign: m.Foreign, Incident: m.Incident.Name, Source: source,
 	}
 	if m.Format != notifier.Text && dialect == "" { // else the title is plain
-		out.Title = markup.TruncateBytes(markup.OneLine(plainText(m.Title, m.Format, m.Foreign)), maxTitle)
+		out.Title = markup.TruncateBytes(markup.OneLine(out.Plain(m.Title)), maxTitle)
 	}
 	for _, a := range m.Attachments[:min(len(m.Attachments), maxFiles)] {
 		out.Files = append(out.Files, File{markup.TruncateBytes(a.Name, maxFileName), markup.TruncateBytes(a.ContentType, maxFileName), a.Size})
@@ -75,31 +75,34 @@ func newMessage(m *notifier.Message, id, source string, expires time.Time) *Mess
 	return out
 }
 
-// plainText returns a text of a format as plain text.
-func plainText(text string, from notifier.Format, foreign bool) string {
-	if foreign {
-		return markup.ConvertForeign(text, from, notifier.Text, false)
+// Plain returns a part of the message, which has its format, as plain text.
+func (m *Message) Plain(text string) string {
+	if m.Foreign {
+		return markup.ConvertForeign(text, m.Format, notifier.Text, false)
 	}
-	return markup.Convert(text, from, notifier.Text)
+	return markup.Convert(text, m.Format, notifier.Text)
 }
 
 // Text returns the body as plain text, with the names of the attachments below it. Several
 // goroutines may call it.
 func (m *Message) Text() string {
 	m.plain.Do(func() {
-		m.text = m.withFiles(plainText(m.Body, m.Format, m.Foreign))
+		m.text = m.WithFiles(m.Plain(m.Body))
 	})
 	return m.text
 }
 
-// withFiles returns a text with the names of the attachments below it.
-func (m *Message) withFiles(text string) string {
+// WithFiles returns a text with the names of the attachments below it.
+func (m *Message) WithFiles(text string) string {
 	lines := []string{text}
 	for _, f := range m.Files {
 		lines = append(lines, fmt.Sprintf("Attached: %s (%s)", markup.OneLine(f.Name), humanize.Bytes(uint64(max(f.Size, 0)))))
 	}
 	return strings.TrimPrefix(strings.Join(lines, "\n"), "\n")
 }
+
+// PublishedID returns the ID with which the publisher of m knows it.
+func (m *Message) PublishedID() string { return message.PublishedID(m.ID, message.NtfyIDLength) }
 
 // until returns until when m can be read if messages are kept for a time, which may have
 // been longer when m came in.

@@ -13,17 +13,17 @@ import (
 	"github.com/gorilla/websocket"
 
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
-	"github.com/caddy-notify/caddy-notify/gateway/inbox"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi/feed"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 )
 
 // ntfyEvents decodes lines of ntfy's JSON.
-func ntfyEvents(t *testing.T, body string) (out []inbox.NtfyEvent) {
+func ntfyEvents(t *testing.T, body string) (out []feed.NtfyEvent) {
 	t.Helper()
 	for line := range strings.Lines(body) {
-		var e inbox.NtfyEvent
+		var e feed.NtfyEvent
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
 			t.Fatalf("%v in %q", err, line)
 		}
@@ -46,7 +46,7 @@ func TestNtfyPoll(t *testing.T) {
 	if len(all) != 5 {
 		t.Fatalf("%+v", all)
 	}
-	for i, want := range []inbox.NtfyEvent{
+	for i, want := range []feed.NtfyEvent{
 		{Title: "T", Message: "plain", Priority: 3},
 		{Message: "**bold**", Priority: 5, Tags: []string{"rotating_light"}, ContentType: "text/markdown"},
 		{Message: "html", Priority: 4, Tags: []string{"warning"}},
@@ -263,7 +263,7 @@ func TestNtfyWebSocket(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	next := func() (e inbox.NtfyEvent) {
+	next := func() (e feed.NtfyEvent) {
 		t.Helper()
 		if err := c.ReadJSON(&e); err != nil {
 			t.Fatal(err)
@@ -317,7 +317,7 @@ func TestNtfyKeepsWhatWasPublished(t *testing.T) {
 	if len(events) != 5 {
 		t.Fatalf("%+v", events)
 	}
-	for i, want := range []inbox.NtfyEvent{
+	for i, want := range []feed.NtfyEvent{
 		{Title: "Disk", Message: "91% full", Priority: 1, Tags: []string{"skull", "db1", "backup"}, Click: "https://example.com/disk"},
 		{Message: "quiet", Priority: 2},
 		{Message: "**down**", Priority: 5, Tags: []string{"rotating_light"}, ContentType: "text/markdown"},

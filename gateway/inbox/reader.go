@@ -69,13 +69,20 @@ func (r *Reader) CameIn(ctx context.Context, from, to time.Time, f func(m *Messa
 // there is none.
 func (r *Reader) Published(ctx context.Context, id string) (c Cursor, err error) {
 	err = r.Each(ctx, Since{}, func(m *Message, _ time.Time) bool {
-		if publishedID(m) == id {
+		if m.PublishedID() == id {
 			c = m.Cursor
 		}
 		return c == 0
 	})
 	return c, err
 }
+
+// The events of streams.
+const (
+	EventOpen      = "open"
+	EventKeepalive = "keepalive"
+	EventMessage   = "message"
+)
 
 // KeepaliveInterval is how often a stream says that it is still there.
 const KeepaliveInterval = 45 * time.Second

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi/feed"
 	"github.com/caddy-notify/caddy-notify/gateway/inbox"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/saved"
@@ -246,7 +247,7 @@ func TestInboxStream(t *testing.T) {
 	id := events.wants("id: m")
 	events.wants(`data: {"id"`, `"body":"two"`)
 
-	var one inbox.JSON
+	var one feed.JSON
 	if err := json.Unmarshal([]byte(first), &one); err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package inbox
+package feed
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/gateway/inbox"
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 )
 
@@ -30,7 +31,7 @@ var (
 type NtfyRequest struct {
 	Topics []string
 	Poll   bool // only what is there, not what comes in
-	Since  Since
+	Since  inbox.Since
 	Filter NtfyFilter
 
 	// Published is the ID that a publisher knows of the message after which Since begins; ""
@@ -72,7 +73,7 @@ func (p *NtfyParameters) query(name string) string {
 }
 
 // ParseNtfyRequest returns what a client asks for that names topics, with commas between
-// them. duration is that of [ParseSince].
+// them. duration is that of [inbox.ParseSince].
 func ParseNtfyRequest(topics string, p *NtfyParameters, now time.Time, duration func(string) (time.Duration, error)) (*NtfyRequest, error) {
 	n := &NtfyRequest{Topics: strings.Split(topics, ",")}
 	if len(n.Topics) > maxTopics || slices.ContainsFunc(n.Topics, func(t string) bool { return !ntfyTopic.MatchString(t) }) {
@@ -85,7 +86,7 @@ func ParseNtfyRequest(topics string, p *NtfyParameters, now time.Time, duration 
 	var err error
 	if since := p.get("since", "si"); since == "" {
 		n.Since.None = !n.Poll
-	} else if n.Since, err = ParseSince(since, now, duration); err != nil {
+	} else if n.Since, err = inbox.ParseSince(since, now, duration); err != nil {
 		if !ntfyID.MatchString(since) {
 			return nil, err
 		}
@@ -99,13 +100,13 @@ func ParseNtfyRequest(topics string, p *NtfyParameters, now time.Time, duration 
 
 // Events calls f with the events for a message, one for each topic, or with that for a stream
 // if m is nil.
-func (n *NtfyRequest) Events(event string, m *Message, until time.Time, f func(e *NtfyEvent) error) error {
+func (n *NtfyRequest) Events(event string, m *inbox.Message, until time.Time, f func(e *NtfyEvent) error) error {
 	if m == nil {
 		e := newNtfyEvent(event, strings.Join(n.Topics, ","), time.Now())
 		return f(&e)
 	}
 	for _, topic := range n.Topics {
-		if e := m.ntfy(topic, until); n.Filter.selects(&e) {
+		if e := newNtfyMessage(m, topic, until); n.Filter.selects(&e) {
 			if err := f(&e); err != nil {
 				return err
 			}

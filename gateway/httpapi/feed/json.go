@@ -1,8 +1,9 @@
-package inbox
+package feed
 
 import (
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/gateway/inbox"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -32,15 +33,8 @@ type FileJSON struct {
 	Size int64  `json:"size"`
 }
 
-// The events of streams.
-const (
-	EventOpen      = "open"
-	EventKeepalive = "keepalive"
-	EventMessage   = "message"
-)
-
-// JSON returns m in the gateway's own form. It can be read until a time.
-func (m *Message) JSON(until time.Time) JSON {
+// NewJSON returns m in the gateway's own form. It can be read until a time.
+func NewJSON(m *inbox.Message, until time.Time) JSON {
 	at, expires := m.Time.UTC(), until.UTC()
 	out := JSON{
 		ID: m.Cursor.String(), Message: m.ID, Time: &at, Expires: &expires, Type: m.Type, Title: m.Title, Body: m.Body, Format: m.Format,

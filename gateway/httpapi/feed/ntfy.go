@@ -1,4 +1,4 @@
-package inbox
+package feed
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/gateway/inbox"
 	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
@@ -47,13 +48,13 @@ var ntfyTypes = map[notifier.Type]struct {
 	notifier.Failure: {5, "rotating_light"}, notifier.Warning: {4, "warning"}, notifier.Success: {3, "white_check_mark"}, notifier.Info: {3, ""},
 }
 
-// ntfy returns m as a message of a topic of ntfy. It can be read until a time.
-func (m *Message) ntfy(topic string, until time.Time) NtfyEvent {
+// newNtfyMessage returns m as a message of a topic of ntfy. It can be read until a time.
+func newNtfyMessage(m *inbox.Message, topic string, until time.Time) NtfyEvent {
 	t, p := ntfyTypes[m.Type], &m.Published
-	title, body := m.asPublished()
+	title, body := asPublished(m)
 	out := NtfyEvent{
-		ID: m.Cursor.String(), Time: m.Time.Unix(), Expires: until.Unix(), Event: EventMessage, Topic: topic,
-		Title: title, Priority: cmp.Or(p.Priority, t.priority), Tags: p.Tags, Click: p.Click, published: publishedID(m),
+		ID: m.Cursor.String(), Time: m.Time.Unix(), Expires: until.Unix(), Event: inbox.EventMessage, Topic: topic,
+		Title: title, Priority: cmp.Or(p.Priority, t.priority), Tags: p.Tags, Click: p.Click, published: m.PublishedID(),
 	}
 	if t.tag != "" && len(p.Tags) == 0 {
 		out.Tags = []string{t.tag}
@@ -63,11 +64,11 @@ func (m *Message) ntfy(topic string, until time.Time) NtfyEvent {
 	}
 	switch {
 	case m.Format == notifier.Markdown && !m.Foreign:
-		out.Message, out.ContentType = m.withFiles(body), "text/markdown"
+		out.Message, out.ContentType = m.WithFiles(body), "text/markdown"
 	case body == m.Body:
 		out.Message = m.Text()
 	default:
-		out.Message = m.withFiles(plainText(body, m.Format, m.Foreign))
+		out.Message = m.WithFiles(m.Plain(body))
 	}
 	out.Message = markup.TruncateBytes(out.Message, maxNtfy)
 	if out.Message == "" { // ntfy's messages are never empty
@@ -78,7 +79,7 @@ func (m *Message) ntfy(topic string, until time.Time) NtfyEvent {
 
 // asPublished returns the title and the body without what other destinations get of the tags,
 // the click and the buttons.
-func (m *Message) asPublished() (title, body string) {
+func asPublished(m *inbox.Message) (title, body string) {
 	p := &m.Published
 	title, body = m.Title, strings.TrimSuffix(m.Body, p.Suffix)
 	if title == "" {
@@ -86,9 +87,6 @@ func (m *Message) asPublished() (title, body string) {
 	}
 	return strings.TrimPrefix(title, p.Prefix), body
 }
-
-// publishedID returns the ID with which the publisher of m knows it.
-func publishedID(m *Message) string { return message.PublishedID(m.ID, message.NtfyIDLength) }
 
 // maxNtfy is the maximum length of the text of a message, in bytes. ntfy's command reads
 // lines of at most 64 KiB, in which a byte can take six.
@@ -112,7 +110,7 @@ func (e *NtfyEvent) Raw() ([]byte, error) {
 func (e *NtfyEvent) ServerSent() ([]byte, error) {
 	line, err := e.Line()
 	event := ""
-	if e.Event != EventMessage {
+	if e.Event != inbox.EventMessage {
 		event = "event: " + e.Event + "\n"
 	}
 	return slices.Concat([]byte(event+"data: "), line, []byte("\n")), err

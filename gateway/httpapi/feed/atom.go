@@ -1,4 +1,6 @@
-package inbox
+// Package feed has the forms in which programs read an inbox: the gateway's own JSON, an Atom feed,
+// and what ntfy's clients ask for and get.
+package feed
 
 import (
 	"cmp"
@@ -9,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/caddy-notify/caddy-notify/gateway/inbox"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
@@ -49,7 +52,7 @@ const maxAtomTitle = 80
 // NewAtom returns the feed of messages of a key, which are sorted by time. The name of the
 // feed is that of its key. What identifies the feed and its entries for a reader is the
 // place of the key and the messages, and does not depend on the address or on time.
-func NewAtom(place, key string, messages []*Message, now time.Time) *Atom {
+func NewAtom(place, key string, messages []*inbox.Message, now time.Time) *Atom {
 	feed := &Atom{
 		ID: uuid.NewSHA1(uuid.NameSpaceURL, []byte("inbox "+place)).URN(), Title: "Messages of " + key, Author: key,
 		Updated: now.UTC().Format(time.RFC3339),
