@@ -108,12 +108,12 @@ type Origin struct {
 type Answer struct {
 	Idempotency Idempotency
 
-	// Single means that the client expects one response in a fixed form, so that
-	// Accept cannot ask for a stream.
+	// Single means that the client expects one response in a fixed form, so that it gets no
+	// stream.
 	Single bool
 
 	// Program means that the client is a program that sends the message again to all
-	// destinations after an error (see [api.NewProgramResponse]).
+	// destinations after an error.
 	Program bool
 }
 
@@ -170,7 +170,7 @@ func (s *Dispatcher) Send(ctx context.Context, d Delivery) *notifier.Report {
 	return report
 }
 
-// ReportOf returns the report on all of a message's deliveries (see [api.Selection.Report]),
+// ReportOf returns the report on all of a message's deliveries (see [message.Selection.Report]),
 // with the failures of devices that do not count.
 func ReportOf(to *message.Selection, sent *notifier.Report) *notifier.Report {
 	out := *to.Report(sent)

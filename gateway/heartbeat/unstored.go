@@ -20,8 +20,8 @@ import (
 )
 
 // failUnstored sends the message about a beat that has failed, because err keeps the queue from
-// storing it. Unless the change of the beat can be stored without the message, the answer is 503:
-// the job sends the beat again, so that the gateway learns what it has told.
+// storing it. Unless the change of the beat can be stored without the message, it returns an
+// error, so that the job sends the beat again and the gateway learns what it has told.
 func (m *Monitor) failUnstored(ctx context.Context, x *ExpectedBeat, d dispatch.Delivery, c *BeatChange, err error) (*Taken, error) {
 	full := errors.Is(err, queue.ErrFull)
 	if full && d.Rules.IsStep() { // Submit would have told it if somebody had to be told now
@@ -67,7 +67,7 @@ func (m *Monitor) storeFailure(ctx context.Context, x *ExpectedBeat) error {
 }
 
 // unstoredFailures are the last failures of beats that were sent without being stored: a job
-// that sends its beat again after 503 must not tell the same each time, and the next beat that
+// that sends its beat again after an error must not tell the same each time, and the next beat that
 // can be stored is back from that. The zero value is ready for use.
 type unstoredFailures struct {
 	mu   sync.Mutex

@@ -25,8 +25,7 @@ func (a *Configuration) Durable(k *site.Key) (*Outbox, error) {
 	return a.Outbox, nil
 }
 
-// QueueRetryAfter is the time that a client should wait after a 503 of the
-// queue.
+// QueueRetryAfter is how long a client should wait when the queue cannot take its message.
 const QueueRetryAfter = 10 * time.Second
 
 // ErrQueueUnavailable returns the error for a client whose message or silence cannot be

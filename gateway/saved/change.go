@@ -39,7 +39,7 @@ func (s *Keys) Get(ctx context.Context, name string) (*configstore.Config, error
 }
 
 // Save saves the configuration of a key, and returns how many URLs it has. The error is
-// [LineErrors] if the configuration has mistakes, and a 400 if there are too many keys.
+// [LineErrors] if the configuration has mistakes, and a [*message.Error] if there are too many keys.
 func (s *Keys) Save(ctx context.Context, name, format, text string) (urls int, warnings []LineError, err error) {
 	k, warnings, err := parser{s}.parse(ctx, name, format, text, parser{s}.fetch)
 	if err != nil {
@@ -109,8 +109,8 @@ func (s *Keys) Move(ctx context.Context, from, to string) error {
 }
 
 // NewToken makes a token of a key, and returns it with the number of tokens that the key has
-// now. Only its hash is stored. The error is [site.ErrNoKey] if there is no such key, and a
-// 400 if it has too many tokens.
+// now. Only its hash is stored. The error is [site.ErrNoKey] if there is no such key, and
+// another [*message.Error] if it has too many tokens.
 func (s *Keys) NewToken(ctx context.Context, name string) (token string, count int, err error) {
 	token = rand.Text() // with at least 128 bits of randomness
 	count, err = s.Store.AddToken(ctx, name, sha256.Sum256([]byte(token)))

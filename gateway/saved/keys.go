@@ -179,7 +179,7 @@ func ErrUnavailable(err error) *message.Error {
 }
 
 // find returns a saved key, at most Refresh old. If the storage cannot be read,
-// find returns the key as it was last read, or a 503 error if it never was.
+// find returns the key as it was last read, or an error if it never was.
 func (s *Keys) find(ctx context.Context, name string) (*site.Key, error) {
 	if !site.IsKeyName(name) {
 		return nil, site.ErrNoKey

@@ -16,14 +16,14 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
-// Options are what a site is made of. What is not set is that of Base or, without Base, the
+// Options are what a site is made of. What is not set comes from Base or, without Base, is the
 // default.
 type Options struct {
 	Base *Site // the site that all others inherit from; nil for that site itself
 
 	Keys        []KeyOptions // besides those of Base, and before them
 	DefaultURLs []URL        // for POST /notify without URLs
-	Ruler       *Ruler       // replaces that of Base as a whole; default: that of [NewRuler]
+	Ruler       *Ruler       // replaces the one of Base as a whole; default: what [NewRuler] makes of no options
 
 	Stateless *bool // POST /notify takes URLs of clients; default: true
 	Callbacks *bool // a question may name an address that gets the outcome; default: what Stateless is

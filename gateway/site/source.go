@@ -31,7 +31,7 @@ func IsSourceName(name string) bool { return IsKeyName(name) && len(name) <= 64 
 // SourceDirect in accept stands for POST /notify/{KEY}.
 const SourceDirect = "direct"
 
-// SourceRuler is the source of alerts that rulers post, such as Prometheus: those of
+// SourceRuler is the source of alerts that rulers, such as Prometheus, post to
 // /notify/{KEY}/prometheus.
 const SourceRuler = "prometheus"
 

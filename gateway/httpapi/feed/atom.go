@@ -49,9 +49,9 @@ type atomContent struct {
 // has none.
 const maxAtomTitle = 80
 
-// NewAtom returns the feed of messages of a key, which are sorted by time. The name of the
-// feed is that of its key. What identifies the feed and its entries for a reader is the
-// place of the key and the messages, and does not depend on the address or on time.
+// NewAtom returns the feed of messages of a key, which are sorted by time. It has the name of the
+// key. Its ID follows from the place of the key, and an entry's from its message, so that a
+// reader knows them again under another address.
 func NewAtom(place, key string, messages []*inbox.Message, now time.Time) *Atom {
 	feed := &Atom{
 		ID: uuid.NewSHA1(uuid.NameSpaceURL, []byte("inbox "+place)).URN(), Title: "Messages of " + key, Author: key,

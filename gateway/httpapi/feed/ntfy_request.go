@@ -54,7 +54,7 @@ func (p *NtfyParameters) get(names ...string) string {
 			}
 		}
 	}
-	// Names without X- are those of headers of HTTP, too; only these two are ntfy's.
+	// HTTP has headers with the names without X-, too; only these two are ntfy's.
 	switch names[0] {
 	case "since", "poll":
 		return strings.TrimSpace(p.Header(names[0]))
@@ -73,7 +73,7 @@ func (p *NtfyParameters) query(name string) string {
 }
 
 // ParseNtfyRequest returns what a client asks for that names topics, with commas between
-// them. duration is that of [inbox.ParseSince].
+// them. duration parses a duration, which may be in days.
 func ParseNtfyRequest(topics string, p *NtfyParameters, now time.Time, duration func(string) (time.Duration, error)) (*NtfyRequest, error) {
 	n := &NtfyRequest{Topics: strings.Split(topics, ",")}
 	if len(n.Topics) > maxTopics || slices.ContainsFunc(n.Topics, func(t string) bool { return !ntfyTopic.MatchString(t) }) {

@@ -21,9 +21,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
-// rulerTemplates are those of the alerts that rulers post. The gateway makes the payload from
-// what it knows of a group: it is that of Alertmanager, with the alerts that are no longer
-// reported in lost.
+// rulerTemplates are the templates for alerts that rulers post. The gateway makes the payload from
+// what it knows of a group. It is Alertmanager's, and also has the alerts that are no longer
+// reported, in lost.
 var rulerTemplates = source.Templates{
 	Title: `{{ ` + alertsTitle + ` }}`,
 	Body: alertsList + `{{- range first 10 .lost }}No longer reported` + alertLine + `
