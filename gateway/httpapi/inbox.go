@@ -74,7 +74,7 @@ func (h *Inboxes) doInbox(w http.ResponseWriter, r *http.Request, at *Route) err
 		}
 		return x.stream(w, r, s)
 	}
-	if wantsAtom(r) {
+	if feed.WantsAtom(r) {
 		return x.writeAtom(w, r, since)
 	}
 	if h.Resolved.Page && api.PrefersHTML(r) {
@@ -143,14 +143,6 @@ func (x *InboxReader) newest(ctx context.Context, s inbox.Since) (messages []*in
 
 // feedSince is how old the messages are that the feed has if the client does not say.
 const feedSince = "7d"
-
-// wantsAtom reports whether the client of r asks for an Atom feed.
-func wantsAtom(r *http.Request) bool {
-	if format := r.URL.Query().Get("format"); format != "" {
-		return format == "atom"
-	}
-	return slices.ContainsFunc(r.Header["Accept"], func(v string) bool { return strings.Contains(strings.ToLower(v), feed.MediaAtom) })
-}
 
 // writeAtom writes a feed with the last messages that the client wants, the newest first.
 func (x *InboxReader) writeAtom(w http.ResponseWriter, r *http.Request, since string) error {

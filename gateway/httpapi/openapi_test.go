@@ -22,7 +22,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/alerting"
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
-	"github.com/caddy-notify/caddy-notify/gateway/inbox"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi/feed"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/saved"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
@@ -403,7 +403,7 @@ func TestDescriptionOfAnswers(t *testing.T) {
 					schema = "NtfyError"
 				case path == httpapi.RouteMCP && got.Status == 200:
 					continue // it is JSON-RPC
-				case path == httpapi.RouteInbox && media == inbox.MediaAtom:
+				case path == httpapi.RouteInbox && media == feed.MediaAtom:
 					continue // it is XML
 				case path == httpapi.RouteInbox && got.Status == 200:
 					schema = "Inbox"

@@ -6,7 +6,9 @@ import (
 	"cmp"
 	"encoding/xml"
 	"io"
+	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -17,6 +19,14 @@ import (
 
 // MediaAtom is the media type of an Atom feed.
 const MediaAtom = "application/atom+xml"
+
+// WantsAtom reports whether the client of r asks for an Atom feed.
+func WantsAtom(r *http.Request) bool {
+	if format := r.URL.Query().Get("format"); format != "" {
+		return format == "atom"
+	}
+	return slices.ContainsFunc(r.Header["Accept"], func(v string) bool { return strings.Contains(strings.ToLower(v), MediaAtom) })
+}
 
 // Atom is the inbox of a key as an Atom feed (RFC 4287).
 type Atom struct {
