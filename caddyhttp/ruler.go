@@ -11,6 +11,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/errs"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
 // fromRuler is the name of the settings of rulers in block.Info.Lines.
@@ -53,8 +54,8 @@ func (s *Source) loadRuler() (*site.Ruler, error) {
 	if token = strings.TrimSpace(token); token == "" && s.Token != "" {
 		return nil, errors.New("token: it is empty; write the token of the program that sends")
 	}
-	return site.NewRuler(site.RulerOptions{
-		GroupBy: s.GroupBy, Wait: time.Duration(s.GroupWait), Interval: time.Duration(s.GroupInterval), Token: token,
+	return site.NewRuler(site.Ruler{
+		Token: token, GroupBy: s.GroupBy, Times: rules.GroupTimes{Wait: time.Duration(s.GroupWait), Interval: time.Duration(s.GroupInterval)},
 	})
 }
 

@@ -238,7 +238,7 @@ func TestRulers(t *testing.T) {
 	})
 	t.Run("groups of other labels and times", func(t *testing.T) {
 		inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
-			ruler, err := site.NewRuler(site.RulerOptions{GroupBy: []string{"cluster"}, Wait: 5 * time.Second, Interval: 10 * time.Second})
+			ruler, err := site.NewRuler(site.Ruler{GroupBy: []string{"cluster"}, Times: rules.GroupTimes{Wait: 5 * time.Second, Interval: 10 * time.Second}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -265,7 +265,7 @@ func TestRulerShortAlerts(t *testing.T) {
 	for _, away := range []time.Duration{5 * time.Second, 15 * time.Second, 25 * time.Second, 29 * time.Second, 31 * time.Second} {
 		t.Run(away.String(), func(t *testing.T) {
 			inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
-				ruler, err := site.NewRuler(site.RulerOptions{Wait: time.Second, Interval: time.Second})
+				ruler, err := site.NewRuler(site.Ruler{Times: rules.GroupTimes{Wait: time.Second, Interval: time.Second}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -349,7 +349,7 @@ func TestRulerRestarts(t *testing.T) {
 	t.Parallel()
 	s, dir := gatewaytest.NewStation(t), t.TempDir()
 	core, logs := observer.New(zap.WarnLevel)
-	ruler, err := site.NewRuler(site.RulerOptions{Wait: time.Second, Interval: time.Second})
+	ruler, err := site.NewRuler(site.Ruler{Times: rules.GroupTimes{Wait: time.Second, Interval: time.Second}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/racetest"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
 // world is a ruler, and what its gateway, which is restarted now and then, has told. What the
@@ -85,7 +86,7 @@ func (w *world) step() {
 // start starts a gateway, whose times are such that nothing is due while the ruler posts.
 func (w *world) start() *gatewaytest.Gateway {
 	w.t.Helper()
-	ruler, err := site.NewRuler(site.RulerOptions{Wait: 35 * time.Second, Interval: 5*time.Minute + 5*time.Second})
+	ruler, err := site.NewRuler(site.Ruler{Times: rules.GroupTimes{Wait: 35 * time.Second, Interval: 5*time.Minute + 5*time.Second}})
 	if err != nil {
 		w.t.Fatal(err)
 	}

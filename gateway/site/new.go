@@ -23,7 +23,7 @@ type Options struct {
 
 	Keys        []KeyOptions // besides those of Base, and before them
 	DefaultURLs []URL        // for POST /notify without URLs
-	Ruler       *Ruler       // replaces the one of Base as a whole; default: what [NewRuler] makes of no options
+	Ruler       *Ruler       // replaces the one of Base as a whole; default: what [NewRuler] makes of nothing
 
 	Stateless *bool // POST /notify takes URLs of clients; default: true
 	Callbacks *bool // a question may name an address that gets the outcome; default: what Stateless is
@@ -181,9 +181,13 @@ func (o *Options) inherited() (*Site, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the default policy: %w", err)
 	}
+	ruler, err := NewRuler(Ruler{})
+	if err != nil {
+		return nil, fmt.Errorf("making the default ruler: %w", err)
+	}
 	identity := notifier.DefaultIdentity()
 	return &Site{
-		Stateless: true, Page: true, Identity: &identity, Ruler: defaultRuler(),
+		Stateless: true, Page: true, Identity: &identity, Ruler: ruler,
 		Limits: Limits{
 			Limits: message.Limits{
 				MaxBody: defaultMaxBody, MaxFiles: defaultMaxCount, MaxFileSize: defaultMaxSize,

@@ -1,6 +1,7 @@
 package site
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,20 +12,12 @@ import (
 
 // Ruler says what a site does with the alerts that rulers post.
 type Ruler struct {
-	Token   string   // that requests must have; "" for one of the key
-	GroupBy []string // names of the labels that alerts of an incident share, besides alertname
-	Times   rules.GroupTimes
+	Token   string           // that requests must have; "" for one of the key
+	GroupBy []string         // names of the labels that alerts of an incident share, besides alertname
+	Times   rules.GroupTimes // default: 30 s and 5 m
 }
 
-// RulerOptions are the settings of a [Ruler]. What is zero has the default.
-type RulerOptions struct {
-	GroupBy  []string      // default: none
-	Wait     time.Duration // default: 30 s
-	Interval time.Duration // default: 5 m
-	Token    string        // that requests must have; default: one of the key
-}
-
-// The bounds of [RulerOptions].
+// The bounds of a [Ruler].
 const (
 	defaultGroupWait     = 30 * time.Second
 	defaultGroupInterval = 5 * time.Minute
@@ -33,31 +26,22 @@ const (
 	maxGroupBy           = 10
 )
 
-func defaultRuler() *Ruler {
-	return &Ruler{Times: rules.GroupTimes{Wait: defaultGroupWait, Interval: defaultGroupInterval}}
-}
-
-// NewRuler returns what options describe.
-func NewRuler(o RulerOptions) (*Ruler, error) {
-	r := defaultRuler()
-	r.Token, r.GroupBy = o.Token, slices.Sorted(slices.Values(o.GroupBy))
+// NewRuler returns r with the defaults.
+func NewRuler(r Ruler) (*Ruler, error) {
+	r.GroupBy = slices.Sorted(slices.Values(r.GroupBy))
 	for _, t := range []struct {
-		name    string
-		to      *time.Duration
-		setting time.Duration
-	}{{"group_wait", &r.Times.Wait, o.Wait}, {"group_interval", &r.Times.Interval, o.Interval}} {
-		if t.setting == 0 {
-			continue
-		}
-		if t.setting < minGroupTime || t.setting > maxGroupTime {
+		name  string
+		time  *time.Duration
+		usual time.Duration
+	}{{"group_wait", &r.Times.Wait, defaultGroupWait}, {"group_interval", &r.Times.Interval, defaultGroupInterval}} {
+		if *t.time = cmp.Or(*t.time, t.usual); *t.time < minGroupTime || *t.time > maxGroupTime {
 			return nil, fmt.Errorf("%s: the time must be from 1s to 24h", t.name)
 		}
-		*t.to = t.setting
 	}
 	if err := checkGroupBy(r.GroupBy); err != nil {
 		return nil, fmt.Errorf("group_by: %w", err)
 	}
-	return r, nil
+	return &r, nil
 }
 
 // checkGroupBy returns an error for labels that cannot group alerts, sorted by name.
