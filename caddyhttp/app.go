@@ -86,8 +86,8 @@ func (a *App) Provision(ctx caddy.Context) error {
 	logs.ProtectStandard()
 	a.spaces = &saved.Spaces{Storage: ctx.Storage()}
 	a.ready = sync.OnceFunc(func() { close(a.gateway.Engine.Started) })
-	a.gateway.Engine.SiteIndex = sync.OnceValue(func() *site.Index { return a.routes().Index() })
-	a.gateway.Engine.Tracers = sync.OnceValue(func() trace.TracerProvider { return a.routes().Tracers() })
+	a.gateway.Engine.SiteIndex = sync.OnceValue(func() *site.Index { return a.Routes().Index() })
+	a.gateway.Engine.Tracers = sync.OnceValue(func() trace.TracerProvider { return a.Routes().Tracers() })
 	if err := a.shared.Load(); err != nil {
 		return fmt.Errorf("starting the sender: %w", err)
 	}
@@ -144,7 +144,7 @@ func (a *App) Check() error { return a.CheckWith(nil) }
 // CheckWith is Check, with a function that is called with each warning instead of logging
 // it, unless it is nil.
 func (a *App) CheckWith(warned routing.WarnFunc) error {
-	routes := a.routes()
+	routes := a.Routes()
 	routes.Warned = warned
 	if err := cmp.Or(a.checkSites(), routes.CheckNames(), routes.CheckReach()); err != nil {
 		return err

@@ -95,7 +95,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if err := cmp.Or(h.checkReaders(), h.checkUse()); err != nil {
 		return block.LogRejected(h.api.Log, err)
 	}
-	h.api.Logins = sync.OnceValue(func() map[string]bool { return h.app.routes().Logins(h.api) })
+	h.api.Logins = sync.OnceValue(func() map[string]bool { return h.app.Routes().Logins(h.api) })
 	h.api.Prepare(console.New(h.api))
 	if server, ok := ctx.Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server); ok {
 		server.RegisterConnContext(early.ConnContext)

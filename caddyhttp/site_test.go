@@ -4,8 +4,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 )
 
 // TestSettingsReachSite checks that what a site's block sets is set in the site, because the
@@ -64,5 +68,37 @@ from slack {
 	}
 	if f := h.Sources["slack"]; f == nil || !f.ChecksSender() {
 		t.Errorf("slack: %+v", f)
+	}
+}
+
+// TestSiteSetting checks the errors about the name of a site.
+func TestSiteSetting(t *testing.T) {
+	for block, want := range map[string]string{
+		"site":             "expected site <name>",
+		"site a b":         "expected site <name>",
+		"site a/b":         "site: the name of a site has 1 to 64 letters, digits, _ and -, at Testfile:2",
+		"site ":            "expected site <name>",
+		`site ""`:          "the name of a site has 1 to 64 letters",
+		"site a\nsite b":   "occurs twice in",
+		"site {env.BROKEN": "the name of a site has 1 to 64 letters",
+	} {
+		err := new(Settings).UnmarshalCaddyfile(caddyfile.NewTestDispenser("notify {\n" + block + "\n}"))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q", block, err, want)
+		}
+	}
+	const global = "site: it names one site, so it belongs into the notify of that site"
+	if err := new(App).UnmarshalCaddyfile(caddyfile.NewTestDispenser("notify {\nsite a\n}")); err == nil ||
+		!strings.Contains(err.Error(), global) {
+		t.Errorf("in the global option: error %v", err)
+	}
+	for id, want := range map[string]string{"notify": global, "http.handlers.notify": "site: the name of a site has 1 to 64 letters"} {
+		ctx, err := provisionContext(t, &caddy.Config{Admin: &caddy.AdminConfig{Disabled: true}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = ctx.LoadModuleByID(id, []byte(`{"site":"a/b"}`)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q", id, err, want)
+		}
 	}
 }

@@ -70,9 +70,9 @@ func countSites(ctx caddy.Context) int {
 	return 0
 }
 
-// routes returns the routes of the configuration, in which the sites are. All apps must be
+// Routes returns the routes of the configuration, in which the sites are. All apps must be
 // provisioned.
-func (a *App) routes() *routing.Routes {
+func (a *App) Routes() *routing.Routes {
 	sites := map[*Handler]*routing.Site{}
 	out := &routing.Routes{Of: func(handler caddyhttp.MiddlewareHandler) *routing.Site {
 		h, _ := handler.(*Handler)

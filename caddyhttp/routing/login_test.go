@@ -1,4 +1,4 @@
-package caddyhttp
+package routing_test
 
 import (
 	"maps"
@@ -35,8 +35,8 @@ func TestLogins(t *testing.T) {
 		"answered before it": {":9470 {\nroute {\nrespond /notify/ops 204\n" + keys + "}\n}", map[string]bool{"": false, "home": false}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			app := provisionCaddyfile(t, c.text)
-			if got := app.handlers[0].api.Logins(); !maps.Equal(got, c.want) {
+			_, routes := provision(t, c.text)
+			if got := routes.Sites[0].API.Logins(); !maps.Equal(got, c.want) {
 				t.Errorf("%v, want %v", got, c.want)
 			}
 		})

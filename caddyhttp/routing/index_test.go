@@ -1,23 +1,20 @@
-package caddyhttp
+package routing_test
 
 import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/caddyserver/caddy/v2"
-	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 )
 
 // siteIDs returns the IDs of the sites of a Caddyfile, one for each handler, by the
 // timeouts of their blocks.
 func siteIDs(t *testing.T, text string) map[string][]string {
 	t.Helper()
-	app := provisionCaddyfile(t, text)
+	_, routes := provision(t, text)
 	out := map[string][]string{}
-	for _, h := range app.handlers {
-		name := h.api.Resolved.Limits.Timeout.String()
-		if id := h.api.Site(); id == "" {
+	for _, h := range routes.Sites {
+		name := h.API.Resolved.Limits.Timeout.String()
+		if id := h.API.Site(); id == "" {
 			t.Errorf("the site %s has no ID", name)
 		} else if !slices.Contains(out[name], id) {
 			out[name] = append(out[name], id)
@@ -152,7 +149,7 @@ func TestSiteNames(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			app := provisionCaddyfile(t, tt.text)
+			app, routes := provision(t, tt.text)
 			err := app.Check()
 			if tt.want != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "Caddyfile:") {
@@ -161,44 +158,12 @@ func TestSiteNames(t *testing.T) {
 				return
 			}
 			ids := map[string]bool{}
-			for _, h := range app.handlers {
-				ids[h.api.Site()] = true
+			for _, h := range routes.Sites {
+				ids[h.API.Site()] = true
 			}
 			if err != nil || len(ids) != tt.sites {
 				t.Errorf("%d sites, error %v, want %d", len(ids), err, tt.sites)
 			}
 		})
-	}
-}
-
-// TestSiteSetting checks the errors about the name of a site.
-func TestSiteSetting(t *testing.T) {
-	for block, want := range map[string]string{
-		"site":             "expected site <name>",
-		"site a b":         "expected site <name>",
-		"site a/b":         "site: the name of a site has 1 to 64 letters, digits, _ and -, at Testfile:2",
-		"site ":            "expected site <name>",
-		`site ""`:          "the name of a site has 1 to 64 letters",
-		"site a\nsite b":   "occurs twice in",
-		"site {env.BROKEN": "the name of a site has 1 to 64 letters",
-	} {
-		err := new(Settings).UnmarshalCaddyfile(caddyfile.NewTestDispenser("notify {\n" + block + "\n}"))
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: error %v, want %q", block, err, want)
-		}
-	}
-	const global = "site: it names one site, so it belongs into the notify of that site"
-	if err := new(App).UnmarshalCaddyfile(caddyfile.NewTestDispenser("notify {\nsite a\n}")); err == nil ||
-		!strings.Contains(err.Error(), global) {
-		t.Errorf("in the global option: error %v", err)
-	}
-	for id, want := range map[string]string{"notify": global, "http.handlers.notify": "site: the name of a site has 1 to 64 letters"} {
-		ctx, err := provisionContext(t, &caddy.Config{Admin: &caddy.AdminConfig{Disabled: true}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err = ctx.LoadModuleByID(id, []byte(`{"site":"a/b"}`)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: error %v, want %q", id, err, want)
-		}
 	}
 }

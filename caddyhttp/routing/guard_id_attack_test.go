@@ -1,4 +1,4 @@
-package caddyhttp
+package routing_test
 
 import (
 	"bufio"
@@ -16,7 +16,7 @@ import (
 // TestMatcherOfConfigID attacks a key whose address needs a password, behind the matcher of
 // docs/security.md, taken from there word for word, and without it.
 func TestMatcherOfConfigID(t *testing.T) {
-	page, err := os.ReadFile("../docs/security.md")
+	page, err := os.ReadFile("../../docs/security.md")
 	if err != nil {
 		t.Fatal(err)
 	}

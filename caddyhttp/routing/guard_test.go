@@ -1,4 +1,4 @@
-package caddyhttp
+package routing_test
 
 import (
 	"fmt"
@@ -13,12 +13,12 @@ import (
 // not start them.
 func warningsOfSites(t *testing.T, text string) (warnings []string) {
 	t.Helper()
-	app := provisionCaddyfile(t, text)
+	_, routes := provision(t, text)
 	core, logged := observer.New(zap.WarnLevel)
-	for _, h := range app.handlers {
-		h.api.Log = zap.New(core)
+	for _, h := range routes.Sites {
+		h.API.Log = zap.New(core)
 	}
-	app.routes().WarnUnguarded()
+	routes.WarnUnguarded()
 	for _, e := range logged.All() {
 		warnings = append(warnings, e.Message)
 	}

@@ -1,4 +1,4 @@
-package caddyhttp
+package routing_test
 
 import (
 	"encoding/json"
@@ -26,7 +26,7 @@ import (
 type guardedSite struct {
 	t       *testing.T
 	station *gatewaytest.Station
-	phones  *pushService
+	phones  *gatewaytest.PushService
 }
 
 // The one user of a [guardedSite].
@@ -39,19 +39,22 @@ const (
 // is read, plain expects a beat, oncall escalates, and saved is a saved key.
 func newGuardedSite(t *testing.T, matcher string) *guardedSite {
 	t.Helper()
-	s := &guardedSite{t, gatewaytest.NewStation(t), newPushService(t)}
+	s := &guardedSite{t, gatewaytest.NewStation(t), gatewaytest.NewPushService(t)}
 	hash, err := bcrypt.GenerateFromPassword([]byte(guardPassword), bcrypt.MinCost)
 	if err != nil {
 		t.Fatal(err)
 	}
-	caddyhttptest.StartCaddy(t, "storage file_system "+t.TempDir()+"\nnotify {\nqueue {\npath "+t.TempDir()+"\n}\n"+pushOptions("")+"\n}",
+	caddyhttptest.StartCaddy(t, "storage file_system "+t.TempDir()+"\nnotify {\nqueue {\npath "+t.TempDir()+"\n}\npublic_url https://alerts.example.com\negress {\nallow 127.0.0.0/8\n}\n"+
+		"push {\ncontact mailto:ops@example.com\nservices 127.0.0.1\n}\n}",
 		caddyhttptest.Server+` {
 	@login `+matcher+`
 	basic_auth @login {
 		`+guardUser+` `+string(hash)+`
 	}
 	notify {
-		`+open+`
+		egress {
+			allow 127.0.0.1
+		}
 		configs {
 			manage `+guardUser+`
 		}
@@ -352,21 +355,21 @@ func TestDocumentedMatcherOfPhones(t *testing.T) {
 			}
 		}
 		body, err := json.Marshal(map[string]any{
-			"name": "phone", "subscription": s.phones.subscription("/phone"),
+			"name": "phone", "subscription": s.phones.Subscription("/phone"),
 			"invite": link.Query().Get(httpapi.InviteQuery),
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		added := s.ask(http.MethodPost, "/notify/inb/devices", string(body), false)
-		var phone ownPhone
+		var phone gatewaytest.Phone
 		if err := json.Unmarshal([]byte(added.body), &phone); err != nil || added.status != http.StatusCreated {
 			t.Fatalf("%s: %d %s", page, added.status, added.body)
 		}
 		if got := s.ask(http.MethodPost, "/notify/inb", "body=hello", true); got.status != http.StatusOK {
 			t.Errorf("%s: a message: %d %s", page, got.status, got.body)
 		}
-		pushes := s.phones.all()
+		pushes := s.phones.Got()
 		receipt := ""
 		for _, p := range pushes {
 			if p.Payload.Receipt != "" {

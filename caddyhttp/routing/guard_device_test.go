@@ -1,4 +1,4 @@
-package caddyhttp
+package routing_test
 
 import (
 	"fmt"
@@ -15,12 +15,12 @@ import (
 // and word for word, by page.
 func documentedMatchers(t *testing.T) map[string]string {
 	t.Helper()
-	pages, err := filepath.Glob("../docs/*.md")
+	pages, err := filepath.Glob("../../docs/*.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	out := map[string]string{}
-	for _, page := range append(pages, "../README.md") {
+	for _, page := range append(pages, "../../README.md") {
 		b, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
