@@ -15,25 +15,6 @@ const (
 	disguisedShown = `\[click\](https://evil.example)`
 )
 
-// TestForeignMail checks that mails count as texts of another program, with plain
-// text and with HTML.
-func TestForeignMail(t *testing.T) {
-	s := gatewaytest.NewStation(t)
-	_, address := newMailServer(t, "key ops {\nurl "+s.NotifyURL("/ops")+"?format=markdown\n}", "")
-	for mail, want := range map[string]string{
-		"Subject: x\n\n" + disguised + "\n": disguisedShown,
-		"Subject: x\nContent-Type: text/html\n\n<a href=\"https://evil.example\">click</a> &#91;click](https://evil.example)\n": `click ` +
-			`(https://evil.example) \[click](https://evil.example)`,
-	} {
-		if got := sendMail(t, address, mail, "ops@mail.example.com"); !strings.HasPrefix(got, "250") {
-			t.Error(got)
-		}
-		if got := s.One(t); got.Message != want {
-			t.Errorf("got %q, want %q", got.Message, want)
-		}
-	}
-}
-
 // TestForeignEvents checks that the default text of an event counts as a text of another program,
 // and a text of the operator does not.
 func TestForeignEvents(t *testing.T) {

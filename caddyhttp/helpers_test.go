@@ -144,9 +144,8 @@ func post(t *testing.T, h *Handler, target, contentType, body string) reply {
 }
 
 const (
-	typeJSON   = "application/json"
-	typeForm   = "application/x-www-form-urlencoded"
-	typeStream = "application/x-ndjson"
+	typeJSON = "application/json"
+	typeForm = "application/x-www-form-urlencoded"
 )
 
 const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"

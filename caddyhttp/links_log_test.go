@@ -74,7 +74,7 @@ func TestLinksInAccessLog(t *testing.T) {
 // TestInvitationInAccessLog checks that Caddy's access log has no invitation that can still
 // be used, and all other requests.
 func TestInvitationInAccessLog(t *testing.T) {
-	s := newPushService(t)
+	s := gatewaytest.NewPushService(t)
 	h := newQueueGateway(t, t.TempDir(), "", pushOptions("")+"key k\nkey other")
 	logged := func(method, target string) bool { return isLogged(t, h, method, target) }
 	invite := invited(t, h)
@@ -97,7 +97,7 @@ func TestInvitationInAccessLog(t *testing.T) {
 		}
 	}
 	if got := askJSON(t, h, http.MethodPost, "/notify/k/devices", map[string]any{
-		"name": "phone", "subscription": s.subscription("/p"), "invite": invite,
+		"name": "phone", "subscription": s.Subscription("/p"), "invite": invite,
 	}); got.status != http.StatusCreated {
 		t.Fatalf("%d %s", got.status, got.body)
 	}

@@ -5,29 +5,13 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-
-	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 )
-
-// pushService is a push service for a gateway in Caddy.
-type pushService struct{ *gatewaytest.PushService }
-
-func newPushService(t *testing.T) *pushService { return &pushService{gatewaytest.NewPushService(t)} }
-
-// all returns the pushes that have arrived.
-func (s *pushService) all() []gatewaytest.Pushed { return s.Got() }
-
-// subscription returns the subscription of a new browser.
-func (s *pushService) subscription(path string) map[string]any { return s.Subscription(path) }
 
 // pushOptions are the global options with which devices of tests can subscribe.
 func pushOptions(more string) string {
 	return "public_url https://alerts.example.com\negress {\nallow 127.0.0.0/8\n}\n" +
 		"push {\ncontact mailto:ops@example.com\nservices 127.0.0.1\n" + more + "\n}\n"
 }
-
-// ownPhone is a device that a test has subscribed.
-type ownPhone = gatewaytest.Phone
 
 // askJSON sends a request with JSON.
 func askJSON(t *testing.T, h *Handler, method, target string, body any, header ...string) reply {

@@ -26,3 +26,34 @@ func TestQueueMistakes(t *testing.T) {
 		t.Errorf("in a site: %v", err)
 	}
 }
+
+// TestQueueFallbackMistakes checks that a fallback that gets nothing does not load.
+func TestQueueFallbackMistakes(t *testing.T) {
+	keys := func(fallbacks ...string) (out string) {
+		for _, f := range fallbacks {
+			name, to, _ := strings.Cut(f, " ")
+			out += "key " + name + " {\nurl json://127.0.0.1\n"
+			if to != "" {
+				out += "fallback " + to + "\n"
+			}
+			out += "}\n"
+		}
+		return out
+	}
+	for _, tt := range []struct{ site, global, want string }{
+		{"", keys("a b", "b"), "fallback: it has no effect without a queue"},
+		{"", "queue\n" + keys("a b", "b"), ""},
+		{"", "queue\n" + keys("a b", "b c", "c"), ""},
+		{"", "queue\n" + keys("a b"), "there is no key b here"},
+		{"", "queue\n" + keys("a a"), "it leads back to the key a in a circle"},
+		{"", "queue\n" + keys("a b", "b c", "c a"), "it leads back to the key a in a circle"},
+		{keys("b a"), "queue\n" + keys("a b", "b"), "in a circle"},
+		{keys("a b"), "queue\n" + keys("b"), ""},
+		{"", "queue\nkey a {\nurl json://127.0.0.1\nqueue off\nfallback b\n}\n" + keys("b"), "fallback: it has no effect"},
+	} {
+		_, err := provision(t, tt.site, tt.global)
+		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+			t.Errorf("%s%s\nerror %v\nwant %s", tt.global, tt.site, err, tt.want)
+		}
+	}
+}

@@ -1,4 +1,4 @@
-package caddyhttp
+package smtp_test
 
 import (
 	"bytes"
@@ -8,6 +8,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -15,34 +16,57 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"github.com/emersion/go-sasl"
 	"github.com/emersion/go-smtp"
-	"github.com/google/uuid"
 	"golang.org/x/crypto/bcrypt"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/process"
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
+	"github.com/caddy-notify/caddy-notify/gateway/history"
 	"github.com/caddy-notify/caddy-notify/gateway/metrics"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/internal/hometest"
 	"github.com/caddy-notify/caddy-notify/internal/porttest"
 	"github.com/caddy-notify/caddy-notify/notifier"
+	_ "github.com/caddy-notify/caddy-notify/notifier/services" // the services of the keys
 )
 
-// newMailServer starts an app with the global options and a mail server with the
-// options in block. It returns the address of the mail server.
-func newMailServer(t *testing.T, global, block string) (h *Handler, address string) {
+func TestMain(m *testing.M) { os.Exit(hometest.Main(m)) }
+
+// newMailServer runs Caddy with the global options of notify, with a mail server that has the
+// options in block, and with a site. It returns the address of the mail server.
+func newMailServer(t *testing.T, global, block string) (address string) {
 	t.Helper()
+	outside := process.Pool
+	process.Pool = caddy.NewUsagePool()
 	address = porttest.Address()
-	h = newGateway(t, "", global+"\nsmtp "+address+" {\nhostname mail.example.com\n"+block+"\n}")
-	if err := h.app.Start(); err != nil {
+	caddyhttptest.StartCaddy(t, "storage file_system "+t.TempDir()+"\nnotify {\n"+global+
+		"\nsmtp "+address+" {\nhostname mail.example.com\n"+block+"\n}\n}", caddyhttptest.Server+" {\nnotify\n}\n")
+	t.Cleanup(func() {
+		caddyhttptest.StartCaddy(t, "", "") // ends the queue before its folder is removed
+		process.Pool = outside
+	})
+	return address
+}
+
+// mails returns what the history of the running gateway has about mails.
+func mails(t *testing.T) (entries []history.Entry) {
+	t.Helper()
+	var shared process.Use
+	if err := shared.Load(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := h.app.Stop(); err != nil {
-			t.Error(err)
+	defer shared.Release() //nolint:errcheck // the running gateway uses it
+	for _, e := range shared.History.List() {
+		if e.Source == site.SourceSMTP {
+			entries = append(entries, e)
 		}
-	})
-	return h, address
+	}
+	return entries
 }
 
 func dialMail(t *testing.T, address string) *smtp.Client {
@@ -97,13 +121,33 @@ func answerText(t *testing.T, err error) string {
 	return fmt.Sprintf("%d %d.%d.%d %s", e.Code, e.EnhancedCode[0], e.EnhancedCode[1], e.EnhancedCode[2], e.Message)
 }
 
+// ask sends a request with JSON to the running Caddy.
+func ask(t *testing.T, method, url, body string) (status int, text string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	resp, err := caddyhttptest.Client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(b)
+}
+
 const simpleMail = "Subject: Disk full\n\nThe disk is full.\n"
 
 // TestMailRecipients checks which key, type and tags a recipient selects, and which
 // recipients are refused.
 func TestMailRecipients(t *testing.T) {
 	s := gatewaytest.NewStation(t)
-	h, address := newMailServer(t, `
+	address := newMailServer(t, `
 		key ops {
 			url `+s.NotifyURL("/all")+`
 			url `+s.NotifyURL("/disk")+` disk
@@ -121,7 +165,6 @@ func TestMailRecipients(t *testing.T) {
 			url `+s.NotifyURL("/mail")+`
 			accept smtp
 		}`, "")
-	before := mailRefusals(h)
 	for to, want := range map[string]struct {
 		answer, paths string
 		typ           notifier.Type
@@ -162,12 +205,15 @@ func TestMailRecipients(t *testing.T) {
 			t.Errorf("%s: arrived at %q, want %q", to, got, want.paths)
 		}
 	}
-	sent := false
-	for _, e := range h.app.shared.History.List() {
-		sent = sent || e.Source == site.SourceSMTP && e.Outcome == site.OutcomeDelivered && *e.Key == "ops"
+	refused, sent := 0, false
+	for _, e := range mails(t) {
+		if e.Outcome == site.OutcomeRefused {
+			refused += e.Count
+		}
+		sent = sent || e.Outcome == site.OutcomeDelivered && *e.Key == "ops"
 	}
-	if n := mailRefusals(h) - before; n != 10 || !sent {
-		t.Errorf("the history has %d refusals, want 10; it has a delivered mail: %t", n, sent)
+	if refused != 10 || !sent {
+		t.Errorf("the history has %d refusals, want 10; it has a delivered mail: %t", refused, sent)
 	}
 }
 
@@ -176,7 +222,7 @@ func TestMailRecipients(t *testing.T) {
 // the subject does.
 func TestMailType(t *testing.T) {
 	s := gatewaytest.NewStation(t)
-	_, address := newMailServer(t, "key ops {\nurl "+s.NotifyURL("/ops")+"\n}", "")
+	address := newMailServer(t, "key ops {\nurl "+s.NotifyURL("/ops")+"\n}", "")
 	for _, tt := range []struct {
 		subject, to string
 		want        notifier.Type
@@ -216,7 +262,7 @@ func TestMailType(t *testing.T) {
 // the same thread to another key is another one.
 func TestMailThread(t *testing.T) {
 	s := gatewaytest.NewStation(t)
-	_, address := newMailServer(t, "key ops {\nurl "+s.NotifyURL("/ops")+"\n}\nkey door {\nurl "+s.NotifyURL("/door")+"\n}", "")
+	address := newMailServer(t, "key ops {\nurl "+s.NotifyURL("/ops")+"\n}\nkey door {\nurl "+s.NotifyURL("/door")+"\n}", "")
 	incident := func(to, header string) string {
 		t.Helper()
 		if got := sendMail(t, address, header+"Subject: Disk\n\nx\n", to); !strings.HasPrefix(got, "250 ") {
@@ -242,24 +288,13 @@ func TestMailThread(t *testing.T) {
 	}
 }
 
-// mailRefusals returns the number of refused mails in the history. All tests share
-// the history.
-func mailRefusals(h *Handler) (n int) {
-	for _, e := range h.app.shared.History.List() {
-		if e.Source == site.SourceSMTP && e.Outcome == site.OutcomeRefused {
-			n += e.Count
-		}
-	}
-	return n
-}
-
 // TestMailAnswers checks that the answer asks the sender to try again only if another
 // attempt can succeed.
 func TestMailAnswers(t *testing.T) {
 	s := gatewaytest.NewStation(t)
 	gone := httptest.NewServer(nil)
 	t.Cleanup(gone.Close)
-	_, address := newMailServer(t, `
+	address := newMailServer(t, `
 		key ok {
 			url `+s.NotifyURL("/ok")+`
 		}
@@ -293,7 +328,7 @@ func TestMailAnswers(t *testing.T) {
 // TestMailQueue checks that a mail is accepted when the queue has it.
 func TestMailQueue(t *testing.T) {
 	s := gatewaytest.NewStation(t)
-	h, address := newMailServer(t, "queue {\npath "+t.TempDir()+"\n}\n"+`
+	address := newMailServer(t, "queue {\npath "+t.TempDir()+"\n}\n"+`
 		key ops {
 			url `+s.NotifyURL("/ok")+`
 			url `+s.NotifyURL("/refuse?retry=0")+`
@@ -302,17 +337,16 @@ func TestMailQueue(t *testing.T) {
 			url `+s.NotifyURL("/refuse?retry=0")+`
 			queue off
 		}`, "")
-	t.Cleanup(func() { _ = h.app.Cleanup() })
 	got := sendMail(t, address, simpleMail, "ops@x")
 	id, ok := strings.CutPrefix(got, "250 2.0.0 queued as ")
 	if !ok {
 		t.Fatal(got)
 	}
-	if e, err := h.app.gateway.Rooms.Outbox.Queue.Get(t.Context(), uuid.MustParse(id)); err != nil || !e.Waits() {
-		t.Errorf("the queue does not have the message %s: %v", id, err)
+	if status, text := ask(t, "GET", "http://"+caddyhttptest.Admin+"/notify/queue/"+id, ""); status != 200 || !strings.Contains(text, id) {
+		t.Errorf("the queue does not have the message %s: %d %s", id, status, text)
 	}
-	if a := getMessage(t, h, http.MethodGet, id, typeJSON); a.status != 404 {
-		t.Errorf("a site shows a mail: %d %s", a.status, a.body)
+	if status, text := ask(t, "GET", caddyhttptest.Server+"/notify/messages/"+id, ""); status != 404 {
+		t.Errorf("a site shows a mail: %d %s", status, text)
 	}
 	if got := sendMail(t, address, simpleMail, "off@x"); !strings.HasPrefix(got, "451 4.4.0") {
 		t.Errorf("without the queue: %s", got)
@@ -326,7 +360,7 @@ func TestMailQueue(t *testing.T) {
 // without the attachments that exceed a limit.
 func TestMailContent(t *testing.T) {
 	s := gatewaytest.NewStation(t)
-	_, address := newMailServer(t, `
+	address := newMailServer(t, `
 		max_body 10KiB
 		attachments {
 			max_size 1KiB
@@ -463,7 +497,7 @@ func TestMailAuthentication(t *testing.T) {
 		t.Fatal(err)
 	}
 	implicit := porttest.Address()
-	h, address := newMailServer(t, `
+	address := newMailServer(t, `
 		key ops {
 			url `+s.NotifyURL("/ops")+`
 		}
@@ -555,7 +589,7 @@ func TestMailAuthentication(t *testing.T) {
 		}
 	})
 	reasons := map[string]bool{}
-	for _, e := range h.app.shared.History.List() {
+	for _, e := range mails(t) {
 		reasons[e.Reason] = true
 		if strings.Contains(fmt.Sprint(e), "tray") || strings.Contains(fmt.Sprint(e), "guess") {
 			t.Errorf("the history has a password: %+v", e)
@@ -575,10 +609,10 @@ func TestMailToken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, address := newMailServer(t, `
+	address := newMailServer(t, `
 		key ops {
 			url `+s.NotifyURL("/ops")+`
-			token `+opsToken+`
+			token 0psT0ken-0psT0ken
 		}
 		key free {
 			url `+s.NotifyURL("/free")+`
@@ -622,9 +656,9 @@ func TestMailToken(t *testing.T) {
 // TestMailSaved checks that mails reach saved keys if the global option has configs.
 func TestMailSaved(t *testing.T) {
 	s := gatewaytest.NewStation(t)
-	h, address := newMailServer(t, "configs {\nmanage open\ntrust operator\n}\nkey k {\nurl "+s.NotifyURL("/k")+"\n}", "")
-	if got := post(t, h, "/add/saved", typeJSON, `{"urls":"`+s.NotifyURL("/saved")+`"}`); got.status != 200 {
-		t.Fatalf("%d %s", got.status, got.body)
+	address := newMailServer(t, "configs {\nmanage open\ntrust operator\n}\nkey k {\nurl "+s.NotifyURL("/k")+"\n}", "")
+	if status, text := ask(t, "POST", caddyhttptest.Server+"/add/saved", `{"urls":"`+s.NotifyURL("/saved")+`"}`); status != 200 {
+		t.Fatalf("%d %s", status, text)
 	}
 	if got := sendMail(t, address, simpleMail, "saved.failure@x"); got != "250 2.0.0 delivered" {
 		t.Fatal(got)
@@ -672,7 +706,7 @@ func TestSMTPCaddyfile(t *testing.T) {
 		"smtp :25 {\ntimeout 0\n}":                                  "timeout: it must be a duration above 0",
 		"smtp unix//run/notify.sock tcp6/:25":                       "",
 	} {
-		err := new(App).UnmarshalCaddyfile(caddyfile.NewTestDispenser("notify {\n" + key + block + "\n}"))
+		err := new(caddyhttp.App).UnmarshalCaddyfile(caddyfile.NewTestDispenser("notify {\n" + key + block + "\n}"))
 		switch {
 		case want == "" && err != nil, want != "" && (err == nil || !strings.Contains(err.Error(), want)):
 			t.Errorf("%s\ngot %v, want %q", block, err, want)
@@ -680,8 +714,29 @@ func TestSMTPCaddyfile(t *testing.T) {
 			t.Errorf("%s\nthe error shows the password, or has no line: %v", block, err)
 		}
 	}
-	if err := new(Settings).UnmarshalCaddyfile(caddyfile.NewTestDispenser("notify {\nsmtp :25\n}")); err == nil ||
+	if err := new(caddyhttp.Settings).UnmarshalCaddyfile(caddyfile.NewTestDispenser("notify {\nsmtp :25\n}")); err == nil ||
 		!strings.Contains(err.Error(), "smtp belongs into the global option notify") {
 		t.Errorf("in a site: %v", err)
+	}
+}
+
+// TestForeignMail checks that mails count as texts of another program, with plain
+// text and with HTML.
+func TestForeignMail(t *testing.T) {
+	// A link whose text hides its address, in Markdown, and as a destination that takes Markdown gets it.
+	const disguised, shown = "[click](https://evil.example)", `\[click\](https://evil.example)`
+	s := gatewaytest.NewStation(t)
+	address := newMailServer(t, "key ops {\nurl "+s.NotifyURL("/ops")+"?format=markdown\n}", "")
+	for mail, want := range map[string]string{
+		"Subject: x\n\n" + disguised + "\n": shown,
+		"Subject: x\nContent-Type: text/html\n\n<a href=\"https://evil.example\">click</a> &#91;click](https://evil.example)\n": `click ` +
+			`(https://evil.example) \[click](https://evil.example)`,
+	} {
+		if got := sendMail(t, address, mail, "ops@mail.example.com"); !strings.HasPrefix(got, "250") {
+			t.Error(got)
+		}
+		if got := s.One(t); got.Message != want {
+			t.Errorf("got %q, want %q", got.Message, want)
+		}
 	}
 }

@@ -1,4 +1,4 @@
-package caddyhttp
+package admin_test
 
 import (
 	"net/url"

@@ -1,22 +1,39 @@
-package caddyhttp
+package admin_test
 
 import (
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/caddyserver/caddy/v2"
+
+	_ "github.com/caddy-notify/caddy-notify/caddyhttp" // the gateway
 	"github.com/caddy-notify/caddy-notify/caddyhttp/admin"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/process"
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/gateway/history"
 	"github.com/caddy-notify/caddy-notify/gateway/metrics"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/internal/hometest"
+	_ "github.com/caddy-notify/caddy-notify/notifier/services" // the services of the keys
 )
+
+func TestMain(m *testing.M) { os.Exit(hometest.Main(m)) }
+
+// replaceShared gives the Caddy of a test a history and metrics of its own.
+func replaceShared(t *testing.T) {
+	t.Helper()
+	outside := process.Pool
+	process.Pool = caddy.NewUsagePool()
+	t.Cleanup(func() { process.Pool = outside })
+}
 
 // ask sends a request to the admin API of the Caddy that serve has started.
 func ask(t *testing.T, method, path, body string) (int, string) {
