@@ -72,7 +72,7 @@ func TestEveryMessageHasItsSender(t *testing.T) {
 				t.Error(err)
 			}
 		},
-		"event":  event,
+		"event": event,
 		"test": func() {
 			k := h.api.Resolved.Keys["ops"]
 			if _, err := h.api.Sender.SendTest(httptest.NewRecorder(),
