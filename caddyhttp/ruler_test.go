@@ -16,13 +16,7 @@ func TestFromPrometheus(t *testing.T) {
 		"from prometheus {\ngroup_wait 10s\n}": "the alerts of rulers are kept " +
 			"in the queue, and there is none; add queue to the global option notify, or remove the block",
 		"from prometheus {\ntitle x\n}":                                "title",
-		"from prometheus {\ngroup_wait 25h\n}":                         "group_wait: the time must be from 1s to 24h",
-		"from prometheus {\ngroup_interval 1ms\n}":                     "group_interval: the time must be from 1s to 24h",
 		"from prometheus {\ngroup_by alertname\n}":                     "alertname is always one of the labels; remove it",
-		"from prometheus {\ngroup_by a a\n}":                           "the label a occurs twice; remove one",
-		"from prometheus {\ngroup_by ...\n}":                           "... is not possible here; name the labels",
-		"from prometheus {\ngroup_by \"\"\n}":                          "a name of a label is empty; remove it",
-		"from prometheus {\ngroup_by a b c d e f g h i j k\n}":         "it names 11 labels; at most 10 are possible",
 		"from prometheus {\ntoken \"\"\n}":                             "token",
 		"from Prometheus {\ntoken abc\n}":                              "is an address of the gateway itself",
 		"from grafana {\ngroup_wait 10s\n}":                            "group_wait",

@@ -14,7 +14,7 @@ import (
 func TestEscalateMistakes(t *testing.T) {
 	queue := "queue {\npath " + t.TempDir() + "\n}\n"
 	public := "public_url " + gatewaytest.PublicURL + "\n"
-	one, two, other := "url json://127.0.0.1:1/a 1:x\n", "url json://127.0.0.1:1/b 2:x\n", "url json://127.0.0.1:1/c y\n"
+	one, other := "url json://127.0.0.1:1/a 1:x\n", "url json://127.0.0.1:1/c y\n"
 	for _, tt := range []struct{ global, key, want string }{
 		{public, one + "escalate after 5m", "key k: escalate: rules keep what they hold"},
 		{
@@ -22,18 +22,7 @@ func TestEscalateMistakes(t *testing.T) {
 			"key k: escalate: its messages have a link with which to acknowledge, " +
 				"and the gateway does not know its address; add public_url https://… ",
 		},
-		{queue + public, other + "escalate after 5m", "key k: escalate: no URL of the key has a number in a tag, so that there are no steps"},
-		{
-			queue + public, one + two + "escalate after 5m 5m",
-			"key k: escalate: the number of durations of after is 2; for the steps [1 2] it must be 1, the time from each step to the next",
-		},
-		{
-			queue + public, one + two + "url json://127.0.0.1:1/d 3:x\nescalate after 5m",
-			"key k: escalate: the number of durations of after is 1; for the steps [1 2 3] it must be 2, the time from each step to the next",
-		},
-		{queue + public, one + "escalate after 5m 6m", "key k: escalate: there is one step, so that one duration follows after; there are 2"},
-		{queue + public, one + other + "escalate after 5m {\ntag y\n}", "key k: escalate: tag: the URL with the number 1 has no tag y"},
-		{queue + public, one + other + "default_tag y\nescalate after 5m", "key k: escalate: default_tag selects no URL with a number"},
+		{queue + public, other + "escalate after 5m", "key k: escalate: no URL of the key has a number in a tag"},
 		{
 			queue + "public_url alerts.example.com\n", one + "escalate after 5m",
 			"public_url: it must be the address at which the gateway is reached",

@@ -10,6 +10,9 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+
+	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
 // TestSettingsReachSite checks that what a site's block sets is set in the site, because the
@@ -29,6 +32,17 @@ attachments {
 }
 egress {
 	allow 127.0.0.1
+}
+max_in_flight 9
+client_limits {
+	in_flight 7
+	in_flight_per_address 5
+	memory 100MiB
+	deliveries 1
+	requests 2
+	bytes 3KiB
+	retry 0
+	wait 5s
 }
 key ops {
 	url json://127.0.0.1 a
@@ -50,6 +64,10 @@ from slack {
 	if l := s.Limits; l.MaxBody != 1<<10 || l.Timeout != time.Minute ||
 		l.FetchTimeout != time.Minute || l.MaxFileSize != 2<<10 || l.MaxFiles != 3 || l.RemoteFiles {
 		t.Errorf("%+v", l)
+	}
+	if l := s.Limits; *l.Client != (notifier.Limits{Deliveries: 1, Requests: 2, Bytes: 3 << 10, Wait: 5 * time.Second}) ||
+		l.InFlight != (site.InFlightLimits{Total: 9, Clients: 7, PerAddress: 5}) || l.Memory != 100<<20 {
+		t.Errorf("%+v, %+v", l.Client, l)
 	}
 	for origin, allowed := range map[string]bool{"https://blog.example": true, "https://other.example": false} {
 		r := httptest.NewRequest(http.MethodPost, "https://alerts.example/notify/ops", nil)

@@ -27,6 +27,8 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(hometest.Main(m)) }
 
+const typeForm = "application/x-www-form-urlencoded"
+
 // replaceShared gives the Caddy of a test a history and metrics of its own.
 func replaceShared(t *testing.T) {
 	t.Helper()

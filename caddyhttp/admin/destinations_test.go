@@ -39,7 +39,7 @@ func TestDestinations(t *testing.T) {
 	t.Cleanup(func() { caddyhttptest.Serve(t, "", "") })
 	post := func(key string) {
 		t.Helper()
-		resp, err := caddyhttptest.Client.Post(caddyhttptest.Server+"/prefix/notify/"+key, "application/x-www-form-urlencoded", strings.NewReader("body=confidential"))
+		resp, err := caddyhttptest.Client.Post(caddyhttptest.Server+"/prefix/notify/"+key, typeForm, strings.NewReader("body=confidential"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,7 +95,7 @@ func TestDestinations(t *testing.T) {
 	}
 	// A destination that refuses for good fails for people, too.
 	good.Answer(http.StatusUnauthorized)
-	resp, err := caddyhttptest.Client.Post(caddyhttptest.Server+"/prefix/notify/g", "application/x-www-form-urlencoded", strings.NewReader("body=confidential"))
+	resp, err := caddyhttptest.Client.Post(caddyhttptest.Server+"/prefix/notify/g", typeForm, strings.NewReader("body=confidential"))
 	if err != nil {
 		t.Fatal(err)
 	}

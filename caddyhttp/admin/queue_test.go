@@ -42,7 +42,7 @@ func TestQueueDead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Header = http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "Prefer": {"respond-async"}, "Accept": {"application/json"}}
+		r.Header = http.Header{"Content-Type": {typeForm}, "Prefer": {"respond-async"}, "Accept": {"application/json"}}
 		resp, err := caddyhttptest.Client.Do(r)
 		if err != nil {
 			t.Fatal(err)

@@ -44,7 +44,8 @@ func newGuardedSite(t *testing.T, matcher string) *guardedSite {
 	if err != nil {
 		t.Fatal(err)
 	}
-	caddyhttptest.StartCaddy(t, "storage file_system "+t.TempDir()+"\nnotify {\nqueue {\npath "+t.TempDir()+"\n}\npublic_url https://alerts.example.com\negress {\nallow 127.0.0.0/8\n}\n"+
+	caddyhttptest.StartCaddy(t, "storage file_system "+t.TempDir()+"\nnotify {\nqueue {\npath "+t.TempDir()+"\n}\n"+
+		"public_url https://alerts.example.com\negress {\nallow 127.0.0.0/8\n}\n"+
 		"push {\ncontact mailto:ops@example.com\nservices 127.0.0.1\n}\n}",
 		caddyhttptest.Server+` {
 	@login `+matcher+`
