@@ -84,24 +84,38 @@ func TestSendOutlivesItsContext(t *testing.T) {
 
 // TestConcurrency checks that deliveries above the limit wait.
 func TestConcurrency(t *testing.T) {
+	const all, limit = 20, 3
 	var now, highest atomic.Int32
+	arrived, answer := make(chan struct{}, all), make(chan struct{})
 	base := target(t, func(w http.ResponseWriter, r *http.Request) {
 		n := now.Add(1)
 		for m := highest.Load(); n > m && !highest.CompareAndSwap(m, n); m = highest.Load() {
 		}
-		time.Sleep(5 * time.Millisecond)
+		arrived <- struct{}{}
+		<-answer
 		now.Add(-1)
 	})
-	s := NewSender(egress.NewPool("test"), 3)
+	go func() { // answers one request after the other, while as many as may be are under way
+		for range limit - 1 {
+			<-arrived
+		}
+		for i := range all {
+			if i <= all-limit {
+				<-arrived
+			}
+			answer <- struct{}{}
+		}
+	}()
+	s := NewSender(egress.NewPool("test"), limit)
 	var urls []string
-	for i := range 20 {
+	for i := range all {
 		urls = append(urls, fmt.Sprintf("%s/tok%d", base, i))
 	}
 	if report := send(t, s, hello, Options{}, urls...); !report.OK() {
 		t.Error(report.Results)
 	}
-	if highest.Load() > 3 {
-		t.Errorf("%d at once, want at most 3", highest.Load())
+	if highest.Load() != limit {
+		t.Errorf("%d at once, want %d", highest.Load(), limit)
 	}
 }
 

@@ -319,15 +319,13 @@ func TestInboxListeners(t *testing.T) {
 		l.wants("to all")
 	}
 	all[0].cancel()
-	for range 1000 { // until the gateway has noticed
+	gatewaytest.Eventually(t, func() bool { // the gateway notices that a listener has left
 		_, leave, err := g.Rooms().Inboxes.Listen(t.Context(), "site "+g.Site()+"\x00ops")
 		if err == nil {
 			leave()
-			return
 		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Error("a listener that has left still counts")
+		return err == nil
+	})
 }
 
 // TestInboxOfFallback checks that an inbox keeps the message about a delivery that was
@@ -342,16 +340,13 @@ func TestInboxOfFallback(t *testing.T) {
 		t.Fatalf("%d %s", resp.Status, resp.Body)
 	}
 	p.Answer(http.StatusNotFound)
-	for range 1000 {
-		if list := inboxOf(t, g, "/notify/told/messages").Messages; len(list) > 0 {
-			if !strings.Contains(list[0].Title, "Message for ops not delivered") {
-				t.Errorf("%+v", list[0])
-			}
-			return
+	gatewaytest.Eventually(t, func() bool {
+		list := inboxOf(t, g, "/notify/told/messages").Messages
+		if len(list) > 0 && !strings.Contains(list[0].Title, "Message for ops not delivered") {
+			t.Errorf("%+v", list[0])
 		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	t.Error("the fallback was told nothing")
+		return len(list) > 0
+	})
 }
 
 // TestInboxOfSavedKey checks that inbox in configs keeps the messages of a saved key for
