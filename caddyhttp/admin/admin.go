@@ -22,7 +22,6 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/process"
 	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
-	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/errs"
@@ -254,7 +253,7 @@ func serveTest(w http.ResponseWriter, r *http.Request) error {
 	if t.Title != nil {
 		m.Title = markup.OneLine(*t.Title)
 	}
-	report := httpapi.SendTest(&app.Engine, r, m, definitions, tag)
+	report := app.Engine.SendTests(r.Context(), m, definitions, tag)
 	if len(report.Results) == 0 {
 		var all []notifier.Target
 		for _, d := range definitions {

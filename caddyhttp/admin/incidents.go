@@ -24,17 +24,17 @@ func serveIncidents(w http.ResponseWriter, r *http.Request) error {
 	}
 	by, err := alerting.ParseIncidentQuery(r.URL.Query())
 	if err != nil {
-		return faultError(err)
+		return answerError(w, err)
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
 	places, err := alerting.Places(ctx, &q.Outbox.Engine.Load().Directory, by.Key)
 	if err != nil {
-		return faultError(err)
+		return answerError(w, err)
 	}
 	list, next, err := q.Alerts.Incidents.List(ctx, places, &by)
 	if err != nil {
-		return faultError(err)
+		return answerError(w, err)
 	}
 	nameOf := func(x *rules.Incident) string { return q.Outbox.Engine.Load().NameOfIncident(ctx, x) }
 	page := alerting.NewIncidentsJSON(list, nameOf, r.URL.Path, &by, next)
@@ -42,7 +42,7 @@ func serveIncidents(w http.ResponseWriter, r *http.Request) error {
 	for i, x := range list {
 		silenced, err := q.Alerts.Silences.Of(ctx, x.Incident)
 		if err != nil {
-			return faultError(err)
+			return answerError(w, err)
 		}
 		out.Incidents[i] = listedIncident{page.Incidents[i], silenced.Until.UTC(), silenced.Names()}
 	}
@@ -60,15 +60,6 @@ type listedIncident struct {
 	alerting.IncidentJSON
 	Silenced time.Time `json:"silenced_until,omitzero"`
 	For      []string  `json:"silenced_for,omitempty"` // the destinations that are not told; none if no destination is
-}
-
-// faultError returns err as the admin API answers it: with its own status, or with 503
-// for a fault of the store.
-func faultError(err error) error {
-	if e, ok := api.ErrorOf(err); ok {
-		return apiError(e.Status, e)
-	}
-	return apiError(http.StatusServiceUnavailable, err)
 }
 
 // maxIncidentRequest bounds the body of a request that changes an incident, in bytes.
@@ -109,12 +100,12 @@ func changeIncidentOf(
 	defer cancel()
 	at, err := q.Alerts.Incidents.ByID(ctx, r.PathValue("id"))
 	if err != nil {
-		return faultError(err)
+		return answerError(w, err)
 	}
 	x, err := change(q.Alerts.Incidents, ctx, at, by)
 	changed := !errors.Is(err, alerting.ErrAcknowledged) && !errors.Is(err, alerting.ErrResolved)
 	if err != nil && changed {
-		return faultError(err)
+		return answerError(w, err)
 	}
 	return writeJSON(w, incidentJSON{changed, alerting.NewIncidentJSON(x, q.Outbox.Engine.Load().NameOfIncident(ctx, x)), warnings})
 }
@@ -132,7 +123,7 @@ func serveForget(w http.ResponseWriter, r *http.Request) error {
 		err = q.Alerts.Incidents.Forget(ctx, at)
 	}
 	if err != nil {
-		return faultError(err)
+		return answerError(w, err)
 	}
 	return writeJSON(w, alerting.NewIncidentJSON(at.Incident, q.Outbox.Engine.Load().NameOfIncident(ctx, at.Incident)))
 }
@@ -152,13 +143,13 @@ func serveForgetAll(w http.ResponseWriter, r *http.Request) error {
 		err = api.Errorf(http.StatusBadRequest, "name the key whose incidents are forgotten with ?key=")
 	}
 	if err != nil {
-		return faultError(err)
+		return answerError(w, err)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), alerting.ShareTime)
 	defer cancel()
 	places, err := alerting.Places(ctx, &q.Outbox.Engine.Load().Directory, by.Key)
 	if err != nil {
-		return faultError(err)
+		return answerError(w, err)
 	}
 	savedWithoutRules := func(s *site.Site) bool { return s.Saved.On() && s.Saved.Rules.Empty() } // their keys have no places
 	if len(places) == 0 && !slices.ContainsFunc(app.Engine.Sites, savedWithoutRules) {
@@ -166,7 +157,7 @@ func serveForgetAll(w http.ResponseWriter, r *http.Request) error {
 	}
 	out, err := q.Alerts.Incidents.ForgetAll(ctx, places, by.Stage)
 	if err != nil {
-		return faultError(err)
+		return answerError(w, err)
 	}
 	return writeJSON(w, out)
 }

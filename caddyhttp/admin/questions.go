@@ -16,7 +16,6 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/message"
-	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -48,7 +47,7 @@ type questionJSON struct {
 
 // serveAskQuestion asks a question of a key.
 func serveAskQuestion(w http.ResponseWriter, r *http.Request) error {
-	app, definitions, err := findSilenced(r)
+	app, definitions, err := findSilenced(w, r)
 	if err != nil {
 		return err
 	}
@@ -75,7 +74,7 @@ func serveAskQuestion(w http.ResponseWriter, r *http.Request) error {
 	}
 	report, id, err := q.Questions.Ask(r.Context(), d, a)
 	if report == nil || err != nil {
-		return answerError(w, outbox.QueueError(err))
+		return answerError(w, err)
 	}
 	parsed, err := uuid.Parse(id)
 	if err != nil {
@@ -126,10 +125,7 @@ func (x *questionRequest) ask() (*message.Ask, error) {
 			return nil, apiError(http.StatusBadRequest, errors.New("timeout must be a duration such as 10m or 2h"))
 		}
 	}
-	if err := a.Check(); err != nil {
-		return nil, apiError(http.StatusBadRequest, err)
-	}
-	return a, nil
+	return a, nil // Questions.Ask checks it
 }
 
 // maxQuestionWait is how long one request waits for an answer.
@@ -138,7 +134,7 @@ const maxQuestionWait = 60 * time.Second
 // serveQuestion returns a question. With ?wait= and a number of seconds, it waits for the
 // answer.
 func serveQuestion(w http.ResponseWriter, r *http.Request) error {
-	q, id, err := questionOf(r)
+	q, id, err := questionOf(w, r)
 	if err != nil {
 		return err
 	}
@@ -151,41 +147,33 @@ func serveQuestion(w http.ResponseWriter, r *http.Request) error {
 		x, err = q.Wait(r.Context(), x.Site, id, time.Duration(min(seconds, int(maxQuestionWait.Seconds())))*time.Second, nil)
 	}
 	if err != nil {
-		return questionError(w, err)
+		return answerError(w, err)
 	}
 	return writeJSON(w, questionJSON{ID: id.String(), AskState: x.JSON(true)})
 }
 
 // serveWithdraw withdraws a question.
 func serveWithdraw(w http.ResponseWriter, r *http.Request) error {
-	q, id, err := questionOf(r)
+	q, id, err := questionOf(w, r)
 	if err != nil {
 		return err
 	}
 	x, err := q.Withdraw(context.WithoutCancel(r.Context()), id)
 	if err != nil {
-		return questionError(w, err)
+		return answerError(w, err)
 	}
 	return writeJSON(w, questionJSON{ID: id.String(), AskState: x.JSON(true)})
 }
 
 // questionOf returns the ID of the question in the path of r, and all questions.
-func questionOf(r *http.Request) (*ask.Questions, uuid.UUID, error) {
+func questionOf(w http.ResponseWriter, r *http.Request) (*ask.Questions, uuid.UUID, error) {
 	q, err := runningQueue()
 	if err != nil {
 		return nil, uuid.UUID{}, err
 	}
 	id, err := uuid.Parse(r.PathValue("id"))
 	if err != nil {
-		return nil, id, questionError(nil, ask.ErrNone)
+		return nil, id, answerError(w, ask.ErrNone)
 	}
 	return q.Questions, id, nil
-}
-
-// questionError answers an operator after an error of a question.
-func questionError(w http.ResponseWriter, err error) error {
-	if errors.Is(err, ask.ErrNone) {
-		return apiError(http.StatusNotFound, errors.New("there is no such question, or it was forgotten"))
-	}
-	return answerError(w, err)
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/caddyserver/caddy/v2"
 
 	"github.com/caddy-notify/caddy-notify/gateway"
+	"github.com/caddy-notify/caddy-notify/gateway/alerting"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/configstore"
-	"github.com/caddy-notify/caddy-notify/gateway/device"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi/silence"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
@@ -24,8 +24,8 @@ import (
 )
 
 // silenceQueue returns the definitions of the key in the path of r, and the queue.
-func silenceQueue(r *http.Request) (*gateway.Gateway, []site.Definition, *gateway.Rooms, error) {
-	app, definitions, err := findSilenced(r)
+func silenceQueue(w http.ResponseWriter, r *http.Request) (*gateway.Gateway, []site.Definition, *gateway.Rooms, error) {
+	app, definitions, err := findSilenced(w, r)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -43,7 +43,7 @@ func silenceQueue(r *http.Request) (*gateway.Gateway, []site.Definition, *gatewa
 
 // serveSilences lists the silences of a key.
 func serveSilences(w http.ResponseWriter, r *http.Request) error {
-	app, definitions, q, err := silenceQueue(r)
+	app, definitions, q, err := silenceQueue(w, r)
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func serveSilences(w http.ResponseWriter, r *http.Request) error {
 	for _, d := range definitions {
 		some, err := q.Alerts.Silences.List(ctx, d.Key.Place(app.Engine.SiteID(d.Site)).String(), d.Key.SilenceWindows())
 		if err != nil {
-			return apiError(http.StatusServiceUnavailable, err)
+			return answerError(w, err)
 		}
 		all = append(all, some...)
 	}
@@ -63,13 +63,13 @@ func serveSilences(w http.ResponseWriter, r *http.Request) error {
 // serveMakeSilence makes a silence of a key. A key of the configuration that several
 // sites define differently gets one at each.
 func serveMakeSilence(w http.ResponseWriter, r *http.Request) error {
-	app, definitions, q, err := silenceQueue(r)
+	app, definitions, q, err := silenceQueue(w, r)
 	if err != nil {
 		return err
 	}
 	s, err := silence.Read(w, r)
-	if e, ok := api.ErrorOf(err); ok {
-		return apiError(e.Status, e)
+	if err != nil {
+		return answerError(w, err)
 	}
 	var made rules.Silences
 	for _, d := range definitions {
@@ -89,7 +89,7 @@ func serveMakeSilence(w http.ResponseWriter, r *http.Request) error {
 
 // serveEndSilence ends a silence of a key.
 func serveEndSilence(w http.ResponseWriter, r *http.Request) error {
-	app, definitions, q, err := silenceQueue(r)
+	app, definitions, q, err := silenceQueue(w, r)
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func serveEndSilence(w http.ResponseWriter, r *http.Request) error {
 	for _, d := range definitions {
 		ended, err = q.Alerts.Silences.End(context.WithoutCancel(r.Context()), d.Key,
 			app.Engine.SiteID(d.Site), silence.ParseID(r.PathValue("id")), "")
-		if !errors.Is(err, rules.ErrNoSilence) {
+		if !errors.Is(err, alerting.ErrNoSilence) {
 			break
 		}
 	}
@@ -107,22 +107,19 @@ func serveEndSilence(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, silence.New(r.PathValue("key"), &ended, q.Outbox.Queue.Now()))
 }
 
-// answerError answers an operator after an error of a use case as a client would be, but
-// says what clients must not know of the store of the queue.
+// answerError answers an operator after an error of a use case: with the status that a client
+// would get, and with the fault of the gateway, which clients must not know.
 func answerError(w http.ResponseWriter, err error) error {
-	if errors.Is(err, device.ErrDamaged) || errors.Is(err, device.ErrPushKeyLost) {
-		return apiError(http.StatusServiceUnavailable, err)
-	}
 	e, _ := api.ErrorOf(httpapi.Answer(err))
 	if e.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(e.RetryAfter.Seconds())))
 	}
-	return apiError(e.Status, e)
+	return apiError(e.Status, cmp.Or(e.Fault, error(e)))
 }
 
 // findSilenced returns the definitions of the key in the path of r from the configuration. It
 // returns the saved key if the configuration has none, or if the parameter space names a space.
-func findSilenced(r *http.Request) (*gateway.Gateway, []site.Definition, error) {
+func findSilenced(w http.ResponseWriter, r *http.Request) (*gateway.Gateway, []site.Definition, error) {
 	space, name := r.URL.Query().Get("space"), r.PathValue("key")
 	app, definitions, err := findDefinitions(r)
 	if app == nil || err == nil && space == "" {
@@ -132,7 +129,7 @@ func findSilenced(r *http.Request) (*gateway.Gateway, []site.Definition, error) 
 	defer cancel()
 	saved, err := app.Engine.SavedDefinitions(ctx, name)
 	if err != nil {
-		return nil, nil, faultError(err)
+		return nil, nil, answerError(w, err)
 	}
 	var spaces []string
 	for _, d := range saved {

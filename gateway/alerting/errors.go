@@ -4,12 +4,15 @@ import (
 	"errors"
 
 	"github.com/caddy-notify/caddy-notify/gateway/message"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
-// The errors of [Incidents] by which callers decide. Those of [Silences] are
-// [rules.ErrNoSilence] and [rules.ErrTooManySilences]. Any other error is a fault of the
-// store. An error with a status is fit for clients as it is.
+// The errors of incidents and silences by which callers decide. An error of another type than
+// [*message.Error] is a fault of the store.
 var (
+	// ErrNoSilence is returned for a silence that the key does not have, or not any more.
+	ErrNoSilence = &message.Error{Kind: message.NotFound, Err: rules.ErrNoSilence}
+
 	// ErrNoIncident is returned for a public ID that no incident has: it is malformed, the
 	// incident is forgotten, or it has opened again with another ID.
 	ErrNoIncident = message.Errorf(message.NotFound, "there is no such incident; it is forgotten some days after its last message, and when it opens again, the newest message about it has another link")

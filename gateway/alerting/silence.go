@@ -12,6 +12,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/event"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -96,23 +97,34 @@ func (s *Silences) change(ctx context.Context, at silencedKey, adds bool, f func
 	return nil
 }
 
-// Make adds a silence to those of a key. The error is a [*message.Error] if the silence names a tag
-// that no destination has.
+// silenceError returns the error for who asks for a change of silences.
+func silenceError(err error) error {
+	switch {
+	case errors.Is(err, rules.ErrNoSilence):
+		return ErrNoSilence
+	case errors.Is(err, rules.ErrTooManySilences), errors.Is(err, rules.ErrWindowSilence):
+		return &message.Error{Kind: message.Conflict, Err: err}
+	}
+	return outbox.QueueError(err)
+}
+
+// Make adds a silence to those of a key. The error is a [*message.Error].
 func (s *Silences) Make(ctx context.Context, k *site.Key, siteID string, x rules.Silence) error {
 	if x.Tag != "" && !strings.EqualFold(x.Tag, rules.AllTags) {
 		if err := k.CheckTag(x.Tag); err != nil {
 			return err
 		}
 	}
-	err := s.change(ctx, silencedAt(k, siteID), true, func(now time.Time, of *rules.KeySilences) error { return of.Add(now, x) })
-	if err == nil {
-		s.changed(silenceMade, k.Name, x)
+	if err := s.change(ctx, silencedAt(k, siteID), true, func(now time.Time, of *rules.KeySilences) error { return of.Add(now, x) }); err != nil {
+		return silenceError(err)
 	}
-	return err
+	s.changed(silenceMade, k.Name, x)
+	return nil
 }
 
 // End ends a silence of a key before its time, also before its beginning. What it has held and
-// is still open is told. If that takes too long, or the process ends, the rest is told later.
+// is still open is told. If that takes too long, or the process ends, the rest is told later. The error
+// is [ErrNoSilence] or another [*message.Error].
 func (s *Silences) End(ctx context.Context, k *site.Key, siteID string, id uuid.UUID, who string) (x rules.Silence, err error) {
 	at := silencedAt(k, siteID)
 	planned := false
@@ -122,7 +134,7 @@ func (s *Silences) End(ctx context.Context, k *site.Key, siteID string, id uuid.
 		return err
 	})
 	if err != nil {
-		return x, err
+		return x, silenceError(err)
 	}
 	by := x
 	by.Who = who

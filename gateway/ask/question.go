@@ -2,7 +2,6 @@ package ask
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -67,7 +66,7 @@ type Outcome struct {
 }
 
 // ErrNone is returned for a question that is not there, or no longer.
-var ErrNone = errors.New("there is no such question; it is forgotten a while after it was decided")
+var ErrNone = message.Errorf(message.NotFound, "there is no such question, or it was forgotten; nothing was answered")
 
 // IsOpen reports whether the question can be answered.
 func (x *Question) IsOpen() bool { return x.Outcome.State == Open }

@@ -68,11 +68,8 @@ type builderAt struct {
 }
 
 func (h *builder) builderAt(r *http.Request, key string) builderAt {
-	at := builderAt{key: key, address: httpapi.ConfigPage(r, key), saves: h.Resolved.Keys[key] == nil && h.MayManageSaved(r) == nil}
+	at := builderAt{key: key, address: httpapi.ConsoleKey(r, key), saves: h.Resolved.Keys[key] == nil && h.MayManageSaved(r) == nil}
 	at.tests = at.saves || h.Resolved.Stateless
-	if prefix, _, _ := strings.Cut(httpapi.RouteConsoleKey, "{"); strings.HasPrefix(r.URL.Path, prefix) {
-		at.address = httpapi.ConsoleKey(r, key)
-	}
 	return at
 }
 
@@ -246,9 +243,7 @@ func (h *builder) postBuilder(w http.ResponseWriter, r *http.Request, key string
 		}
 		if err == nil {
 			query := url.Values{addedQuery: {f.service.Schemes[0]}}
-			w.Header().Set("Location", at.address+"?"+query.Encode()+"#destination-"+strconv.Itoa(number))
-			w.WriteHeader(http.StatusSeeOther)
-			return nil
+			return httpapi.SeeOther(w, at.address, query.Encode()+"#destination-"+strconv.Itoa(number))
 		}
 	default:
 		err = f.setLine(h, at, d)

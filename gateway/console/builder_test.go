@@ -80,7 +80,7 @@ func formOf(t *testing.T, page, action string) url.Values {
 func urlLine(t *testing.T, g *gatewaytest.Gateway, scheme string, form url.Values) string {
 	t.Helper()
 	form.Set("do", "line")
-	page := submit(g, "/cfg/ops?build="+scheme, form).Body
+	page := submit(g, "/notify/console/keys/ops?build="+scheme, form).Body
 	root, err := html.Parse(strings.NewReader(page))
 	if err != nil {
 		t.Fatal(err)
@@ -106,7 +106,7 @@ func TestBuilderOfAllServices(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			page := submit(g, "/cfg/ops?build", url.Values{"text": {d.URL()}, "tags": {"a b"}})
+			page := submit(g, "/notify/console/keys/ops?build", url.Values{"text": {d.URL()}, "tags": {"a b"}})
 			if page.Status != http.StatusOK {
 				t.Fatalf("%s: %d %s", s.Name, page.Status, page.Body)
 			}
@@ -116,7 +116,7 @@ func TestBuilderOfAllServices(t *testing.T) {
 			}
 		}
 		for i := range s.URLs {
-			page := get(g, "/cfg/ops?build="+s.Schemes[len(s.Schemes)-1]+"&form="+string(rune('1'+i)), browser)
+			page := get(g, "/notify/console/keys/ops?build="+s.Schemes[len(s.Schemes)-1]+"&form="+string(rune('1'+i)), browser)
 			form := formOf(t, page.Body, "?build="+s.Schemes[0])
 			for _, f := range notifier.URLForms(s.Schemes[0])[i].Fields {
 				name := map[bool]string{true: "v.", false: "p."}[f.Kind == notifier.KindMap] + f.Name
@@ -174,7 +174,7 @@ func TestBuilderMistakes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c.form.Set("do", "save")
-			got := submit(g, "/cfg/ops?build="+c.service, c.form)
+			got := submit(g, "/notify/console/keys/ops?build="+c.service, c.form)
 			for _, want := range c.want {
 				if got.Status != http.StatusOK || !strings.Contains(got.Body, want) {
 					t.Errorf("the page does not have %s: %d %s", want, got.Status, got.Body)
@@ -185,7 +185,7 @@ func TestBuilderMistakes(t *testing.T) {
 			}
 		})
 	}
-	for _, target := range []string{"/cfg/ops?build=nobody", "/cfg/ops?build=json"} {
+	for _, target := range []string{"/notify/console/keys/ops?build=nobody", "/notify/console/keys/ops?build=json"} {
 		if got := submit(g, target, url.Values{"form": {"9"}}); got.Status != http.StatusBadRequest {
 			t.Errorf("%s: %d", target, got.Status)
 		}
@@ -200,7 +200,7 @@ func TestBuilderFindsServices(t *testing.T) {
 	o.Global.Services = &site.ServiceRule{Deny: []string{"sns"}}
 	g := gatewaytest.New(t, o)
 	for query, want := range map[string][]string{
-		"build":                {`<h2 id="all">All `, `<summary><h3>SMS and calls</h3> <small>3`, `href="../cfg/ops?build=46elks"><span class="mark group-sms" aria-hidden="true">4</span><span>46elks</span></a>`},
+		"build":                {`<h2 id="all">All `, `<summary><h3>SMS and calls</h3> <small>3`, `href="../../../notify/console/keys/ops?build=46elks"><span class="mark group-sms" aria-hidden="true">4</span><span>46elks</span></a>`},
 		"build=pover":          {`Add Pushover to`, `<span class="mark group-phone" aria-hidden="true">P</span>`},
 		"build=sns":            {`<h2 id="all">All `},
 		"build=matrix":         {`aria-current="true">With an access token</strong>`, `value="2" formnovalidate>With a user name and a password</button>`},
@@ -209,7 +209,7 @@ func TestBuilderFindsServices(t *testing.T) {
 		"build=&search=gmail":  {`1 service for <q>gmail</q>`, `?build=mailto&amp;provider=Gmail">`, `<strong>Gmail</strong><small>E-Mail: an address and its app password</small>`},
 		"build=&search=nobody": {`value="nobody"`, `class="problem card" id="text-problem">No service gives out a text of this form`},
 	} {
-		got := get(g, "/cfg/ops?"+query, browser)
+		got := get(g, "/notify/console/keys/ops?"+query, browser)
 		_, body, _ := strings.Cut(got.Body, "</style>")
 		for _, want := range want {
 			if got.Status != http.StatusOK || !strings.Contains(body, want) || strings.Contains(body, "AWS SNS") {
@@ -221,7 +221,7 @@ func TestBuilderFindsServices(t *testing.T) {
 		"arn:aws:sns:us-east-1:123456789012:alerts": "are not permitted here",
 		"sns://x": "are not permitted here",
 	} {
-		if got := submit(g, "/cfg/ops?build", url.Values{"text": {text}}); !strings.Contains(got.Body, want) {
+		if got := submit(g, "/notify/console/keys/ops?build", url.Values{"text": {text}}); !strings.Contains(got.Body, want) {
 			t.Errorf("%s: %s", text, got.Body)
 		}
 	}
@@ -262,7 +262,7 @@ func TestBuilderRecognises(t *testing.T) {
 		"of another service":        {url.Values{"text": {token}, "as": {"discord"}}, []string{`Add Discord to`, `not recognised as something of Discord`, `value="` + token + `"`}},
 		"nothing":                   {url.Values{"text": {" "}}, []string{`<h2 id="all">All `}},
 	} {
-		got := submit(g, "/cfg/ops?build", c.fields)
+		got := submit(g, "/notify/console/keys/ops?build", c.fields)
 		_, body, _ := strings.Cut(got.Body, "</style>")
 		for _, want := range c.want {
 			if got.Status != http.StatusOK || !strings.Contains(body, want) {
@@ -277,7 +277,7 @@ func TestBuilderRecognises(t *testing.T) {
 func TestBuilderWays(t *testing.T) {
 	t.Parallel()
 	g := gatewaytest.New(t, openConfigs())
-	got := submit(g, "/cfg/ops?build=matrix", url.Values{"form": {"1"}, "way": {"2"}, "do": {"save"}, "p.host": {"matrix.example.com"}, "p.token": {"s3cret"}, "tags": {"ops"}})
+	got := submit(g, "/notify/console/keys/ops?build=matrix", url.Values{"form": {"1"}, "way": {"2"}, "do": {"save"}, "p.host": {"matrix.example.com"}, "p.token": {"s3cret"}, "tags": {"ops"}})
 	for _, want := range []string{`aria-current="true">With a user name and a password`, `name="p.host" value="matrix.example.com"`, `name="p.token" value="s3cret"`, `name="p.user" value=""`, `name="tags" value="ops"`} {
 		if !strings.Contains(got.Body, want) {
 			t.Errorf("no %s in %s", want, got.Body)
@@ -319,7 +319,7 @@ func TestBuilderSaves(t *testing.T) { //nolint:tparallel // the end needs what t
 				}
 			}
 			form := url.Values{"form": {"1"}, "do": {"save"}, "scheme": {"json"}, "p.host": {at.Hostname()}, "p.port": {at.Port()}, "p.path": {"/a"}, "tags": {"a, b"}}
-			got := submit(g, "/cfg/"+key+"?build=json", form)
+			got := submit(g, "/notify/console/keys/"+key+"?build=json", form)
 			r := httptest.NewRequest(http.MethodPost, "/get/"+key, nil)
 			r.Header.Set("Accept", "text/plain")
 			saved := g.Do(r)
@@ -329,10 +329,10 @@ func TestBuilderSaves(t *testing.T) { //nolint:tparallel // the end needs what t
 				}
 				return
 			}
-			if got.Status != http.StatusSeeOther || got.Header.Get("Location") != "../cfg/"+key+"?added=json#destination-"+c.number || saved.Body != c.want {
+			if got.Status != http.StatusSeeOther || got.Header.Get("Location") != "../../../notify/console/keys/"+key+"?added=json#destination-"+c.number || saved.Body != c.want {
 				t.Errorf("%d %s, saved %q, want %q", got.Status, got.Header.Get("Location"), saved.Body, c.want)
 			}
-			page := get(g, "/cfg/"+key+"?added=json", browser)
+			page := get(g, "/notify/console/keys/"+key+"?added=json", browser)
 			if !strings.Contains(page.Body, `role="status">The destination is saved: JSON.</p>`) || !strings.Contains(page.Body, `id="destination-`+c.number+`"`) {
 				t.Error(page.Body)
 			}
@@ -355,13 +355,13 @@ func TestBuilderTests(t *testing.T) {
 	}
 	for path, want := range map[string]string{"a": `<p class="result delivered">Delivered in `, "refuse": `<p class="result failed">Failed: the service answered 500`} {
 		form := url.Values{"form": {"1"}, "do": {"test"}, "scheme": {"json"}, "p.host": {at.Hostname()}, "p.port": {at.Port()}, "p.path": {path}, "p.password": {"s3cret"}, "p.user": {"me"}}
-		got := submit(g, "/cfg/new?build=json", form)
+		got := submit(g, "/notify/console/keys/new?build=json", form)
 		if got.Status != http.StatusOK || !strings.Contains(got.Body, want) || s.Paths() != path || !strings.Contains(got.Body, `name="p.password" value="s3cret"`) {
 			t.Errorf("%d %s", got.Status, got.Body)
 		}
 	}
 	form := url.Values{"form": {"1"}, "do": {"test"}, "p.host": {"10.1.2.3"}}
-	if got := submit(g, "/cfg/new?build=json", form); !strings.Contains(got.Body, `role="alert">`) || !strings.Contains(got.Body, "10.1.2.3 is private") {
+	if got := submit(g, "/notify/console/keys/new?build=json", form); !strings.Contains(got.Body, `role="alert">`) || !strings.Contains(got.Body, "10.1.2.3 is private") {
 		t.Errorf("%d %s", got.Status, got.Body)
 	}
 	// Programs test a URL, too.
@@ -397,7 +397,6 @@ func TestBuilderWithoutSavedKeys(t *testing.T) {
 		address string
 		result  string // of a test
 	}{
-		{saving, "/cfg/fixed", "Delivered in "},
 		{saving, "/notify/console/keys/fixed", "Delivered in "},
 		{gatewaytest.New(t, openConsole(key)), "/notify/console/keys/fixed/", "127.0.0.1 is "},
 		{gatewaytest.New(t, loopback), "/notify/console/keys/new", "Delivered in "},
@@ -439,16 +438,16 @@ func TestBuilderIsGuarded(t *testing.T) {
 		status       int
 	}{
 		{nobody, "/cfg/ops?build", "", nil, 403},
-		{users, "/cfg/ops?build", "", nil, 403},
-		{users, "/cfg/ops?build=json", "", url.Values{"form": {"1"}}, 403},
-		{everybody, "/cfg/ops?build=json", "cross-site", url.Values{"form": {"1"}}, 403},
+		{users, "/notify/console/keys/ops?build", "", nil, 403},
+		{users, "/notify/console/keys/ops?build=json", "", url.Values{"form": {"1"}}, 403},
+		{everybody, "/notify/console/keys/ops?build=json", "cross-site", url.Values{"form": {"1"}}, 403},
 		{everybody, "/cfg/ops?test", "cross-site", url.Values{"url": {"json://example.com"}}, 403},
 		{everybody, "/cfg/fixed?test", "", url.Values{"url": {"json://example.com"}}, 403},
 		{everybody, "/notify/console/keys/ops?build=json", "cross-site", url.Values{"form": {"1"}}, 403},
 		{users, "/notify/console/keys/ops?build=json", "", nil, 403},
 		{users, "/notify/console/keys/ops?build=json", "", url.Values{"form": {"1"}}, 403},
-		{everybody, "/cfg/ops?build=json", "same-origin", url.Values{"form": {"1"}}, 200},
-		{everybody, "/cfg/messages?build", "", nil, 404},
+		{everybody, "/notify/console/keys/ops?build=json", "same-origin", url.Values{"form": {"1"}}, 200},
+		{everybody, "/notify/console/keys/messages?build", "", nil, 404},
 	} {
 		o := openConfigs(key)
 		o.Site.Managers, o.Saved.Manage = c.managers, c.managers != nil
@@ -467,7 +466,7 @@ func TestBuilderIsGuarded(t *testing.T) {
 		}
 	}
 	g := gatewaytest.New(t, openConfigs(key))
-	if got := g.PostForm("/cfg/ops?build=json", "form=1"); got.Status != http.StatusNotAcceptable {
+	if got := g.PostForm("/notify/console/keys/ops?build=json", "form=1"); got.Status != http.StatusNotAcceptable {
 		t.Errorf("a program gets %d", got.Status)
 	}
 }
@@ -478,7 +477,7 @@ func TestBuilderAddress(t *testing.T) {
 	t.Parallel()
 	g := gatewaytest.New(t, openConfigs())
 	const address = "https://hooks.slack.com/services/T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ"
-	page := get(g, "/cfg/ops?build=slack", browser)
+	page := get(g, "/notify/console/keys/ops?build=slack", browser)
 	if !strings.Contains(page.Body, `name="address" value="" placeholder="for example https://hooks.slack.com/services/…/…/…"`) || strings.Contains(page.Body, `id="native"`) {
 		t.Error(page.Body)
 	}
@@ -501,12 +500,12 @@ func TestBuilderAddress(t *testing.T) {
 		"https://hooks.slack.com/s3cre": `id="address-problem">it is no address that Slack gives out; they look like https://hooks.slack.com/services/…/…/….`,
 		"xapp-1-A012-345-abc":           `id="address-problem">`,
 	} {
-		got := submit(g, "/cfg/ops?build=slack", url.Values{"form": {"1"}, "address": {text}, "do": {"save"}})
+		got := submit(g, "/notify/console/keys/ops?build=slack", url.Values{"form": {"1"}, "address": {text}, "do": {"save"}})
 		if got.Status != http.StatusOK || !strings.Contains(got.Body, want) || !strings.Contains(got.Body, `name="address" value="`+text+`"`) {
 			t.Errorf("%q: %d, no %s in %s", text, got.Status, want, got.Body)
 		}
 	}
-	got := submit(g, "/cfg/ops?build=slack", url.Values{"form": {"1"}, "address": {address}, "way": {"2"}})
+	got := submit(g, "/notify/console/keys/ops?build=slack", url.Values{"form": {"1"}, "address": {address}, "way": {"2"}})
 	if !strings.Contains(got.Body, `aria-current="true">With the token of a bot`) || strings.Contains(got.Body, `class="problem`) {
 		t.Error(got.Body)
 	}
@@ -517,7 +516,7 @@ func TestBuilderAddress(t *testing.T) {
 func TestBuilderProvider(t *testing.T) {
 	t.Parallel()
 	g := gatewaytest.New(t, openConfigs())
-	page := get(g, "/cfg/ops?build=mailto&provider=Gmail", browser)
+	page := get(g, "/notify/console/keys/ops?build=mailto&provider=Gmail", browser)
 	if got := regexp.MustCompile(`<label for="([^"]+)"`).FindAllStringSubmatch(page.Body, -1); len(got) != 3 || got[0][1] != "account" || got[1][1] != "password" || got[2][1] != "own-tags" {
 		t.Errorf("the form asks for %q", got)
 	}
@@ -527,11 +526,11 @@ func TestBuilderProvider(t *testing.T) {
 	}
 	form.Del("do")
 	form.Set("way", "1")
-	if got := submit(g, "/cfg/ops?build=mailto", form); !strings.Contains(got.Body, "Add E-Mail to") || !strings.Contains(got.Body, `name="p.password" value="abcdefghijklmnop"`) || !strings.Contains(got.Body, `name="p.host" value="gmail.com"`) {
+	if got := submit(g, "/notify/console/keys/ops?build=mailto", form); !strings.Contains(got.Body, "Add E-Mail to") || !strings.Contains(got.Body, `name="p.password" value="abcdefghijklmnop"`) || !strings.Contains(got.Body, `name="p.host" value="gmail.com"`) {
 		t.Error(got.Body)
 	}
 	for account, want := range map[string]string{"": `id="account-problem">it is no e-mail address; write it as you@gmx.com.`, "you@gmail.com": `it is no address of GMX; these end with @gmx.com, @gmx.net`, "you@gmx.de": `id="password-problem">the password is missing.`} {
-		got := submit(g, "/cfg/ops?build=mailto", url.Values{"form": {"1"}, "provider": {"GMX"}, "account": {account}, "do": {"save"}})
+		got := submit(g, "/notify/console/keys/ops?build=mailto", url.Values{"form": {"1"}, "provider": {"GMX"}, "account": {account}, "do": {"save"}})
 		if !strings.Contains(got.Body, want) || !strings.Contains(got.Body, "Add GMX to") {
 			t.Errorf("%q: no %s in %s", account, want, got.Body)
 		}

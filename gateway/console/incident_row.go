@@ -69,7 +69,7 @@ func (h *incidentPages) stepName(key string, step int) string {
 }
 
 // postIncident returns the action that acknowledges or resolves an incident of the site.
-func (h *incidentPages) postIncident(done string) consoleFunc {
+func (h *incidentPages) postIncident(done string) httpapi.ActionFunc {
 	return func(w http.ResponseWriter, r *http.Request, at *httpapi.Route) error {
 		if err := h.readPageForm(w, r); err != nil {
 			return err
@@ -102,8 +102,6 @@ func (h *incidentPages) postIncident(done string) consoleFunc {
 				query.Set(name, value)
 			}
 		}
-		w.Header().Set("Location", httpapi.AddressOf(r, at.Pattern)+"?"+query.Encode())
-		w.WriteHeader(http.StatusSeeOther)
-		return nil
+		return httpapi.SeeOther(w, httpapi.AddressOf(r, at.Pattern), query.Encode())
 	}
 }

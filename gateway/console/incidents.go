@@ -103,9 +103,7 @@ func (h *incidentPages) postForget(w http.ResponseWriter, r *http.Request, _ *ht
 			query.Set(name, value)
 		}
 	}
-	w.Header().Set("Location", httpapi.AddressOf(r, httpapi.RouteConsoleIncidents)+"?"+query.Encode())
-	w.WriteHeader(http.StatusSeeOther)
-	return nil
+	return httpapi.SeeOther(w, httpapi.AddressOf(r, httpapi.RouteConsoleIncidents), query.Encode())
 }
 
 // forgetOne forgets the incident with a public ID, which must be one of the site's keys.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
@@ -27,7 +26,7 @@ type keyPages struct {
 func (h *keyPages) serveKeyPage(w http.ResponseWriter, r *http.Request, name string) error {
 	if !api.PrefersHTML(r) || !h.Resolved.Page {
 		w.Header().Set("Allow", http.MethodPost)
-		return api.Errorf(http.StatusMethodNotAllowed, "the configuration of a key is read with POST; GET shows a page to browsers (Accept: text/html)")
+		return httpapi.ErrKeyPage
 	}
 	if err := site.CheckKeyName(name); err != nil {
 		return api.Errorf(http.StatusNotFound, "%w", err)
@@ -41,23 +40,17 @@ func (h *keyPages) serveKeyPage(w http.ResponseWriter, r *http.Request, name str
 // tabQuery is the query parameter of the page of a key in the console with the tab.
 const tabQuery = "tab"
 
-// shownTab returns the tab of a key that a request asks for: all of it at /cfg/{KEY}.
-func (h *keyPages) shownTab(r *http.Request) view.KeyTab {
-	if strings.Contains(r.URL.Path, httpapi.RouteConsoleKeys+"/") {
-		t := view.KeyTab(r.URL.Query().Get(tabQuery))
-		if slices.Contains([]view.KeyTab{view.TabMessages, view.TabDevices, view.TabSettings}, t) {
-			return t
-		}
-		return view.TabState
+// shownTab returns the tab of a key that a request asks for.
+func shownTab(r *http.Request) view.KeyTab {
+	t := view.KeyTab(r.URL.Query().Get(tabQuery))
+	if slices.Contains([]view.KeyTab{view.TabMessages, view.TabDevices, view.TabSettings}, t) {
+		return t
 	}
-	return view.TabAll
+	return view.TabState
 }
 
-// show chooses the tab of a page. Without the console a page has all of a key.
-func (h *keyPages) show(p *view.KeyPage, t view.KeyTab) {
-	if t == view.TabAll || !h.Has.Console {
-		return
-	}
+// show chooses the tab of a page.
+func show(p *view.KeyPage, t view.KeyTab) {
 	p.Tab, p.Tabs = t, nil
 	for _, x := range view.KeyTabs {
 		address := p.Address + "?" + tabQuery + "=" + string(x.Tab)
@@ -88,7 +81,7 @@ func (h *keyPages) writeKeyPage(w http.ResponseWriter, r *http.Request, name str
 	p, err := h.keyPage(r, name)
 	if d != nil {
 		setDraft(&p, d)
-		h.show(&p, view.TabSettings)
+		show(&p, view.TabSettings)
 	} else if err != nil {
 		return err
 	}
@@ -99,7 +92,7 @@ func (h *keyPages) writeKeyPage(w http.ResponseWriter, r *http.Request, name str
 // the storage cannot be read, the page does not show the saved configuration.
 func (h *keyPages) keyPage(r *http.Request, name string) (p view.KeyPage, err error) {
 	p, err = h.allOf(r, name)
-	h.show(&p, h.shownTab(r))
+	show(&p, shownTab(r))
 	return p, err
 }
 
@@ -153,7 +146,7 @@ func (h *keyPages) writeNewToken(w http.ResponseWriter, r *http.Request, name, t
 		return err
 	}
 	p.NewToken, p.Tokens = token, count
-	h.show(&p, view.TabSettings)
+	show(&p, view.TabSettings)
 	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsoleKeys, p)
 }
 

@@ -25,9 +25,9 @@ func TestDestinationTests(t *testing.T) {
 		t.Fatal(r.Body)
 	}
 	for _, key := range []string{"fixed", "saved"} {
-		page := get(g, "/cfg/"+key, browser)
+		page := get(g, "/notify/console/keys/"+key, browser)
 		shown := "/" + redact.Mask // the path, which may be a token
-		if !strings.Contains(page.Body, `action="../notify/console/keys/`+key+`?test#destination-1"`) || !strings.Contains(page.Body, shown) {
+		if !strings.Contains(page.Body, `action="../../../notify/console/keys/`+key+`?test#destination-1"`) || !strings.Contains(page.Body, shown) {
 			t.Errorf("%s: the page has no test: %s", key, page.Body)
 		}
 		got := submit(g, "/cfg/"+key+"?test", url.Values{"destination": {"1"}})

@@ -85,7 +85,7 @@ func (h *keyDevices) postInvite(w http.ResponseWriter, r *http.Request, name str
 		return err
 	}
 	p.Invitation = &view.Invitation{Link: link, Code: view.QRCode{Size: code.Size, Path: code.Path()}, Tags: x.Tags, Until: x.Until}
-	h.page.show(&p, view.TabDevices)
+	show(&p, view.TabDevices)
 	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsoleKeys, p)
 }
 
@@ -102,7 +102,5 @@ func (h *keyDevices) postRevoke(w http.ResponseWriter, r *http.Request, name str
 	if _, err := q.Devices.Remove(ctx, place, r.PostForm.Get("device"), environment.User(r)); err != nil {
 		return httpapi.Answer(err)
 	}
-	w.Header().Set("Location", httpapi.RelativeAddress(r)+"?"+tabQuery+"="+string(view.TabDevices)+"#devices")
-	w.WriteHeader(http.StatusSeeOther)
-	return nil
+	return httpapi.SeeOther(w, httpapi.RelativeAddress(r), tabQuery+"="+string(view.TabDevices)+"#devices")
 }

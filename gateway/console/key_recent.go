@@ -233,13 +233,7 @@ func (h *queueActions) changeQueued(w http.ResponseWriter, r *http.Request, name
 	if !api.PrefersHTML(r) {
 		return httpapi.WriteJSON(w, http.StatusOK, map[string]int{"deliveries": n})
 	}
-	address := httpapi.ConsoleKey(r, name) + "?" + tabQuery + "=" + string(view.TabMessages)
-	if !h.Has.Console {
-		address = httpapi.ConfigPage(r, name)
-	}
-	w.Header().Set("Location", address+"#queue")
-	w.WriteHeader(http.StatusSeeOther)
-	return nil
+	return httpapi.SeeOther(w, httpapi.ConsoleKey(r, name), tabQuery+"="+string(view.TabMessages)+"#queue")
 }
 
 // logQueueChange logs what somebody has done to the queue on a page.
@@ -359,9 +353,7 @@ func (h *queueActions) hurried(w http.ResponseWriter, r *http.Request, address s
 		return httpapi.WriteJSON(w, http.StatusOK, map[string]int{"deliveries": n.Queued + n.Dead, "waiting": n.Queued, "dead": n.Dead})
 	}
 	query := url.Values{"done": {hurryQuery}, "waiting": {strconv.Itoa(n.Queued)}, "dead": {strconv.Itoa(n.Dead)}}
-	w.Header().Set("Location", address+"?"+query.Encode())
-	w.WriteHeader(http.StatusSeeOther)
-	return nil
+	return httpapi.SeeOther(w, address, query.Encode())
 }
 
 // changedDeliveries answers a form that has changed deliveries.
@@ -369,9 +361,7 @@ func (h *queueActions) changedDeliveries(w http.ResponseWriter, r *http.Request,
 	if !api.PrefersHTML(r) {
 		return httpapi.WriteJSON(w, http.StatusOK, map[string]int{"deliveries": n})
 	}
-	w.Header().Set("Location", address)
-	w.WriteHeader(http.StatusSeeOther)
-	return nil
+	return httpapi.SeeOther(w, address, "")
 }
 
 // isOfKey reports whether a message has deliveries that wait or were given up,

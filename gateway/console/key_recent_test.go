@@ -21,7 +21,7 @@ func TestKeyPageRecent(t *testing.T) {
 	g := gatewaytest.New(t, openConfigs(gatewaytest.Key("ops", "json://user:s3cret-t0ken-x@"+strings.TrimPrefix(p.URL, "http://")+"/"), gatewaytest.Key("other", p.NotifyURL())))
 	page := func(key string) string {
 		t.Helper()
-		r := get(g, "/cfg/"+key, "text/html")
+		r := get(g, "/notify/console/keys/"+key+"?tab=messages", "text/html")
 		if r.Status != http.StatusOK || strings.Contains(r.Body, "s3cret") || strings.Contains(r.Body, "confidential") {
 			t.Fatalf("%d %s", r.Status, r.Body)
 		}
@@ -50,7 +50,7 @@ func TestKeyPageQueue(t *testing.T) {
 	t.Parallel()
 	p := gatewaytest.NewPager(t, http.StatusNotFound)
 	g := gatewaytest.New(t, queued(openConfigs(gatewaytest.Key("ops", p.NotifyURL()), gatewaytest.Key("other", p.NotifyURL()))))
-	page := func(key string) string { return get(g, "/cfg/"+key, "text/html").Body }
+	page := func(key string) string { return get(g, "/notify/console/keys/"+key+"?tab=messages", "text/html").Body }
 	if body := page("ops"); !strings.Contains(body, "No message of this key waits") {
 		t.Errorf("the queue is empty, but the page is %s", body)
 	}
@@ -79,36 +79,36 @@ func TestKeyPageQueue(t *testing.T) {
 		t.Error("the page of another key shows it")
 	}
 	form := url.Values{"id": {id}}
-	for _, target := range []string{"/cfg/other?drop", "/cfg/other?retry"} {
+	for _, target := range []string{"/notify/console/keys/other?drop", "/notify/console/keys/other?retry"} {
 		if r := submit(g, target, form); r.Status != http.StatusNotFound || !dead(id) {
 			t.Errorf("%s changes a message of another key: %d %s", target, r.Status, r.Body)
 		}
 	}
 	for _, id := range []string{"", "x", uuid.NewString()} {
-		if r := submit(g, "/cfg/ops?drop", url.Values{"id": {id}}); r.Status != http.StatusNotFound {
+		if r := submit(g, "/notify/console/keys/ops?drop", url.Values{"id": {id}}); r.Status != http.StatusNotFound {
 			t.Errorf("the ID %q: %d", id, r.Status)
 		}
 	}
-	cross := httptest.NewRequest(http.MethodPost, "/cfg/ops?drop", strings.NewReader(form.Encode()))
+	cross := httptest.NewRequest(http.MethodPost, "/notify/console/keys/ops?drop", strings.NewReader(form.Encode()))
 	cross.Header = http.Header{"Content-Type": {gatewaytest.TypeForm}, "Sec-Fetch-Site": {"cross-site"}}
 	if r := g.Do(cross); r.Status != http.StatusForbidden || !dead(id) {
 		t.Errorf("a page of another site gets %d", r.Status)
 	}
 	g.Resolved.Managers.Open = false
-	if r := submit(g, "/cfg/ops?drop", form); r.Status != http.StatusForbidden || !dead(id) {
+	if r := submit(g, "/notify/console/keys/ops?drop", form); r.Status != http.StatusForbidden || !dead(id) {
 		t.Errorf("an anonymous client gets %d", r.Status)
 	}
 	g.Resolved.Managers.Open = true
 
 	p.Answer(http.StatusOK)
-	if r := submit(g, "/cfg/ops?retry", form); r.Status != http.StatusSeeOther || r.Header.Get("Location") != "../notify/console/keys/ops?tab=messages#queue" {
+	if r := submit(g, "/notify/console/keys/ops?retry", form); r.Status != http.StatusSeeOther || r.Header.Get("Location") != "../../../notify/console/keys/ops?tab=messages#queue" {
 		t.Errorf("trying again gets %d, Location %q, %s", r.Status, r.Header.Get("Location"), r.Body)
 	}
 	gatewaytest.Eventually(t, func() bool { return p.Count() == 2 && !strings.Contains(page("ops"), ">Waiting</strong>") })
 	p.Answer(http.StatusNotFound)
 	id = send()
 	gatewaytest.Eventually(t, func() bool { return dead(id) })
-	r := httptest.NewRequest(http.MethodPost, "/cfg/ops?drop", strings.NewReader(url.Values{"id": {id}}.Encode()))
+	r := httptest.NewRequest(http.MethodPost, "/notify/console/keys/ops?drop", strings.NewReader(url.Values{"id": {id}}.Encode()))
 	r.Header = http.Header{"Content-Type": {gatewaytest.TypeForm}, "Accept": {gatewaytest.TypeJSON}}
 	if got := g.Do(r); got.Status != http.StatusOK || got.Body != `{"deliveries":1}`+"\n" {
 		t.Errorf("dropping gets %d %s", got.Status, got.Body)
@@ -125,12 +125,12 @@ func TestKeyPageOfOtherSite(t *testing.T) {
 	s := gatewaytest.NewStation(t)
 	g := gatewaytest.New(t, openConfigs(gatewaytest.Key("ops", s.NotifyURL("/a"))))
 	g.PostForm("/notify/ops", "body=x")
-	body := get(g, "/cfg/ops", "text/html").Body
+	body := get(g, "/notify/console/keys/ops?tab=messages", "text/html").Body
 	if !strings.Contains(body, `is-delivered">Delivered</span>`) {
 		t.Errorf("the page lacks its own message: %s", body)
 	}
 	g.SetSiteID("other")
-	for _, address := range []string{"/cfg/ops", "/cfg"} {
+	for _, address := range []string{"/notify/console/keys/ops", "/notify/console/keys/ops?tab=messages", "/notify/console/keys"} {
 		if body := get(g, address, "text/html").Body; strings.Contains(body, "elivered</span>") || strings.Contains(body, " is-fine\"") || strings.Contains(body, "<time") {
 			t.Errorf("%s shows a message of another site: %s", address, body)
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 )
 
-// TestKeyTabs checks that each tab of a key is a page that has its part alone, that the tabs
-// lead to one another, and that /cfg/{KEY} has all in one.
+// TestKeyTabs checks that each tab of a key is a page that has its part alone, and that the tabs
+// lead to one another.
 func TestKeyTabs(t *testing.T) {
 	t.Parallel()
 	s := gatewaytest.NewStation(t)
@@ -42,13 +42,38 @@ func TestKeyTabs(t *testing.T) {
 			t.Errorf("%q leads to devices, which the key cannot have", query)
 		}
 	}
-	all := get(gatewaytest.New(t, queued(openConfigs(gatewaytest.Key("ops", s.NotifyURL("/fine"))))), "/cfg/ops", browser).Body
-	for _, id := range []string{"reaches", "queue", "recent", "lines"} {
-		if !strings.Contains(all, `<h2 id="`+id+`"`) {
-			t.Errorf("/cfg/ops lacks %s", id)
+}
+
+// TestOneAddress checks that a key and the list of keys have one page each, to which the addresses
+// of Apprise API lead browsers, and that those do for programs what they do in Apprise API alone.
+func TestOneAddress(t *testing.T) {
+	t.Parallel()
+	s := gatewaytest.NewStation(t)
+	g := gatewaytest.New(t, queued(openConfigs(gatewaytest.Key("ops", s.NotifyURL("/fine")))))
+	for target, want := range map[string]string{
+		"/cfg": "./notify/console/keys", "/cfg/": "../notify/console/keys", "/cfg?search=a%26b": "./notify/console/keys?search=a%26b",
+		"/cfg/ops": "../notify/console/keys/ops", "/cfg/ops/": "../../notify/console/keys/ops", "/cfg/new?build=json&form=2": "../notify/console/keys/new?build=json&form=2",
+	} {
+		if r := get(g, target, browser); r.Status != http.StatusSeeOther || r.Header.Get("Location") != want || r.Header.Get("Cache-Control") != "no-store" {
+			t.Errorf("%s leads a browser to %q, %d, want %q", target, r.Header.Get("Location"), r.Status, want)
 		}
 	}
-	if strings.Contains(all, `class="tabs"`) {
-		t.Error("/cfg/ops has tabs")
+	if r := get(g, "/cfg/ops", gatewaytest.TypeJSON); r.Status != http.StatusMethodNotAllowed || r.Header.Get("Allow") != http.MethodPost {
+		t.Errorf("a program that gets a key: %d %s", r.Status, r.Body)
+	}
+	for _, query := range []string{"build", "build=json", "retry", "drop", "hurry", "invite", "revoke", "send"} {
+		if r := submit(g, "/cfg/ops?"+query, nil); r.Status != http.StatusForbidden || !strings.Contains(r.Body, "is in the configuration of the gateway") {
+			t.Errorf("?%s does something at /cfg/ops: %d %s", query, r.Status, r.Body)
+		}
+	}
+	off := openConfigs(gatewaytest.Key("ops", s.NotifyURL("/fine")))
+	off.Site.Page = new(false)
+	for target, want := range map[string]int{"/cfg": http.StatusOK, "/cfg/ops": http.StatusMethodNotAllowed} {
+		if r := get(gatewaytest.New(t, off), target, browser); r.Status != want {
+			t.Errorf("without pages, %s: %d %s", target, r.Status, r.Body)
+		}
+	}
+	if paths := s.Paths(); paths != "" {
+		t.Errorf("messages have arrived at %q", paths)
 	}
 }

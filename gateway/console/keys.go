@@ -32,15 +32,13 @@ const (
 
 // serveKeysPage lists the keys, of the configuration and saved ones, the worst first.
 // One of its forms leads to the page of a key.
-func (h *keysPage) serveKeysPage(w http.ResponseWriter, r *http.Request, _ string) error {
+func (h *keysPage) serveKeysPage(w http.ResponseWriter, r *http.Request, _ *httpapi.Route) error {
 	query := r.URL.Query()
 	if key := query.Get("key"); key != "" {
 		if err := site.CheckKeyName(key); err != nil {
 			return api.Errorf(http.StatusBadRequest, "%w", err)
 		}
-		w.Header().Set("Location", httpapi.ConsoleKey(r, key))
-		w.WriteHeader(http.StatusSeeOther)
-		return nil
+		return httpapi.SeeOther(w, httpapi.ConsoleKey(r, key), "")
 	}
 	names, err := h.keyNames(r.Context())
 	if err != nil {

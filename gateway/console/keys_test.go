@@ -24,7 +24,7 @@ func TestKeyList(t *testing.T) {
 	g := gatewaytest.New(t, o)
 	page := func(query string) string {
 		t.Helper()
-		r := get(g, "/cfg"+query, "text/html")
+		r := get(g, "/notify/console/keys"+query, "text/html")
 		if r.Status != http.StatusOK {
 			t.Fatalf("%s: %d %s", query, r.Status, r.Body)
 		}
@@ -43,7 +43,7 @@ func TestKeyList(t *testing.T) {
 	}
 	storage.Loads.Store(0)
 	body := page("")
-	for _, want := range []string{"Keys 1 to 50 of 122", ", XML 127.0.0.1</p>", ">key047</a>", `href="./notify/console/keys?page=2"`, "has mistakes"} {
+	for _, want := range []string{"Keys 1 to 50 of 122", ", XML 127.0.0.1</p>", ">key047</a>", `href="../../notify/console/keys?page=2"`, "has mistakes"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the first page lacks %q: %s", want, body)
 		}
@@ -58,7 +58,7 @@ func TestKeyList(t *testing.T) {
 	if page(""); storage.Loads.Load() != 2*n {
 		t.Errorf("two pages read %d keys, and one reads %d: it keeps them", storage.Loads.Load(), n)
 	}
-	if body := page("?page=3"); !strings.Contains(body, "Keys 101 to 122 of 122") || !strings.Contains(body, `href="./notify/console/keys?page=2"`) || strings.Contains(body, "Next keys") {
+	if body := page("?page=3"); !strings.Contains(body, "Keys 101 to 122 of 122") || !strings.Contains(body, `href="../../notify/console/keys?page=2"`) || strings.Contains(body, "Next keys") {
 		t.Errorf("the last page: %s", body)
 	}
 	if body := page("?search=KEY11&page=1"); !strings.Contains(body, "Keys 1 to 10 of 10 with “KEY11”") {
@@ -68,7 +68,7 @@ func TestKeyList(t *testing.T) {
 		t.Errorf("a search without a result: %s", body)
 	}
 	for _, query := range []string{"?page=0", "?page=4", "?page=x"} {
-		if r := get(g, "/cfg"+query, "text/html"); r.Status != http.StatusNotFound {
+		if r := get(g, "/notify/console/keys"+query, "text/html"); r.Status != http.StatusNotFound {
 			t.Errorf("%s: %d", query, r.Status)
 		}
 	}

@@ -413,7 +413,7 @@ func (h *messagePages) serveMessagePage(w http.ResponseWriter, r *http.Request, 
 	}
 	shown := []view.ListedMessage{h.queueMessage(r, e)}
 	if err := h.titles(r).set(r.Context(), shown); err != nil {
-		return httpapi.Answer(&outbox.ReadError{Err: err})
+		return outbox.Unread(err)
 	}
 	p := view.MessagePage{Root: api.RootOf(r.URL.Path), Message: shown[0]}
 	if p.Message.Kept {
@@ -548,7 +548,7 @@ func dropMessage(ctx context.Context, m outbox.Messages, id uuid.UUID) (int, err
 }
 
 // change returns the action that changes a message and shows it again.
-func (h *messagePages) change(change string, do changeFunc) consoleFunc {
+func (h *messagePages) change(change string, do changeFunc) httpapi.ActionFunc {
 	return func(w http.ResponseWriter, r *http.Request, at *httpapi.Route) error {
 		q, e, err := h.pageMessage(r, at)
 		if err != nil {

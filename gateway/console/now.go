@@ -52,9 +52,7 @@ var keyListQueries = []string{"key", "search", "state", "page"}
 func (h *nowPage) serveNowPage(w http.ResponseWriter, r *http.Request, _ *httpapi.Route) error {
 	query := r.URL.Query()
 	if slices.ContainsFunc(keyListQueries, query.Has) {
-		w.Header().Set("Location", httpapi.AddressOf(r, httpapi.RouteConsoleKeys)+"?"+r.URL.RawQuery)
-		w.WriteHeader(http.StatusSeeOther)
-		return nil
+		return httpapi.SeeOther(w, httpapi.AddressOf(r, httpapi.RouteConsoleKeys), r.URL.RawQuery)
 	}
 	names, err := h.keyNames(r.Context())
 	if err != nil {

@@ -292,7 +292,7 @@ func (h *queuePage) queueForm(w http.ResponseWriter, r *http.Request) (q *gatewa
 	defer cancel()
 	all, err := h.troubled(ctx, q)
 	if err != nil {
-		return nil, nil, httpapi.Answer(&outbox.ReadError{Err: err})
+		return nil, nil, outbox.Unread(err)
 	}
 	wanted := r.PostForm.Get("destination")
 	for _, d := range all {

@@ -49,7 +49,12 @@ const sendQuery = "send"
 
 // serveManaged answers a request to that page: it writes the page, or sends or shows the
 // message that was written there.
-func (h *sendPages) serveManaged(w http.ResponseWriter, r *http.Request, at *httpapi.Route) *api.Response {
+func (h *sendPages) serveManaged(w http.ResponseWriter, r *http.Request, at *httpapi.Route) error {
+	h.api.WriteResponse(w, r, at, h.managed(w, r, at))
+	return nil
+}
+
+func (h *sendPages) managed(w http.ResponseWriter, r *http.Request, at *httpapi.Route) *api.Response {
 	address := httpapi.RelativeAddress(r) + "?" + sendQuery
 	switch {
 	case !httpapi.IsChange(r):
@@ -57,7 +62,7 @@ func (h *sendPages) serveManaged(w http.ResponseWriter, r *http.Request, at *htt
 		at.Lookup().ToManager()
 		p := view.SendPage{Address: address, Messages: root + "notify/messages/", Device: root + "notify/" + at.Key}
 		if key, err := h.page.keyPage(r, at.Key); err == nil {
-			h.page.show(&key, view.TabSend)
+			show(&key, view.TabSend)
 			p.Tabs, p.Keys, p.Lines, p.Tokens, p.Login = key.Tabs, root+httpapi.RouteConsoleKeys[1:], key.Lines, key.Tokens, key.Login
 		}
 		return h.writeSendPage(w, r, at.Lookup(), httpapi.RouteConsoleKeys, p)
@@ -110,8 +115,7 @@ func (h *sendPages) writeSendPage(w http.ResponseWriter, r *http.Request, to *ht
 func (h *sendPages) serveAbout(w http.ResponseWriter, r *http.Request) *api.Response {
 	w.Header().Set("Cache-Control", "private, no-cache")
 	if h.Has.Console && h.MayManage(r) == nil {
-		w.Header().Set("Location", httpapi.AddressOf(r, httpapi.RouteConsole))
-		w.WriteHeader(http.StatusSeeOther)
+		_ = httpapi.SeeOther(w, httpapi.AddressOf(r, httpapi.RouteConsole), "") // it cannot fail
 		return nil
 	}
 	scheme, host := httpapi.SiteAddress(r)

@@ -161,9 +161,7 @@ func (h *silencePages) postSilence(w http.ResponseWriter, r *http.Request, _ *ht
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Location", silencesPage(r)+"?done="+makeQuery)
-	w.WriteHeader(http.StatusSeeOther)
-	return nil
+	return httpapi.SeeOther(w, silencesPage(r), "done="+makeQuery)
 }
 
 // zoned returns a time that a browser has for a field of a form, which is one of the server, with
@@ -188,9 +186,7 @@ func (h *silencePages) postSilenceEnd(w http.ResponseWriter, r *http.Request, _ 
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Location", silencesPage(r)+"?done="+endQuery)
-	w.WriteHeader(http.StatusSeeOther)
-	return nil
+	return httpapi.SeeOther(w, silencesPage(r), "done="+endQuery)
 }
 
 // setSilence sets where silences of a key are made, and of its destinations with a tag.

@@ -1,12 +1,11 @@
 package device
 
 import (
-	"errors"
-	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/webpush"
 )
@@ -49,7 +48,7 @@ func (c *Change) Check(services []string, checkTag func(string) error) error {
 		err = c.Subscription.CheckAuth()
 	}
 	if err != nil {
-		return fmt.Errorf("subscription: %w", err)
+		return message.Errorf(message.Invalid, "subscription: %w", err)
 	}
 	return checkEndpoint(c.Subscription.Endpoint, services)
 }
@@ -58,9 +57,9 @@ func (c *Change) Check(services []string, checkTag func(string) error) error {
 func CheckName(name string) error {
 	switch {
 	case !utf8.ValidString(name) || utf8.RuneCountInString(name) > maxName || strings.TrimSpace(name) == "":
-		return fmt.Errorf("name: a device needs a name of 1 to %d characters, such as Jo's phone", maxName)
+		return message.Errorf(message.Invalid, "name: a device needs a name of 1 to %d characters, such as Jo's phone", maxName)
 	case strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsGraphic(r) }):
-		return errors.New("name: it has a character that is not shown, such as a line break; remove it")
+		return message.Errorf(message.Invalid, "name: it has a character that is not shown, such as a line break; remove it")
 	}
 	return nil
 }
@@ -69,20 +68,20 @@ func CheckName(name string) error {
 // those of an invitation. check returns an error if no URL of a key can have a tag.
 func CheckTags(tags []string, granted bool, check func(string) error) error {
 	if len(tags) > maxTags {
-		return fmt.Errorf("tags: there are %d; a device can have %d", len(tags), maxTags)
+		return message.Errorf(message.Invalid, "tags: there are %d; a device can have %d", len(tags), maxTags)
 	}
 	for _, tag := range tags {
 		_, name := notifier.SplitTag(tag)
 		switch err := check(tag); {
 		case err != nil:
-			return fmt.Errorf("tags: %w", err)
+			return message.Errorf(message.Invalid, "tags: %w", err)
 		case len(tag) > maxTag:
-			return fmt.Errorf("tags: a tag has more than %d characters; shorten it", maxTag)
+			return message.Errorf(message.Invalid, "tags: a tag has more than %d characters; shorten it", maxTag)
 		case granted:
 		case strings.EqualFold(name, "always"):
-			return errors.New("tags: always is for invitations; remove it, or ask for an invitation with it")
+			return message.Errorf(message.Invalid, "tags: always is for invitations; remove it, or ask for an invitation with it")
 		case name != tag: // also 0:ops, which would be number 0 of a chain
-			return errors.New("tags: a number is for invitations; remove it, or ask for an invitation with it")
+			return message.Errorf(message.Invalid, "tags: a number is for invitations; remove it, or ask for an invitation with it")
 		}
 	}
 	return nil

@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 )
 
 // services are the hosts of the services that deliver the pushes of Chrome, Firefox, Safari
@@ -17,7 +19,7 @@ var services = []string{"fcm.googleapis.com", "push.services.mozilla.com", "push
 const maxEndpoint = 2 << 10
 
 // ErrEndpoint is returned for a subscription at a push service that is not allowed.
-var ErrEndpoint = errors.New("subscription: the endpoint is not that of a push service that is known; the operator can allow its host with push { services <host> }")
+var ErrEndpoint = message.Errorf(message.Invalid, "subscription: the endpoint is not that of a push service that is known; the operator can allow its host with push { services <host> }")
 
 // checkEndpoint returns [ErrEndpoint] if the endpoint of a subscription is not that of a
 // push service that is allowed: a known one, or one of others, which are hosts as

@@ -2,6 +2,7 @@ package device
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -83,7 +84,7 @@ func (q *Registry) Read(ctx context.Context) error {
 			after = r.Name
 			l, err := decodeDevices(r.Data)
 			if err != nil {
-				q.outbox.Log.Error("devices get no messages", zap.String("key", l.Key), zap.Error(err))
+				q.outbox.Log.Error("devices get no messages", zap.String("key", l.Key), zap.Error(fmt.Errorf("%w: %w", ErrDamaged.Fault, err)))
 				known.damaged[r.Name] = true
 			} else if len(l.All) > 0 {
 				known.lists[l.Place] = l

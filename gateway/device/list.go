@@ -1,11 +1,11 @@
 package device
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/wire"
 )
@@ -19,9 +19,9 @@ type List struct {
 
 // Errors of changes of a list.
 var (
-	ErrNone    = errors.New("there is no such device, or the secret is not its own; subscribe again")
-	ErrUnknown = errors.New("the key has no such device; caddy notify devices list shows them")
-	ErrTooMany = errors.New("the key has as many devices as it can have (push max_devices); revoke one of them with caddy notify devices revoke")
+	ErrNone    = message.Errorf(message.Unidentified, "there is no such device, or the secret is not its own; subscribe again")
+	ErrUnknown = message.Errorf(message.NotFound, "the key has no such device; caddy notify devices list shows them")
+	ErrTooMany = message.Errorf(message.Conflict, "the key has as many devices as it can have (push max_devices); revoke one of them with caddy notify devices revoke")
 )
 
 // Find returns the device with an ID, or nil. l may be nil.
@@ -51,8 +51,7 @@ func (l *List) at(endpoint string) (found []Device) {
 }
 
 // add adds d with what its client has chosen. A browser has one subscription: a device that
-// subscribes again replaces itself. The error is [ErrTooMany] if there are limit others, or
-// a [*NumberedError]. urls has the tags of the key's URLs.
+// subscribes again replaces itself. The error is [ErrTooMany] if there are limit others. urls has the tags of the key's URLs.
 func (l *List) add(d *Device, c *Change, urls numbered, limit int) error {
 	l.All = slices.DeleteFunc(l.All, func(o Device) bool { return o.Subscription.Endpoint == c.Subscription.Endpoint })
 	if len(l.All) >= limit {
@@ -66,7 +65,7 @@ func (l *List) add(d *Device, c *Change, urls numbered, limit int) error {
 }
 
 // change changes the device with an ID, and returns it. The error is [ErrNone] if there is
-// none, or a [*NumberedError]. urls has the tags of the key's URLs.
+// none. urls has the tags of the key's URLs.
 func (l *List) change(id string, c *Change, urls numbered) (*Device, error) {
 	d := l.Find(id)
 	if d == nil {

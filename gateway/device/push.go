@@ -56,6 +56,9 @@ func (d *deviceService) Send(ctx context.Context, c *notifier.Client, m *notifie
 		return notifier.Refused(errHostRemoved)
 	}
 	key, err := d.queue.PushKey(ctx)
+	if errors.Is(err, ErrPushKeyLost) {
+		return ErrPushKeyLost.Fault // who sees the result of a message can tell the operator
+	}
 	if err != nil {
 		return err
 	}

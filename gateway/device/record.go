@@ -1,7 +1,7 @@
 package device
 
 import (
-	"fmt"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -45,20 +45,16 @@ func decodeDeviceState(record []byte) *State {
 	return new(State)
 }
 
-// decodeDevices returns the devices in a record. The error is [ErrDamaged] if it
-// cannot be read; then the list has the place of the key, if that can be read.
+// decodeDevices returns the devices in a record. If it cannot be read, the list has the place of the
+// key, if that can be read.
 func decodeDevices(record []byte) (*List, error) {
 	if len(record) == 0 {
 		return new(List), nil
 	}
 	if outbox.KindOf(record) != KindDevices {
-		return new(List), fmt.Errorf("%w: it is of another kind", ErrDamaged)
+		return new(List), errors.New("it is of another kind")
 	}
-	l, err := decodeList(record[1:])
-	if err != nil {
-		err = fmt.Errorf("%w: %w", ErrDamaged, err)
-	}
-	return l, err
+	return decodeList(record[1:])
 }
 
 // Records names what the store of the queue has of devices, and makes its records.

@@ -17,8 +17,8 @@ import (
 )
 
 // Registry keeps the devices of keys in the store of the queue, with what is known of them
-// and the VAPID key that signs their messages. Errors that a caller can tell apart are the
-// Err variables of this package and [*NumberedError]; any other error is one of the store.
+// and the VAPID key that signs their messages. Errors for who asks are of
+// the type [*message.Error]; any other error is one of the store.
 type Registry struct {
 	outbox.NoArm
 	outbox.NoTurn
@@ -158,7 +158,7 @@ type Subscription struct {
 
 // Subscribe makes the client of a subscription a device of a key, and tells the key. It
 // returns the device with its secret, which nobody learns later. The error is [ErrTooMany],
-// [ErrInvitation] or a [*NumberedError] if the key does not take it.
+// [ErrInvitation] or about a tag if the key does not take it.
 func (q *Registry) Subscribe(ctx context.Context, s *Subscription) (d *Device, secret string, err error) {
 	if _, err := q.PushKey(ctx); err != nil { // without which no device can get a message
 		return nil, "", err
@@ -198,7 +198,7 @@ func (q *Registry) Subscribe(ctx context.Context, s *Subscription) (d *Device, s
 
 // Change changes what the client of a device has chosen, and returns the device. siteID is
 // that of the site at which it does so. The error is [ErrNone] if there is no such device,
-// or a [*NumberedError].
+// or about a tag.
 func (q *Registry) Change(ctx context.Context, k *site.Key, siteID, id string, c *Change) (d *Device, err error) {
 	err = q.Update(ctx, k.Place(siteID), false, nil, func(_ time.Time, l *List, _ [][]byte) (_ []queue.Record, err error) {
 		d, err = l.change(id, c, numberedTags(k))
@@ -324,7 +324,7 @@ func (q *Registry) Update(ctx context.Context, key site.Place, adds bool, others
 	return q.apply(ctx, key, adds, others, func(now time.Time, old [][]byte) (*List, []queue.Record, error) {
 		l, err := decodeDevices(old[0])
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, ErrDamaged
 		}
 		l.Place = key
 		more, err := f(now, l, old[1:])
@@ -356,7 +356,12 @@ func (q *Registry) apply(ctx context.Context, key site.Place, adds bool, others 
 }
 
 // ErrDamaged is returned for devices of a key that are in the store, but cannot be read.
-var ErrDamaged = errors.New("the devices of the key cannot be read in the queue's store, so that they get no messages and none can be added; a later version of the gateway may have written them: start that one, restore a back-up of the queue (caddy notify queue backup), or remove them with caddy notify devices revoke <key> --all and invite the phones again")
+var ErrDamaged = brokenError("the devices of this key cannot be read; the log of the gateway tells its operator why", "the devices of the key cannot be read in the queue's store, so that they get no messages and none can be added; a later version of the gateway may have written them: start that one, restore a back-up of the queue (caddy notify queue backup), or remove them with caddy notify devices revoke <key> --all and invite the phones again")
+
+// brokenError returns an error that clients are told in other words than the operator.
+func brokenError(text, fault string) *message.Error {
+	return &message.Error{Kind: message.Unavailable, Err: errors.New(text), Fault: errors.New(fault)}
+}
 
 // Who may subscribe a device without an invitation, besides everybody.
 const (

@@ -1,10 +1,10 @@
 package device
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -40,21 +40,13 @@ func (n numbered) has(tag string) bool {
 	return name != tag || n[strings.ToLower(tag)]
 }
 
-// NumberedError is returned for a tag that a device gives itself, and that its key has with
-// a number.
-type NumberedError struct{ Tag string }
-
-// Error says what the client of the device can do.
-func (e *NumberedError) Error() string {
-	return fmt.Sprintf("tags: the key has %s with a number, which says who is told first; remove it, or ask for an invitation with it", e.Tag)
-}
-
-// checkOwn returns a [*NumberedError] for a tag that d cannot give itself.
+// checkOwn returns an error for a tag that d gives itself, and that its key has with a number.
 func (l *List) checkOwn(d *Device, urls numbered) error {
 	numbered := l.numbered(urls)
 	numbered.add(d.Granted)
 	if i := slices.IndexFunc(d.Own, numbered.has); i >= 0 {
-		return &NumberedError{d.Own[i]}
+		return message.Errorf(message.Invalid,
+			"tags: the key has %s with a number, which says who is told first; remove it, or ask for an invitation with it", d.Own[i])
 	}
 	return nil
 }

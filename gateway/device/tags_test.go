@@ -3,7 +3,10 @@ package device
 import (
 	"errors"
 	"reflect"
+	"strings"
 	"testing"
+
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 )
 
 // TestNumberedTags checks that a device cannot give itself a tag that its key has with a
@@ -22,7 +25,7 @@ func TestNumberedTags(t *testing.T) {
 	}
 	for _, tag := range []string{"DUTY", "zero", "oncall", "ops"} {
 		_, err := l.change(d.ID, &Change{Tags: &[]string{"night", tag}}, urls)
-		if e, ok := errors.AsType[*NumberedError](err); !ok || e.Tag != tag {
+		if e, ok := errors.AsType[*message.Error](err); !ok || e.Kind != message.Invalid || !strings.Contains(e.Error(), "the key has "+tag+" with a number") {
 			t.Errorf("%s: %v", tag, err)
 		}
 		if err := l.add(newDevice(""), chosen(t, "Two", "https://fcm.googleapis.com/2", tag), urls, 9); err == nil {

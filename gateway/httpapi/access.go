@@ -6,6 +6,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi/environment"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 )
@@ -53,6 +54,15 @@ func (h *Base) MayManageSaved(r *http.Request) error {
 		return errManageOff
 	}
 	return h.MayManage(r)
+}
+
+// Answer returns what a client is answered after an error of a use case, which says what is wrong by
+// its kind. An error without one is a fault of the queue's store.
+func Answer(err error) error {
+	if _, ok := api.ErrorOf(err); ok || err == nil {
+		return err
+	}
+	return outbox.ErrQueueUnavailable(err)
 }
 
 // keyToRead returns a key if the client of r may read what its destinations are.

@@ -59,11 +59,6 @@ func StrippedPrefix(r *http.Request) string {
 // AddressOf returns the address of a route without names in it, relative to a request.
 func AddressOf(r *http.Request, path string) string { return api.RootOf(r.URL.Path) + path[1:] }
 
-// ConfigPage returns the address of the page of a key, relative to a request.
-func ConfigPage(r *http.Request, key string) string {
-	return api.RootOf(r.URL.Path) + "cfg/" + url.PathEscape(key)
-}
-
 // ConsoleKey returns the address of the page of a key, relative to a request.
 func ConsoleKey(r *http.Request, key string) string {
 	return api.RootOf(r.URL.Path) + site.PathOf(RouteConsoleKey, url.PathEscape(key))[1:]

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -34,6 +35,7 @@ type API struct {
 	Asks      *Asks
 	SavedKeys *SavedKeys
 
+	actions       []Action     // what requests to several routes do
 	agents        http.Handler // see serveMCP
 	notifications *notifications
 	sources       *sources
@@ -54,7 +56,7 @@ type API struct {
 func New(log *zap.Logger, parse func(string) (time.Duration, error)) *API {
 	base := &Base{Log: log, ParseDuration: parse}
 	h := &API{Base: base, Streams: &inbox.Streams{Ending: make(chan struct{})}}
-	h.description = sync.OnceValues(func() ([]byte, error) { return describeAPI(version.Current) })
+	h.description = sync.OnceValues(func() ([]byte, error) { return describeAPI(version.Current, h.actions) })
 	h.Sender = &Sender{Base: base}
 	h.Beats = &Beats{Base: base, sender: h.Sender}
 	h.Messages = &Messages{Base: base, streams: h.Streams}
@@ -74,19 +76,17 @@ func New(log *zap.Logger, parse func(string) (time.Duration, error)) *API {
 // PageFuncs are the pages of a site, which package console writes. The API calls them where a
 // browser gets a page instead of JSON or text.
 type PageFuncs struct {
-	Console  func(w http.ResponseWriter, r *http.Request, at *Route) *api.Response // answers a request to the console
 	AppFile  func(w http.ResponseWriter, r *http.Request, at *Route) *api.Response // writes a file of the app for devices
 	Manifest func(w http.ResponseWriter, r *http.Request, at *Route) *api.Response
 	Send     func(w http.ResponseWriter, r *http.Request, to *Lookup) *api.Response // writes the page to send from
 	Preview  func(w http.ResponseWriter, r *http.Request, to *Lookup) *api.Response // writes a message as it will look
 	Invited  func(w http.ResponseWriter, r *http.Request, to *Lookup) *api.Response // writes the page of an invitation
 
-	Keys     func(w http.ResponseWriter, r *http.Request, key string) error // writes the list of keys
 	Draft    func(w http.ResponseWriter, r *http.Request, key string, status int, d *Draft) error
 	NewToken func(w http.ResponseWriter, r *http.Request, key, token string, count int) error
 
-	// Actions are those of the page of a saved key.
-	Actions []ConfigAction
+	// Actions are those of the pages.
+	Actions []Action
 
 	// Frame returns what surrounds a page for the client of r. here is the route of the
 	// place that the page is in; "" for none.
@@ -98,7 +98,7 @@ func (h *API) Prepare(pages PageFuncs) {
 	h.pages, h.OriginCheck = pages, api.NewOriginCheck(h.Resolved)
 	h.Routes = NewRouteTable(RouteSpecs())
 	h.agents = mcp.NewHandler(version.Current, h.Serve)
-	h.SavedKeys.actions = h.SavedKeys.configActions(pages.Actions)
+	h.actions = append(slices.Clip(pages.Actions), h.SavedKeys.actionSpecs()...)
 	h.Has = SiteRoutes{Queue: h.App.Engine.QueueSettings != nil, Configs: h.Saved != nil, Push: h.Resolved.Push != nil, MCP: h.Resolved.MCP, Console: h.Resolved.Managers != nil && h.Resolved.Page, Inbox: h.App.Engine.QueueSettings != nil && h.Resolved.HasInboxes()}
 }
 
@@ -118,8 +118,14 @@ func (h *API) Serve(w http.ResponseWriter, r *http.Request) bool {
 	} else {
 		resp = h.refuseConfigID(r, &at, err)
 	}
+	h.WriteResponse(w, r, &at, resp)
+	return true
+}
+
+// WriteResponse writes the response to a request to a route, which may be nil if it is written.
+func (h *API) WriteResponse(w http.ResponseWriter, r *http.Request, at *Route, resp *api.Response) {
 	if resp == nil {
-		return true
+		return
 	}
 	if c := h.Log.Check(zapcore.DebugLevel, "request rejected"); c != nil && resp.Status/100 == 4 {
 		c.Write(zap.Int("status", resp.Status), zap.String("reason", resp.Error))
@@ -131,7 +137,6 @@ func (h *API) Serve(w http.ResponseWriter, r *http.Request) bool {
 		resp.Frame = h.pages.Frame(r, "")
 	}
 	resp.Write(w, r)
-	return true
 }
 
 // serveNotify answers a request for a key or, without one, for messages with URLs:

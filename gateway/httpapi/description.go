@@ -9,12 +9,18 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/openapi"
 )
 
-// describeAPI returns the description of the API, made from the table of routes, with a
-// version of the module.
-func describeAPI(version string) ([]byte, error) {
+// describeAPI returns the description of the API, made from the tables of routes and of actions,
+// with a version of the module.
+func describeAPI(version string, actions []Action) ([]byte, error) {
 	var routes []openapi.Route
 	for _, spec := range RouteSpecs() {
-		routes = append(routes, openapi.Route{Path: strings.TrimSuffix(spec.Pattern, "/{REST...}"), Secrets: spec.secrets(), About: spec.about()})
+		about := spec.about()
+		for _, a := range actions {
+			if a.Pattern == spec.Pattern && a.About != nil { // all of them are actions of the first operation
+				about.Operations[0].Parameters = append(about.Operations[0].Parameters, a.About)
+			}
+		}
+		routes = append(routes, openapi.Route{Path: strings.TrimSuffix(spec.Pattern, "/{REST...}"), Secrets: spec.secrets(), About: about})
 	}
 	return openapi.Document(version, routes, map[string][]string{"VERB": NtfyVerbs}, api.Components())
 }

@@ -42,13 +42,7 @@ func (h *Incidents) doIncidents(w http.ResponseWriter, r *http.Request, at *Rout
 	}
 	w.Header().Add("Vary", "Accept")
 	if h.Has.Console && api.PrefersHTML(r) {
-		address := AddressOf(r, RouteConsoleIncidents)
-		if r.URL.RawQuery != "" {
-			address += "?" + r.URL.RawQuery
-		}
-		w.Header().Set("Location", address)
-		w.WriteHeader(http.StatusSeeOther)
-		return nil
+		return SeeOther(w, AddressOf(r, RouteConsoleIncidents), r.URL.RawQuery)
 	}
 	by, err := alerting.ParseIncidentQuery(r.URL.Query())
 	if err != nil {
@@ -75,7 +69,7 @@ func (h *Incidents) SiteIncidents(ctx context.Context, by *alerting.IncidentQuer
 	}
 	list, next, err := q.Alerts.Incidents.List(ctx, places, by)
 	if err != nil {
-		err = Answer(&outbox.ReadError{Err: fmt.Errorf("listing incidents: %w", err)})
+		err = outbox.Unread(fmt.Errorf("listing incidents: %w", err))
 	}
 	return list, next, err
 }

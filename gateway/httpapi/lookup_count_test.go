@@ -53,7 +53,7 @@ func TestKeyIsFoundOnce(t *testing.T) {
 		{"POST", "/notify/ops/ntfy/topic", "hello", "Authorization: Bearer wrong", 401},
 		{"POST", "/notify/ops/grafana", `{"alerts":[{"status":"firing","labels":{"alertname":"a"}}],"status":"firing","title":"t","message":"m","version":"1","orgId":1}`, "Content-Type: application/json", 200},
 		{"GET", "/json/urls/ops", "", "", 200},
-		{"GET", "/cfg/ops", "", "Accept: text/html", 200},
+		{"GET", "/notify/console/keys/ops", "", "Accept: text/html", 200},
 	} {
 		r := httptest.NewRequestWithContext(context.WithValue(t.Context(), countedRequest{}, true), tt.method, tt.target, strings.NewReader(tt.body))
 		r.Header.Set("Authorization", "Bearer "+token)

@@ -22,6 +22,7 @@ const (
 	accessHolder access = "holder" // who knows the ID of the message
 	accessDevice access = "device" // who has an invitation, the device's secret or the token of a push; lists are for who may manage
 	accessManage access = "manage" // who may manage (see site.Managers)
+	accessSaved  access = "saved"  // who may manage, where saved keys can be read and changed
 )
 
 // RouteSpec is one row of the table of routes.
@@ -91,8 +92,7 @@ func RouteSpecs() []RouteSpec {
 	silences := func(h *API) handler { return h.Silences.serveSilences }
 	inbox := func(h *API) handler { return h.Inboxes.serveInbox }
 	devices := func(h *API) handler { return h.Devices.serveDevices }
-	keys := func(h *API) handler { return h.SavedKeys.serveConfig }
-	console := func(h *API) handler { return h.pages.Console }
+	acts := func(h *API) handler { return h.serveAction }
 	asks := func(h *API) handler { return h.Asks.serveAsk }
 	appFile := func(h *API) handler { return h.pages.AppFile }
 	return []RouteSpec{
@@ -104,14 +104,14 @@ func RouteSpecs() []RouteSpec {
 		{RouteIncident, both, accessHolder, WithQueue, func(h *API) handler { return h.Incidents.serveIncident }, openapi.Incident},
 		{RouteAsk, both, accessHolder, WithQueue, asks, openapi.Ask},
 		{RouteConsoleAsk, both, accessHolder, withLogin, asks, openapi.NotDescribed},
-		{RouteConsole, both, accessManage, withConsole, console, openapi.NotDescribed},
-		{RouteConsoleKeys, get, accessManage, withConsole, console, openapi.NotDescribed},
-		{RouteConsoleKey, both, accessManage, withConsole, console, openapi.NotDescribed},
-		{RouteConsoleMessages, get, accessManage, withConsole, console, openapi.NotDescribed},
-		{RouteConsoleMessage, both, accessManage, withConsole, console, openapi.NotDescribed},
-		{RouteConsoleQueue, both, accessManage, withConsole, console, openapi.NotDescribed},
-		{RouteConsoleSilences, both, accessManage, withConsole, console, openapi.NotDescribed},
-		{RouteConsoleIncidents, both, accessManage, withConsole, console, openapi.NotDescribed},
+		{RouteConsole, both, accessManage, withConsole, acts, openapi.NotDescribed},
+		{RouteConsoleKeys, get, accessManage, withConsole, acts, openapi.NotDescribed},
+		{RouteConsoleKey, both, accessManage, withConsole, acts, openapi.NotDescribed},
+		{RouteConsoleMessages, get, accessManage, withConsole, acts, openapi.NotDescribed},
+		{RouteConsoleMessage, both, accessManage, withConsole, acts, openapi.NotDescribed},
+		{RouteConsoleQueue, both, accessManage, withConsole, acts, openapi.NotDescribed},
+		{RouteConsoleSilences, both, accessManage, withConsole, acts, openapi.NotDescribed},
+		{RouteConsoleIncidents, both, accessManage, withConsole, acts, openapi.NotDescribed},
 		{RouteConsoleIncident, both, accessManage, withLogin, func(h *API) handler { return h.Incidents.serveIncident }, openapi.NotDescribed},
 		{RouteWorker, get, accessAnyone, withPush, appFile, openapi.NotDescribed},
 		{RouteManifest, get, accessAnyone, withPush, func(h *API) handler { return h.pages.Manifest }, openapi.NotDescribed},
@@ -135,18 +135,18 @@ func RouteSpecs() []RouteSpec {
 		{RouteRulerHealthy, get, accessSender, nil, func(h *API) handler { return h.rulers.serveHealthy }, openapi.RulerHealthy},
 		{RouteRulerReady, get, accessSender, nil, func(h *API) handler { return h.rulers.serveReady }, openapi.RulerReady},
 		{RouteSource, []string{http.MethodPost, http.MethodPut}, accessSender, nil, func(h *API) handler { return h.sources.serveSource }, openapi.Source},
-		{RouteAdd, post, accessManage, withConfigs, keys, openapi.Add},
-		{RouteGet, post, accessManage, withConfigs, keys, openapi.Get},
-		{RouteDel, post, accessManage, withConfigs, keys, openapi.Del},
-		{RouteMove, post, accessManage, withConfigs, keys, openapi.Move},
-		{RouteKeys, get, accessManage, withConfigs, keys, openapi.Keys},
-		{RouteKey, both, accessManage, withConfigs, keys, openapi.SavedKey},
-		{routeToken, []string{http.MethodPost, http.MethodDelete}, accessManage, withConfigs, keys, openapi.Token},
-		{RouteURLs, get, accessReader, withConfigs, keys, openapi.URLs},
-		{RouteStatus, get, accessAnyone, withConfigs, keys, openapi.Status},
-		{RouteStatusKey, get, accessSender, withConfigs, keys, openapi.StatusOfKey},
-		{RouteQR, get, accessSender, withConfigs, keys, openapi.QR},
-		{RouteDetails, get, accessAnyone, withConfigs, keys, openapi.Details},
+		{RouteAdd, post, accessSaved, withConfigs, acts, openapi.Add},
+		{RouteGet, post, accessSaved, withConfigs, acts, openapi.Get},
+		{RouteDel, post, accessSaved, withConfigs, acts, openapi.Del},
+		{RouteMove, post, accessSaved, withConfigs, acts, openapi.Move},
+		{RouteKeys, get, accessSaved, withConfigs, acts, openapi.Keys},
+		{RouteKey, both, accessSaved, withConfigs, acts, openapi.SavedKey},
+		{routeToken, []string{http.MethodPost, http.MethodDelete}, accessSaved, withConfigs, acts, openapi.Token},
+		{RouteURLs, get, accessReader, withConfigs, acts, openapi.URLs},
+		{RouteStatus, get, accessAnyone, withConfigs, acts, openapi.Status},
+		{RouteStatusKey, get, accessSender, withConfigs, acts, openapi.StatusOfKey},
+		{RouteQR, get, accessSender, withConfigs, acts, openapi.QR},
+		{RouteDetails, get, accessAnyone, withConfigs, acts, openapi.Details},
 	}
 }
 

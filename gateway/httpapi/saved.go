@@ -3,7 +3,6 @@ package httpapi
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -15,7 +14,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/configstore"
 	"github.com/caddy-notify/caddy-notify/gateway/event"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi/environment"
-	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/gateway/openapi"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -23,113 +22,40 @@ import (
 // /json/urls, and what the Apprise API has besides.
 type SavedKeys struct {
 	*Base
-	sender  *Sender
-	actions []ConfigAction
+	sender *Sender
 }
 
-// serveConfig answers a request to one of the routes for saved configurations.
-func (h *SavedKeys) serveConfig(w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
-	err := h.doConfig(w, r, at)
-	if err == nil {
-		return nil
-	}
-	resp := h.ErrorResponse(err)
-	switch {
-	case at.Pattern == RouteAdd || at.Pattern == RouteDel || at.Pattern == RouteMove:
-		resp.Title, resp.BackURL = "Not changed", ConfigPage(r, at.Key)
-	case (at.Pattern == RouteKey || at.Pattern == routeToken) && r.Method == http.MethodPost:
-		resp.BackURL = ConfigPage(r, at.Key)
-	}
-	if IsChange(r) {
-		h.Refuse(r, at.Lookup(), resp.Status, resp.Error, err)
-	}
-	return resp
-}
-
-// IsChange reports whether a request may change something.
-func IsChange(r *http.Request) bool {
-	return r.Method == http.MethodPost || r.Method == http.MethodDelete
-}
-
-// ConfigAction is what a request to a route for saved configurations does.
-type ConfigAction struct {
-	Pattern string // of the route
-	Change  bool   // a POST or DELETE rather than a GET or HEAD
-	Query   string // a parameter that the query must have; "" for none
-	Fixed   bool   // it can be done with a key of the Caddyfile, too
-	Do      func(w http.ResponseWriter, r *http.Request, at *Route) error
-}
-
-// configActions returns the actions, with those of the pages. If several match a request,
-// the first counts.
-func (h *SavedKeys) configActions(pages []ConfigAction) []ConfigAction {
+// actionSpecs returns what requests to the routes for saved keys do.
+func (h *SavedKeys) actionSpecs() []Action {
 	t := &tokens{h.Base, h}
-	named := func(do func(w http.ResponseWriter, r *http.Request, name string) error) func(http.ResponseWriter, *http.Request, *Route) error {
-		return func(w http.ResponseWriter, r *http.Request, at *Route) error { return do(w, r, at.Key) }
+	return []Action{
+		{Pattern: RouteStatus, Do: OfKey(h.serveStatus)},
+		{Pattern: RouteStatusKey, Do: OfKey(h.serveStatus)},
+		{Pattern: RouteQR, Do: h.serveQR},
+		{Pattern: RouteDetails, Do: OfKey(h.serveDetails)},
+		{Pattern: RouteURLs, Do: h.serveURLs},
+		{Pattern: RouteKeys, Do: h.serveKeys},
+		{Pattern: RouteKey, Do: h.leadToPage},
+		{Pattern: routeToken, Change: true, Saved: true, Do: OfKey(t.changeTokens)},
+		{Pattern: RouteKey, Change: true, Saved: true, Do: OfKey(h.getConfig)},
+		{Pattern: RouteGet, Change: true, Saved: true, Do: OfKey(h.getConfig)},
+		{Pattern: RouteAdd, Change: true, Query: checkQuery, Saved: true, Do: OfKey(h.checkConfig), About: openapi.CheckQuery()},
+		{Pattern: RouteAdd, Change: true, Saved: true, Do: OfKey(h.addConfig)},
+		{Pattern: RouteDel, Change: true, Saved: true, Do: OfKey(h.deleteConfig)},
+		{Pattern: RouteMove, Change: true, Saved: true, Do: OfKey(h.moveConfig)},
 	}
-	return append(slices.Clip(pages), []ConfigAction{
-		{RouteStatus, false, "", true, named(h.serveStatus)},
-		{RouteStatusKey, false, "", true, named(h.serveStatus)},
-		{RouteQR, false, "", true, h.serveQR},
-		{RouteDetails, false, "", true, named(h.serveDetails)},
-		{RouteURLs, false, "", true, h.serveURLs},
-		{RouteKeys, false, "", true, named(h.serveKeys)},
-		{routeToken, true, "", false, named(t.changeTokens)},
-		{RouteKey, true, "", false, named(h.getConfig)},
-		{RouteGet, true, "", false, named(h.getConfig)},
-		{RouteAdd, true, checkQuery, false, named(h.checkConfig)},
-		{RouteAdd, true, "", false, named(h.addConfig)},
-		{RouteDel, true, "", false, named(h.deleteConfig)},
-		{RouteMove, true, "", false, named(h.moveConfig)},
-	}...)
 }
 
-func (h *SavedKeys) doConfig(w http.ResponseWriter, r *http.Request, at *Route) error {
-	if err := at.CheckMethod(w, r); err != nil {
-		return err
-	}
-	w.Header().Set("Cache-Control", "no-store")
-	if err := h.mayUse(r, at); err != nil {
-		return err
-	}
-	change := IsChange(r)
-	if change {
-		if err := CheckOwnOrigin(r); err != nil {
-			return err
-		}
-		// A key that was saved before its name was reserved can be read, moved and deleted.
-		moves := slices.Contains([]string{RouteGet, RouteDel, RouteMove}, at.Pattern) && site.IsKeyName(at.Key)
-		if err := site.CheckKeyName(at.Key); err != nil && !moves {
-			return api.Errorf(http.StatusNotFound, "%w", err)
-		}
-	}
-	query := r.URL.Query()
-	for _, a := range h.actions {
-		if a.Pattern != at.Pattern || a.Change != change || a.Query != "" && !query.Has(a.Query) {
-			continue
-		}
-		if !a.Fixed && h.Resolved.Keys[at.Key] != nil {
-			return ErrKeyFixed(at.Key)
-		}
-		return a.Do(w, r, at)
-	}
-	return fmt.Errorf("the route %s has no action for %s", at.Pattern, r.Method)
-}
+// ErrKeyPage is returned to a program that asks for the page of a key.
+var ErrKeyPage = api.Errorf(http.StatusMethodNotAllowed, "the configuration of a key is read with POST; GET shows a page to browsers (Accept: text/html)")
 
-// mayUse returns an error if the client of r may not use the route.
-func (h *SavedKeys) mayUse(r *http.Request, at *Route) error {
-	switch at.access {
-	case accessManage:
-		if err := h.MayManageSaved(r); err != nil {
-			return err
-		}
-	case accessSender:
-		// Whether there is the key is not told, but to those who may send to it.
-		if _, err := at.Lookup().toSend(r); err != nil && !errors.Is(err, site.ErrNoKey) && h.MayManageSaved(r) != nil {
-			return err
-		}
+// leadToPage leads a browser to the page of a key.
+func (h *SavedKeys) leadToPage(w http.ResponseWriter, r *http.Request, at *Route) error {
+	if !h.Has.Console || !api.PrefersHTML(r) {
+		w.Header().Set("Allow", http.MethodPost)
+		return ErrKeyPage
 	}
-	return h.sender.mayNameKey(r, at)
+	return SeeOther(w, ConsoleKey(r, at.Key), r.URL.RawQuery)
 }
 
 // ErrKeyFixed returns the error for a request to read or change a key of the
@@ -173,10 +99,10 @@ func (h *SavedKeys) getConfig(w http.ResponseWriter, r *http.Request, name strin
 	return nil
 }
 
-// serveKeys lists the saved keys.
-func (h *SavedKeys) serveKeys(w http.ResponseWriter, r *http.Request, _ string) error {
-	if api.PrefersHTML(r) && h.Resolved.Page {
-		return h.pages.Keys(w, r, "")
+// serveKeys lists the saved keys, and leads a browser to the page with all keys.
+func (h *SavedKeys) serveKeys(w http.ResponseWriter, r *http.Request, _ *Route) error {
+	if h.Has.Console && api.PrefersHTML(r) {
+		return SeeOther(w, AddressOf(r, RouteConsoleKeys), r.URL.RawQuery)
 	}
 	keys, err := h.Saved.List(r.Context())
 	if err != nil {

@@ -97,7 +97,7 @@ func (h *SavedKeys) AddURL(r *http.Request, name, url string, tags []string) (nu
 func writeChanged(w http.ResponseWriter, r *http.Request, key, title, text string, warnings []saved.LineError) {
 	records := []notifier.Record{{Time: time.Now(), Level: notifier.LevelInfo, Text: text}}
 	(&api.Response{
-		Status: http.StatusOK, Title: title, BackURL: ConfigPage(r, key),
+		Status: http.StatusOK, Title: title, BackURL: ConsoleKey(r, key),
 		Records: appendMistakes(records, notifier.LevelWarning, warnings),
 	}).Write(w, r)
 }

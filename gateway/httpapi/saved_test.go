@@ -242,22 +242,22 @@ func TestConfigsOff(t *testing.T) {
 func TestConfigPages(t *testing.T) {
 	t.Parallel()
 	g := newSavedKeys(t, nil, gatewaytest.Everybody(), saved.Options{}, gatewaytest.Key("fixed", "gotify://push.example.com/s3cret-t0ken-x"))
-	page := getAccepting(g, "/cfg/fixed", "text/html")
+	page := getAccepting(g, "/notify/console/keys/fixed", "text/html")
 	if page.Status != http.StatusOK || strings.Contains(page.Body, "s3cret") || strings.Contains(page.Body, "<textarea") || !strings.Contains(page.Body, "Gotify") {
 		t.Errorf("the page of a key of the Caddyfile: %d %s", page.Status, page.Body)
 	}
 	if r := g.Post("/add/mine", gatewaytest.TypeForm, "urls=gotify://127.0.0.1/s3cret-t0ken-x"); r.Status != http.StatusOK {
 		t.Fatal(r.Body)
 	}
-	page = getAccepting(g, "/cfg/mine", "text/html")
-	if !strings.Contains(page.Body, `action="../add/mine"`) || !strings.Contains(page.Body, "<textarea") {
+	page = getAccepting(g, "/notify/console/keys/mine?tab=settings", "text/html")
+	if !strings.Contains(page.Body, `action="../../../add/mine"`) || !strings.Contains(page.Body, "<textarea") {
 		t.Errorf("the page of a saved key has no editor: %s", page.Body)
 	}
-	list := getAccepting(g, "/cfg/", "text/html")
-	if !strings.Contains(list.Body, `href="../notify/console/keys/mine"`) || !strings.Contains(list.Body, `href="../notify/console/keys/fixed"`) {
+	list := getAccepting(g, "/notify/console/keys", "text/html")
+	if !strings.Contains(list.Body, `href="../../notify/console/keys/mine"`) || !strings.Contains(list.Body, `href="../../notify/console/keys/fixed"`) {
 		t.Errorf("the list of keys: %s", list.Body)
 	}
-	if r := getAccepting(g, "/cfg?key=new", "text/html"); r.Status != http.StatusSeeOther || r.Header.Get("Location") != "./notify/console/keys/new" {
+	if r := getAccepting(g, "/notify/console/keys?key=new", "text/html"); r.Status != http.StatusSeeOther || r.Header.Get("Location") != "../../notify/console/keys/new" {
 		t.Errorf("a new key: %d, Location: %s", r.Status, r.Header.Get("Location"))
 	}
 }

@@ -36,7 +36,7 @@ func (h *tokens) changeTokens(w http.ResponseWriter, r *http.Request, name strin
 	switch {
 	case api.PrefersJSON(r):
 		return WriteJSON(w, http.StatusOK, NewToken{token, count})
-	case api.PrefersHTML(r):
+	case h.Has.Console && api.PrefersHTML(r):
 		return h.pages.NewToken(w, r, name, token, count)
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/caddy-notify/caddy-notify/gateway"
+	"github.com/caddy-notify/caddy-notify/gateway/alerting"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi/environment"
@@ -85,7 +86,7 @@ func (h *Silences) doSilences(w http.ResponseWriter, r *http.Request, at *Route)
 	}
 	found := all.ByID(silence.ParseID(at.ID))
 	if found == nil {
-		return Answer(rules.ErrNoSilence)
+		return alerting.ErrNoSilence
 	}
 	return WriteJSON(w, http.StatusOK, silence.New(k.Name, found, q.Outbox.Queue.Now()))
 }
@@ -115,7 +116,7 @@ func (h *Silences) MakeSilence(r *http.Request, q *gateway.Rooms, k *site.Key, s
 		return nil, &api.Error{Status: http.StatusBadRequest, Err: err}
 	}
 	if err := q.Alerts.Silences.Make(context.WithoutCancel(r.Context()), k, h.Site(), x); err != nil {
-		return nil, Answer(err)
+		return nil, err
 	}
 	return &x, nil
 }
@@ -123,7 +124,7 @@ func (h *Silences) MakeSilence(r *http.Request, q *gateway.Rooms, k *site.Key, s
 // EndSilence ends a silence of a key for the client of r.
 func (h *Silences) EndSilence(r *http.Request, q *gateway.Rooms, k *site.Key, id string) (*rules.Silence, error) {
 	ended, err := q.Alerts.Silences.End(context.WithoutCancel(r.Context()), k, h.Site(), silence.ParseID(id), environment.User(r))
-	return &ended, Answer(err)
+	return &ended, err
 }
 
 // SilenceLengths returns how long a silence can last, to choose from.

@@ -2,13 +2,15 @@ package inbox
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/gateway/message"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
@@ -20,7 +22,10 @@ const (
 )
 
 // ErrTooManyListeners is returned when an inbox has [MaxListeners] already.
-var ErrTooManyListeners = errors.New("the inbox has as many listeners as are allowed")
+var ErrTooManyListeners = &message.Error{
+	Kind: message.Full, RetryAfter: outbox.QueueRetryAfter,
+	Err: fmt.Errorf("%d clients follow the inbox of this key at this gateway already, which is the limit; end one of them", MaxListeners),
+}
 
 // known is what a gateway knows of inboxes: who listens to them, and how large they are. The
 // zero value is ready for use.

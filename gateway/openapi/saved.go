@@ -16,7 +16,6 @@ func Add() About {
 		Method: http.MethodPost, ID: "saveKey", Tag: ofConfiguration,
 		Summary:     "Save the configuration of a key",
 		Description: "It replaces the configuration that the key has. If it has a mistake, the answer names the line, and the saved configuration stays as it is. URLs of retired services are left out with a warning.",
-		Parameters:  []any{inQuery("check", Schema{"enum": []string{"", "local"}}, "Saves nothing, and returns every mistake with its line. With the value `local`, files that the configuration includes are not fetched.")},
 		Body: &Body{Required: true, Content: map[string]Media{
 			mediaJSON: {Schema: savedFields()},
 			mediaForm: {Schema: savedFields()},
@@ -31,6 +30,17 @@ func Add() About {
 			http.StatusServiceUnavailable:    plainResult(storageUnusable),
 		},
 	}}}
+}
+
+// CheckQuery describes ?check of /add/{KEY}.
+func CheckQuery() *Parameter {
+	p := inQuery("check", Schema{"enum": []string{"", "local"}}, "Saves nothing, and returns every mistake with its line. With the value `local`, files that the configuration includes are not fetched.")
+	return &p
+}
+
+// TestQuery describes ?test of /cfg/{KEY}.
+func TestQuery() *Parameter {
+	return &Parameter{Name: "test", In: "query", Required: true, MayBeEmpty: true, Description: "A parameter without a value.", Schema: Schema{"const": ""}}
 }
 
 // savedFields are the fields of a request that saves a key.
@@ -90,16 +100,16 @@ func Move() About {
 
 // Keys describes /cfg.
 func Keys() About {
+	unread := streamed()
+	delete(unread, mediaHTML) // a browser is led to the console before they are read
 	return About{Operations: []Operation{{
 		Method: http.MethodGet, ID: "listKeys", Tag: ofConfiguration,
 		Summary: "List the saved keys",
 		Answers: map[int]Answer{
-			http.StatusOK: says("The keys, or for browsers a page with them.", map[string]Schema{
-				mediaJSON: listOf(text()),
-				mediaHTML: text(),
-			}),
+			http.StatusOK:                 says("The keys.", map[string]Schema{mediaJSON: listOf(text())}),
+			http.StatusSeeOther:           says("The request prefers `text/html`; the page of the console is at `Location`.", nil),
 			http.StatusForbidden:          plainResult(savedForbidden),
-			http.StatusServiceUnavailable: plainResult(storageUnusable),
+			http.StatusServiceUnavailable: says(storageUnusable, unread),
 		},
 	}}}
 }
@@ -109,8 +119,7 @@ func SavedKey() About {
 	return About{Key: "The name of a saved key, or of a key in the gateway's configuration. Upper and lower case differ.", Operations: []Operation{{
 		Method: http.MethodPost, ID: "testDestination", Tag: ofConfiguration,
 		Summary:     "Send a test message to one destination of a key",
-		Description: "The message goes to that destination alone, under the rules of the key, in one attempt that does not use the queue. Without `?test`, the request is that of `/get/{KEY}`. The other queries of this address belong to the pages for browsers.",
-		Parameters:  []any{Parameter{Name: "test", In: "query", Required: true, MayBeEmpty: true, Description: "A parameter without a value.", Schema: Schema{"const": ""}}},
+		Description: "The message goes to that destination alone, under the rules of the key, in one attempt that does not use the queue. Without `?test`, the request is that of `/get/{KEY}`.",
 		Body: forms(object(Schema{
 			"destination": Schema{"type": "integer", "minimum": 1, "description": "The number of the destination in the key, counted from 1."},
 			"shown":       described(text(), "The URL of the destination as `/json/urls/{KEY}` shows it. If the destination now has another URL, the answer is 409."),

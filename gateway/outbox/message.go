@@ -22,16 +22,16 @@ const AdminTimeout = 10 * time.Second
 // ErrNoMessage is returned for a message that the queue does not have, or no longer.
 var ErrNoMessage = message.Errorf(message.NotFound, "there is no such message; the queue keeps results for the time of its setting keep")
 
-// ReadError is returned when the messages in the queue can be neither read nor changed.
-type ReadError struct{ Err error }
-
-func (e *ReadError) Error() string { return e.Err.Error() }
-
-// Unwrap returns the error of the store.
-func (e *ReadError) Unwrap() error { return e.Err }
+// Unread returns the error for somebody to whom something in the queue cannot be shown, or who cannot
+// change it, because of err, an error of the store.
+func Unread(err error) *message.Error {
+	e := message.Errorf(message.Unavailable, "the gateway cannot read the queue at the moment; try again in %s", QueueRetryAfter)
+	e.Fault, e.RetryAfter = err, QueueRetryAfter
+	return e
+}
 
 // Messages reads and changes the messages in an outbox for people. Its errors are
-// [ErrNoMessage] and [*ReadError].
+// [ErrNoMessage] and those of [Unread].
 type Messages struct{ outbox *Outbox }
 
 // Messages returns the messages in the outbox.
@@ -166,7 +166,7 @@ func messageError(err error) error {
 	case errors.Is(err, queue.ErrNotFound):
 		return ErrNoMessage
 	}
-	return &ReadError{err}
+	return Unread(err)
 }
 
 // IgnoreNotFound returns err, or nil if it is about a message that is not there any more.

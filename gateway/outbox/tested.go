@@ -3,8 +3,10 @@ package outbox
 import (
 	"context"
 	"slices"
+	"sync"
 
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
@@ -26,4 +28,30 @@ func (a *Configuration) SendTest(ctx context.Context, k *site.Key, d dispatch.De
 		}
 	}
 	return report
+}
+
+// SendTests sends a message to each definition of a key, with the settings of its site, and
+// returns the reports as one.
+func (a *Configuration) SendTests(ctx context.Context, m *notifier.Message, definitions []site.Definition, tag notifier.TagExpr) *notifier.Report {
+	reports := make([]*notifier.Report, len(definitions))
+	var wg sync.WaitGroup
+	for i, d := range definitions {
+		targets := d.Key.Select(tag)
+		if len(targets) == 0 {
+			continue
+		}
+		c := *m
+		wg.Go(func() {
+			to := &message.Selection{Targets: targets}
+			reports[i] = a.SendTest(ctx, d.Key, dispatch.NewDelivery(d.Site, site.SourceTest, a.SiteID(d.Site), &c, to).ToKey(d.Key))
+		})
+	}
+	wg.Wait()
+	all := new(notifier.Report)
+	for _, r := range reports {
+		if r != nil {
+			all.Results, all.Records = append(all.Results, r.Results...), append(all.Records, r.Records...)
+		}
+	}
+	return all
 }

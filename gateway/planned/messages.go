@@ -195,7 +195,7 @@ func (p *Messages) List(ctx context.Context, match func(*Message) bool) (out []M
 		return true
 	})
 	if err != nil {
-		return nil, &outbox.ReadError{Err: err}
+		return nil, outbox.Unread(err)
 	}
 	slices.SortFunc(out, func(a, b Message) int { return a.At.Compare(b.At) })
 	return out, nil

@@ -42,6 +42,9 @@ func (s *Keys) Get(ctx context.Context, name string) (*configstore.Config, error
 // [LineErrors] if the configuration has mistakes, and a [*message.Error] if there are too many keys.
 func (s *Keys) Save(ctx context.Context, name, format, text string) (urls int, warnings []LineError, err error) {
 	k, warnings, err := parser{s}.parse(ctx, name, format, text, parser{s}.fetch)
+	if _, ok := errors.AsType[LineErrors](err); ok {
+		err = message.Errorf(message.Invalid, "the configuration is not saved: %w", err)
+	}
 	if err != nil {
 		return 0, warnings, err
 	}

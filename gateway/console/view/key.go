@@ -14,7 +14,7 @@ type KeyPage struct {
 	Root         string // as in KeysPage
 	Key          string
 	Tab          KeyTab // that the page shows
-	Tabs         []Tab  // all; none for TabAll
+	Tabs         []Tab  // all that have something to show
 	Address      string // of this page; its forms are sent there
 	Editable     bool   // its configuration can be changed here
 	Fixed        bool   // it is in the configuration of the gateway

@@ -3,9 +3,8 @@ package view
 // KeyTab is a part of what the console shows of a key, a page of its own.
 type KeyTab string
 
-// The tabs of a key. The page at /cfg/{KEY} has all but TabSend in one.
+// The tabs of a key.
 const (
-	TabAll      KeyTab = ""
 	TabState    KeyTab = "state"
 	TabMessages KeyTab = "messages"
 	TabSend     KeyTab = "send" // a [SendPage]
@@ -26,7 +25,7 @@ type Tab struct {
 }
 
 // Shows reports whether the page shows what belongs to a tab.
-func (p KeyPage) Shows(t KeyTab) bool { return p.Tab == TabAll || p.Tab == t }
+func (p KeyPage) Shows(t KeyTab) bool { return p.Tab == t }
 
 // Has reports whether there is something to show in a tab.
 func (p KeyPage) Has(t KeyTab) bool {
