@@ -2,14 +2,12 @@ package admin
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"slices"
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/gateway/alerting"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
-	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
@@ -87,14 +85,14 @@ type incidentJSON struct {
 // incident.
 func changeIncidentOf(
 	w http.ResponseWriter, r *http.Request,
-	change func(*alerting.Incidents, context.Context, *alerting.StoredIncident, string) (*rules.Incident, error),
+	change func(*alerting.Incidents, context.Context, *alerting.StoredIncident, message.Who) (*rules.Incident, bool, error),
 ) error {
 	q, err := runningQueue()
 	if err != nil {
 		return err
 	}
 	body := api.ReadSignal(w, r, message.Limits{MaxBody: maxIncidentRequest}, "by")
-	by, warnings := httpapi.PersonOf(body.SignalField("by")), body.Warnings()
+	by, warnings := message.Who{User: body.SignalField("by")}, body.Warnings()
 	body.Close()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), outbox.AdminTimeout)
 	defer cancel()
@@ -102,9 +100,8 @@ func changeIncidentOf(
 	if err != nil {
 		return answerError(w, err)
 	}
-	x, err := change(q.Alerts.Incidents, ctx, at, by)
-	changed := !errors.Is(err, alerting.ErrAcknowledged) && !errors.Is(err, alerting.ErrResolved)
-	if err != nil && changed {
+	x, changed, err := change(q.Alerts.Incidents, ctx, at, by)
+	if err != nil {
 		return answerError(w, err)
 	}
 	return writeJSON(w, incidentJSON{changed, alerting.NewIncidentJSON(x, q.Outbox.Engine.Load().NameOfIncident(ctx, x)), warnings})

@@ -1,8 +1,6 @@
 package alerting
 
 import (
-	"errors"
-
 	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
@@ -16,12 +14,6 @@ var (
 	// ErrNoIncident is returned for a public ID that no incident has: it is malformed, the
 	// incident is forgotten, or it has opened again with another ID.
 	ErrNoIncident = message.Errorf(message.NotFound, "there is no such incident; it is forgotten some days after its last message, and when it opens again, the newest message about it has another link")
-
-	// ErrAcknowledged is returned when somebody takes care of an incident already.
-	ErrAcknowledged = errors.New("the incident was acknowledged before; the first one counts")
-
-	// ErrResolved is returned when an incident is over already.
-	ErrResolved = errors.New("the incident is over already")
 
 	// ErrUnderWay is returned for an incident that cannot be forgotten now, because its
 	// steps run, somebody takes care of it, or something about it waits to be sent.

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -327,7 +328,7 @@ func TestEscalateKeepsHeld(t *testing.T) {
 		x.WantCounts(t, 1, 2, 0)
 		gatewaytest.Until(t, "2000-01-01 00:59:00")
 		for _, incident := range g.ListIncidents("k") {
-			if _, err := g.Rooms().Alerts.Incidents.Acknowledge(t.Context(), stored(t, g, incident), "Adam"); err != nil {
+			if _, _, err := g.Rooms().Alerts.Incidents.Acknowledge(t.Context(), stored(t, g, incident), message.Who{User: "Adam"}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -354,7 +355,7 @@ func TestResolveAcknowledged(t *testing.T) {
 		g.PostForm("/notify/k", gatewaytest.AlertForm("failure", "down again", "a"))
 		x.WantCounts(t, 3, 2, 0)
 		list := g.ListIncidents("k")
-		if _, err := g.Rooms().Alerts.Incidents.Resolve(t.Context(), stored(t, g, list[0]), "Adam"); err != nil {
+		if _, _, err := g.Rooms().Alerts.Incidents.Resolve(t.Context(), stored(t, g, list[0]), message.Who{User: "Adam"}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
@@ -436,7 +437,7 @@ func TestEscalateOwnSilencedOver(t *testing.T) {
 			if i == 1 {
 				change = g.Rooms().Alerts.Incidents.Resolve
 			}
-			if _, err := change(t.Context(), stored(t, g, x), "Eve"); err != nil {
+			if _, _, err := change(t.Context(), stored(t, g, x), message.Who{User: "Eve"}); err != nil {
 				t.Fatal(err)
 			}
 		}

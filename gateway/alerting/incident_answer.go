@@ -12,6 +12,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/event"
 	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/metrics"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
@@ -19,105 +20,99 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
-// Acknowledge notes that somebody takes care of an incident, whose steps end. by is who, as
-// others are told. It returns the incident as it is then, also with [ErrAcknowledged] and
-// [ErrResolved]. It returns [ErrNoIncident] if the incident is gone or was opened anew.
-func (i *Incidents) Acknowledge(ctx context.Context, at *StoredIncident, by string) (*rules.Incident, error) {
+// Acknowledge notes that somebody takes care of an incident, whose steps end. It returns the incident
+// as it is then; changed is false if it was acknowledged before, or is over. The error is a
+// [*message.Error]: [ErrNoIncident] if the incident is gone or was opened anew.
+func (i *Incidents) Acknowledge(ctx context.Context, at *StoredIncident, by message.Who) (x *rules.Incident, changed bool, err error) {
+	return i.answer(ctx, at, event.IncidentAcknowledged, by, i.acknowledge)
+}
+
+// Resolve notes on behalf of a person that an incident is over, and tells those who were told of it.
+// It returns what Acknowledge does.
+func (i *Incidents) Resolve(ctx context.Context, at *StoredIncident, by message.Who) (x *rules.Incident, changed bool, err error) {
+	return i.answer(ctx, at, event.IncidentResolved, by, i.resolve)
+}
+
+// answerFunc is what a person does with an incident. It reports whether that has changed it.
+type answerFunc func(ctx context.Context, at *StoredIncident, by string) (x *rules.Incident, changed bool, err error)
+
+// answer does something with an incident, also if who asks for it goes away, and logs it.
+func (i *Incidents) answer(ctx context.Context, at *StoredIncident, what string, who message.Who, do answerFunc) (*rules.Incident, bool, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ShareTime)
+	defer cancel()
+	by := who.String()
+	x, changed, err := do(ctx, at, by)
+	if err != nil {
+		return nil, false, outbox.QueueError(err)
+	}
+	if changed {
+		key := i.outbox.Engine.Load().NameOfIncident(ctx, x)
+		i.outbox.Log.Info("incident "+what, zap.String("key", key), zap.String("incident", x.Name), zap.String("user", by))
+	}
+	return x, changed, nil
+}
+
+func (i *Incidents) acknowledge(ctx context.Context, at *StoredIncident, by string) (x *rules.Incident, done bool, err error) {
 	k, _, err := i.outbox.Engine.Load().KeyOfIncident(ctx, at.Incident)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	ack := time.Duration(0)
 	if k != nil && k.Rules.IsStep() {
 		ack = k.Rules.Escalate.Ack
 	}
-	done := false
-	x, err := i.changeOpening(ctx, at, func(c *incidentChange) {
+	x, err = i.changeOpening(ctx, at, func(c *incidentChange) {
 		var cancelled []rules.StepJob
 		if cancelled, done = c.incident.Acknowledge(c.now, by, ack); done {
 			c.drop(slices.Concat(cancelled, c.silenced), notifier.RuleAcknowledged)
 		}
 	})
-	if err != nil {
-		return nil, err
+	if err == nil && done {
+		i.outbox.Engine.Load().Shared.Metrics.Ruled(metrics.RuleEscalate, metrics.RuleOutcomeAcknowledged, 1)
+		i.tell(event.IncidentAcknowledged, x, by)
 	}
-	if !done {
-		return x, unchanged(x)
-	}
-	i.outbox.Engine.Load().Shared.Metrics.Ruled(metrics.RuleEscalate, metrics.RuleOutcomeAcknowledged, 1)
-	i.tell(event.IncidentAcknowledged, x, by)
-	i.logAnswer(event.IncidentAcknowledged, x, by)
-	return x, nil
+	return x, done, err
 }
 
-// logAnswer writes a line about what a person has done to an incident. by is who; "" if that is
-// not known.
-func (i *Incidents) logAnswer(what string, x *rules.Incident, by string) {
-	key := i.outbox.Engine.Load().NameOfIncident(context.Background(), x)
-	i.outbox.Log.Info("incident "+what, zap.String("key", key), zap.String("incident", x.Name), zap.String("user", by))
-}
-
-// unchanged returns why an incident could not be changed.
-func unchanged(x *rules.Incident) error {
-	if x.IsOpen() {
-		return ErrAcknowledged
-	}
-	return ErrResolved
-}
-
-// Resolve notes on behalf of a person that an incident is over, and tells those who were
-// told of it. by is who. It returns the incident as it is then, also with [ErrResolved].
-// It returns [ErrNoIncident] if the incident is gone or was opened anew.
-func (i *Incidents) Resolve(ctx context.Context, at *StoredIncident, by string) (*rules.Incident, error) {
+func (i *Incidents) resolve(ctx context.Context, at *StoredIncident, by string) (x *rules.Incident, done bool, err error) {
 	k, settings, err := i.outbox.Engine.Load().KeyOfIncident(ctx, at.Incident)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if k != nil && !at.Incident.Own && at.Incident.IsOpen() {
 		know, err := i.whoKnows(ctx, at.Incident, k)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		if to := slices.Concat(at.Incident.Escalation.Targets, know); len(to) > 0 {
-			x, err := i.sendResolution(ctx, at, &notice{key: k, settings: settings, to: to, by: by})
-			if err == nil {
-				i.logAnswer(event.IncidentResolved, x, by)
-			}
-			return x, err
+			return i.sendResolution(ctx, at, &notice{key: k, settings: settings, to: to, by: by})
 		}
 	}
-	done := false
-	x, err := i.changeOpening(ctx, at, func(c *incidentChange) {
+	x, err = i.changeOpening(ctx, at, func(c *incidentChange) {
 		if done = c.incident.IsOpen(); done {
 			c.drop(slices.Concat(c.incident.Close(c.now, by), c.silenced), notifier.RuleAcknowledged)
 		}
 	})
-	if err != nil {
-		return nil, err
+	if err == nil && done {
+		i.tell(event.IncidentResolved, x, by)
 	}
-	if !done {
-		return x, unchanged(x)
-	}
-	i.tell(event.IncidentResolved, x, by)
-	i.logAnswer(event.IncidentResolved, x, by)
-	return x, nil
+	return x, done, err
 }
 
 // sendResolution resolves an incident by a message to those who know it.
-func (i *Incidents) sendResolution(ctx context.Context, at *StoredIncident, n *notice) (*rules.Incident, error) {
-	n.message = &notifier.Message{Title: "Resolved: " + at.Incident.Title, Body: Person(n.by) + " says that this is over.", Type: notifier.Success}
+func (i *Incidents) sendResolution(ctx context.Context, at *StoredIncident, n *notice) (x *rules.Incident, done bool, err error) {
+	n.message = &notifier.Message{
+		Title: "Resolved: " + at.Incident.Title, Body: Person(n.by) + " says that this is over.", Type: notifier.Success,
+	}
 	accepted := i.accept(ctx, at.Incident, n)
 	if accepted != nil && !errors.Is(accepted, errIncidentChanged) {
-		return nil, accepted
+		return nil, false, accepted
 	}
 	now, err := i.ByID(ctx, at.Incident.ID)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	if accepted != nil {
-		return now.Incident, unchanged(now.Incident)
-	}
-	return now.Incident, nil
+	return now.Incident, accepted == nil, nil
 }
 
 // notice is a message of the gateway about an incident.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/alerting"
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
@@ -95,7 +96,7 @@ func TestResolveTellsTheTold(t *testing.T) {
 		}, a.NotifyURL()+" one", b.NotifyURL()+" two", c.NotifyURL()+" three")))
 		g.PostForm("/notify/k", gatewaytest.AlertForm("failure", "down", "db1")+"&tag=two,three")
 		x := g.ListIncidents("k")[0]
-		if _, err := g.Rooms().Alerts.Incidents.Resolve(t.Context(), stored(t, g, x), "Eve"); err != nil {
+		if _, _, err := g.Rooms().Alerts.Incidents.Resolve(t.Context(), stored(t, g, x), message.Who{User: "Eve"}); err != nil {
 			t.Fatal(err)
 		}
 		gatewaytest.Until(t, "2000-01-01 09:00:00")

@@ -227,6 +227,23 @@ func (i *Incidents) ByID(ctx context.Context, id string) (*StoredIncident, error
 	return &StoredIncident{name, x}, nil
 }
 
+// Find returns the incident with a public ID, if it belongs to a key of a site, which has an ID. The
+// error is a [*message.Error]: [ErrNoIncident] if there is none.
+func (i *Incidents) Find(ctx context.Context, id string, s *site.Site, siteID string) (*StoredIncident, error) {
+	x, err := i.ByID(ctx, id)
+	if err == nil && !BelongsTo(ctx, x.Incident, s, siteID) {
+		err = ErrNoIncident
+	}
+	return x, outbox.QueueError(err)
+}
+
+// BelongsTo reports whether an incident belongs to a key of a site, which has an ID. It does not if
+// saved keys cannot be read.
+func BelongsTo(ctx context.Context, x *rules.Incident, s *site.Site, siteID string) bool {
+	k, err := s.KeyAt(ctx, site.Place{Home: x.Home, Key: x.Key}, siteID)
+	return err == nil && k != nil
+}
+
 // OfMessage returns the incident that a message of the queue is about, or nil if
 // there is none, if it is forgotten, or if it was opened anew later.
 func (i *Incidents) OfMessage(ctx context.Context, m *queue.Message) *rules.Incident {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/alerting"
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
@@ -233,7 +234,7 @@ func TestShareUnderWay(t *testing.T) {
 				if x.Name != name {
 					continue
 				}
-				if _, err := g.Rooms().Alerts.Incidents.Acknowledge(t.Context(), stored(t, g, x), "Ann"); err != nil {
+				if _, _, err := g.Rooms().Alerts.Incidents.Acknowledge(t.Context(), stored(t, g, x), message.Who{User: "Ann"}); err != nil {
 					t.Fatal(err)
 				}
 			}

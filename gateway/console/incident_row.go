@@ -2,8 +2,6 @@ package console
 
 import (
 	"cmp"
-	"context"
-	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -13,6 +11,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi/environment"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
@@ -78,23 +77,21 @@ func (h *incidentPages) postIncident(done string) httpapi.ActionFunc {
 		if err != nil || q == nil {
 			return cmp.Or(err, error(alerting.ErrNoIncidents))
 		}
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), alerting.ShareTime)
-		defer cancel()
-		x, err := h.FindIncident(ctx, q, r.PostForm.Get("id"))
+		x, err := q.Alerts.Incidents.Find(r.Context(), r.PostForm.Get("id"), h.Resolved, h.Site())
 		if err != nil {
-			return httpapi.Answer(err)
+			return err
 		}
 		change := q.Alerts.Incidents.Acknowledge
 		if done == resolveQuery {
 			change = q.Alerts.Incidents.Resolve
 		}
 		outcome := done
-		_, err = change(ctx, x, httpapi.PersonOf(environment.User(r)))
-		switch {
-		case errors.Is(err, alerting.ErrAcknowledged), errors.Is(err, alerting.ErrResolved):
+		_, changed, err := change(r.Context(), x, message.Who{User: environment.User(r)})
+		if err != nil {
+			return err
+		}
+		if !changed {
 			outcome = "over"
-		case err != nil:
-			return httpapi.Answer(err)
 		}
 		query := url.Values{"done": {outcome}}
 		for _, name := range []string{"key", "state"} { // of the list of incidents

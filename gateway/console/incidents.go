@@ -108,7 +108,7 @@ func (h *incidentPages) postForget(w http.ResponseWriter, r *http.Request, _ *ht
 
 // forgetOne forgets the incident with a public ID, which must be one of the site's keys.
 func (h *incidentPages) forgetOne(ctx context.Context, q *gateway.Rooms, id string) error {
-	at, err := h.FindIncident(ctx, q, id)
+	at, err := q.Alerts.Incidents.Find(ctx, id, h.Resolved, h.Site())
 	if err != nil {
 		return err
 	}

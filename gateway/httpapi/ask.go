@@ -211,9 +211,6 @@ func (h *Asks) serveAsk(w http.ResponseWriter, r *http.Request, at *Route) *api.
 
 var errAskLogin = api.Errorf(http.StatusForbidden, "this question is answered by people who are logged in; log in, or ask the operator to put an authentication in front of the console")
 
-// errNoQuestion is returned for an address that leads to no question.
-var errNoQuestion = api.Errorf(http.StatusNotFound, "there is no such question, or it was forgotten; nothing was answered")
-
 func (h *Asks) doAsk(w http.ResponseWriter, r *http.Request, at *Route) error {
 	if err := at.CheckMethod(w, r); err != nil {
 		return err
@@ -269,10 +266,7 @@ func (h *Asks) answer(w http.ResponseWriter, r *http.Request, q *ask.Questions, 
 		v.Problem, v.Typed = text.Error(), form.Answer
 		return http.StatusBadRequest, nil
 	}
-	now, first, err := q.Answer(r.Context(), x, form.Answer, cmp.Or(v.User, x.Device(), typedName(PersonOf(form.By))))
-	if errors.Is(err, ask.ErrNone) {
-		return 0, errNoQuestion
-	}
+	now, first, err := q.Answer(r.Context(), x, form.Answer, message.Who{User: cmp.Or(v.User, x.Device()), Typed: form.By}.String())
 	if err != nil {
 		return 0, Answer(err)
 	}

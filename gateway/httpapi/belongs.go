@@ -2,16 +2,13 @@ package httpapi
 
 import (
 	"context"
-	"errors"
 	"net/http"
 
 	"github.com/google/uuid"
 
 	"github.com/caddy-notify/caddy-notify/gateway"
-	"github.com/caddy-notify/caddy-notify/gateway/alerting"
 	"github.com/caddy-notify/caddy-notify/gateway/ask"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
-	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
@@ -67,40 +64,17 @@ func parseMessageID(text string) (uuid.UUID, error) {
 	return id, nil
 }
 
-// FindIncident returns the incident of one of the site's keys that an ID names, or
-// [alerting.ErrNoIncident].
-func (h *Base) FindIncident(ctx context.Context, q *gateway.Rooms, id string) (*alerting.StoredIncident, error) {
-	x, own, err := h.followIncident(ctx, q, id)
-	if err == nil && !own {
-		err = alerting.ErrNoIncident
-	}
-	return x, err
-}
-
-// followIncident returns the incident that a link names. own reports whether it belongs to one
-// of the site's keys. It is false if saved keys cannot be read.
-func (h *Base) followIncident(ctx context.Context, q *gateway.Rooms, id string) (x *alerting.StoredIncident, own bool, err error) {
-	if x, err = q.Alerts.Incidents.ByID(ctx, id); err != nil {
-		return nil, false, err
-	}
-	k, err := h.Resolved.KeyAt(ctx, site.Place{Home: x.Incident.Home, Key: x.Incident.Key}, h.Site())
-	return x, err == nil && k != nil, nil
-}
-
 // followQuestion returns the question that a link names. own reports whether it was asked at the
 // site. login reports whether the link is for users who are logged in. Such a link leads only to
 // questions of its own site with a login.
 func (h *Base) followQuestion(ctx context.Context, q *gateway.Rooms, link string, login bool) (x *ask.At, own bool, err error) {
 	x, err = q.Questions.ByLink(ctx, link)
-	if errors.Is(err, ask.ErrNone) {
-		return nil, false, errNoQuestion
-	}
 	if err != nil {
 		return nil, false, Answer(err)
 	}
 	own = x.Site == h.Site()
 	if x.Login && !(login && own) || login && !own {
-		return nil, false, errNoQuestion
+		return nil, false, ask.ErrNone
 	}
 	return x, own, nil
 }

@@ -3,13 +3,11 @@ package httpapi
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/alerting"
@@ -20,7 +18,6 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi/told"
 	"github.com/caddy-notify/caddy-notify/gateway/inbox"
 	"github.com/caddy-notify/caddy-notify/gateway/message"
-	"github.com/caddy-notify/caddy-notify/notifier/markup"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
@@ -36,11 +33,8 @@ type Incidents struct {
 // The page of an incident is for whoever got a message with its address, which nobody can
 // guess. GET and HEAD change nothing, because scanners of mails follow links.
 
-// The bounds of what its form sends.
-const (
-	MaxIncidentForm = 4 << 10 // bytes
-	maxPerson       = 64      // bytes of a name
-)
+// MaxIncidentForm bounds what its form sends, in bytes.
+const MaxIncidentForm = 4 << 10
 
 // What can be done with an incident.
 const (
@@ -112,11 +106,15 @@ type incidentAnswer struct {
 // findIncident returns the incident that the address of r names. The console has only incidents
 // of the site's keys.
 func (h *Incidents) findIncident(r *http.Request, q *gateway.Rooms, at *Route) (x *alerting.StoredIncident, own bool, err error) {
+	ctx, all := r.Context(), q.Alerts.Incidents
 	if at.Pattern == RouteConsoleIncident {
-		x, err = h.FindIncident(r.Context(), q, at.ID)
+		x, err = all.Find(ctx, at.ID, h.Resolved, h.Site())
 		return x, true, err
 	}
-	return h.followIncident(r.Context(), q, at.ID)
+	if x, err = all.ByID(ctx, at.ID); err != nil {
+		return nil, false, Answer(err)
+	}
+	return x, alerting.BelongsTo(ctx, x.Incident, h.Resolved, h.Site()), nil
 }
 
 // doIncident does what a request to the page of an incident asks for.
@@ -134,7 +132,7 @@ func (h *Incidents) doIncident(w http.ResponseWriter, r *http.Request, at *Route
 	}
 	stored, own, err := h.findIncident(r, q, at)
 	if err != nil {
-		return found, Answer(err)
+		return found, err
 	}
 	found = foundIncident{Incident: stored.Incident, rights: h.rightsTo(r, own), own: own}
 	var form incidentForm
@@ -154,19 +152,18 @@ func (h *Incidents) doIncident(w http.ResponseWriter, r *http.Request, at *Route
 		found.done, err = h.silenceIncident(r, &found, &form)
 		return found, err
 	}
-	by := cmp.Or(found.user, typedName(form.by))
 	change := q.Alerts.Incidents.Acknowledge
 	if form.do == doResolve {
 		change = q.Alerts.Incidents.Resolve
 	}
-	x, err := change(r.Context(), stored, by)
+	x, changed, err := change(r.Context(), stored, message.Who{User: found.user, Typed: form.by})
 	switch {
-	case errors.Is(err, alerting.ErrAcknowledged):
-		found.problem = "It was acknowledged before; the first one counts."
-	case errors.Is(err, alerting.ErrResolved):
-		found.problem = "It is over already."
 	case err != nil:
-		return found, Answer(err)
+		return found, err
+	case !changed && x.IsOpen():
+		found.problem = "It was acknowledged before; the first one counts."
+	case !changed:
+		found.problem = "It is over already."
 	case form.do == doResolve:
 		found.done.Text = "It is resolved. Those who were told of it are told that."
 	case x.Own:
@@ -211,7 +208,7 @@ func readIncidentForm(w http.ResponseWriter, r *http.Request) (f incidentForm, e
 	defer q.Close()
 	query := r.URL.Query()
 	get := func(name string) string { return cmp.Or(q.SignalField(name), query.Get(name)) }
-	f = incidentForm{get("do"), PersonOf(get("by")), get("for"), nil}
+	f = incidentForm{get("do"), message.PersonOf(get("by")), get("for"), nil}
 	if text := q.SignalText(); f.do == "" && slices.Contains(incidentActions, text) {
 		f.do = text
 	}
@@ -261,29 +258,9 @@ func (h *Incidents) SetSilenced(ctx context.Context, x *rules.Incident, out *vie
 	out.Silenced, out.Partly, out.NextSilent, out.SilentFor = s.Until, len(s.Only) > 0, s.Next, strings.Join(s.Names(), ", ")
 }
 
-// PersonOf returns a name that was typed in, in one line.
-func PersonOf(name string) string {
-	name = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(name, ""))
-	return markup.TruncateBytes(strings.Join(strings.Fields(name), " "), maxPerson)
-}
-
-// typedName returns how a name that somebody has typed in is shown everywhere, so that it
-// cannot pass for that of a user whom Caddy's authentication has found.
-func typedName(name string) string {
-	if name == "" {
-		return ""
-	}
-	return name + " (typed)"
-}
-
 // userOf returns who Caddy's authentication has found, or "".
 func userOf(r *http.Request) string {
-	return PersonOf(environment.User(r))
+	return message.PersonOf(environment.User(r))
 }
 
 // incidentPage returns the page of an incident.

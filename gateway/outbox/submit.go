@@ -87,9 +87,10 @@ func (q *Outbox) Submit(ctx context.Context, d dispatch.Delivery, o Options) (*n
 	return report, s.d.ID.String(), err
 }
 
-// QueueError returns the error for a client after an error of [Outbox.Submit].
+// QueueError returns the error for who asks for something after an error, which may be nil: itself if
+// it says what is wrong, and otherwise that the queue's store has a fault.
 func QueueError(err error) error {
-	if _, ok := errors.AsType[*message.Error](err); ok {
+	if _, ok := errors.AsType[*message.Error](err); ok || err == nil {
 		return err
 	}
 	return ErrQueueUnavailable(err)
