@@ -195,11 +195,11 @@ func serveRetryDestination(w http.ResponseWriter, r *http.Request) error {
 	copy(id[:], b)
 	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
-	n, err := q.Outbox.Messages().RetryDestinations(ctx, []queue.Hash{id}, func(j *queue.Job) bool {
+	n, err := q.Outbox.Messages().RetryDestinations(ctx, []queue.Hash{id}, func(_ context.Context, j *queue.Job) bool {
 		return q.Outbox.Queue.Hash(j.Destination) == id
 	})
 	if err != nil {
-		return apiError(http.StatusServiceUnavailable, err)
+		return answerError(w, err)
 	}
 	if n == (queue.Retried{}) { // nothing waits, or there is no such destination
 		_, configured := configuredHealth(&q.Outbox.Engine.Load().Directory, q.Outbox)[id]

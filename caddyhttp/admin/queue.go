@@ -126,9 +126,6 @@ func newChangeJSON(n queue.Retried) changeJSON {
 	return changeJSON{Deliveries: n.Dead + n.Queued, Waiting: n.Queued, Dead: n.Dead}
 }
 
-// retryAllTimeout bounds how long an operator waits until all is due.
-const retryAllTimeout = 2 * time.Minute
-
 // serveRetryAll makes all deliveries due that wait or were given up. Those that a rule holds
 // stay held.
 func serveRetryAll(w http.ResponseWriter, r *http.Request) error {
@@ -136,19 +133,17 @@ func serveRetryAll(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), retryAllTimeout)
-	defer cancel()
-	n, err := q.Outbox.Messages().RetryAll(ctx)
+	n, err := q.Outbox.Messages().RetryAll(r.Context())
 	if err != nil {
-		return apiError(http.StatusServiceUnavailable, err)
+		return answerError(w, err)
 	}
 	return writeJSON(w, newChangeJSON(n))
 }
 
 // serveMessage shows a message with all its deliveries.
 func serveMessage(w http.ResponseWriter, r *http.Request) error {
-	return respondForMessage(w, r, func(ctx context.Context, q *queue.Queue, id uuid.UUID) (any, error) {
-		e, err := q.Get(ctx, id)
+	return respondForMessage(w, r, func(ctx context.Context, m outbox.Messages, id uuid.UUID) (any, error) {
+		e, err := m.OfAnySite(ctx, id)
 		if err != nil {
 			return nil, err
 		}
@@ -158,39 +153,36 @@ func serveMessage(w http.ResponseWriter, r *http.Request) error {
 
 // serveRetry makes the deliveries of a message due that wait or were given up.
 func serveRetry(w http.ResponseWriter, r *http.Request) error {
-	return respondForMessage(w, r, func(ctx context.Context, q *queue.Queue, id uuid.UUID) (any, error) {
-		n, err := q.Retry(ctx, id)
+	return respondForMessage(w, r, func(ctx context.Context, m outbox.Messages, id uuid.UUID) (any, error) {
+		n, err := m.Retry(ctx, id)
 		return newChangeJSON(n), err
 	})
 }
 
 // serveDrop cancels the deliveries of a message that wait or were given up.
 func serveDrop(w http.ResponseWriter, r *http.Request) error {
-	return respondForMessage(w, r, func(ctx context.Context, q *queue.Queue, id uuid.UUID) (any, error) {
-		n, err := q.Drop(ctx, id)
+	return respondForMessage(w, r, func(ctx context.Context, m outbox.Messages, id uuid.UUID) (any, error) {
+		n, err := m.Drop(ctx, id)
 		return map[string]int{"deliveries": n}, err
 	})
 }
 
 // respondForMessage calls do for the message in the path of r, and responds with what it
 // returns.
-func respondForMessage(w http.ResponseWriter, r *http.Request, do func(context.Context, *queue.Queue, uuid.UUID) (any, error)) error {
+func respondForMessage(w http.ResponseWriter, r *http.Request, do func(context.Context, outbox.Messages, uuid.UUID) (any, error)) error {
 	q, err := runningQueue()
 	if err != nil {
 		return err
 	}
 	id, err := uuid.Parse(r.PathValue("id"))
 	if err != nil {
-		return apiError(http.StatusNotFound, queue.ErrNotFound)
+		return answerError(w, outbox.ErrNoMessage)
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
-	out, err := do(ctx, q.Outbox.Queue, id)
-	switch {
-	case errors.Is(err, queue.ErrNotFound):
-		return apiError(http.StatusNotFound, err)
-	case err != nil:
-		return apiError(http.StatusServiceUnavailable, err)
+	out, err := do(ctx, q.Outbox.Messages(), id)
+	if err != nil {
+		return answerError(w, err)
 	}
 	return writeJSON(w, out)
 }

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
@@ -180,17 +179,17 @@ const (
 
 // retryQueued queues again the deliveries of a message that were given up.
 func (h *queueActions) retryQueued(w http.ResponseWriter, r *http.Request, key string) error {
-	return h.changeQueued(w, r, key, retryQuery, retryMessage)
+	return h.changeQueued(w, r, key, retryMessage)
 }
 
 // dropQueued drops the deliveries of a message that wait or were given up.
 func (h *queueActions) dropQueued(w http.ResponseWriter, r *http.Request, key string) error {
-	return h.changeQueued(w, r, key, dropQuery, dropMessage)
+	return h.changeQueued(w, r, key, dropMessage)
 }
 
 // changeQueued calls do with a message of a key. Browsers are sent back to the
 // page.
-func (h *queueActions) changeQueued(w http.ResponseWriter, r *http.Request, name, change string, do changeFunc) error {
+func (h *queueActions) changeQueued(w http.ResponseWriter, r *http.Request, name string, do changeFunc) error {
 	if err := h.readPageForm(w, r); err != nil {
 		return err
 	}
@@ -218,14 +217,13 @@ func (h *queueActions) changeQueued(w http.ResponseWriter, r *http.Request, name
 			continue // it was delivered meanwhile
 		}
 		if err != nil {
-			return httpapi.Answer(err)
+			return err
 		}
-		changed, err := do(ctx, q.Outbox.Messages(), id)
+		changed, err := do(ctx, messagesOf(r, q), id)
 		if err != nil {
-			return httpapi.Answer(err)
+			return err
 		}
 		n, found = n+changed, true
-		h.logQueueChange(r, change, changed, zap.String("key", name), zap.String("id", text))
 	}
 	if !found {
 		return outbox.ErrNoMessage
@@ -236,11 +234,9 @@ func (h *queueActions) changeQueued(w http.ResponseWriter, r *http.Request, name
 	return httpapi.SeeOther(w, httpapi.ConsoleKey(r, name), tabQuery+"="+string(view.TabMessages)+"#queue")
 }
 
-// logQueueChange logs what somebody has done to the queue on a page.
-func (h *queueActions) logQueueChange(r *http.Request, change string, deliveries int, about ...zap.Field) {
-	client := environment.ClientIP(r)
-	h.Log.Info("queued message changed", append(about, zap.String("change", change),
-		zap.Int("deliveries", deliveries), zap.String("user", environment.User(r)), zap.String("client_ip", client))...)
+// messagesOf returns the messages in the queue for the client of r, who changes them.
+func messagesOf(r *http.Request, q *gateway.Rooms) outbox.Messages {
+	return q.Outbox.Messages().By(environment.User(r), environment.ClientIP(r))
 }
 
 // hurryQuery is the query parameter of a POST that makes due what waits: for the
@@ -254,13 +250,12 @@ func (h *queueActions) hurryKey(w http.ResponseWriter, r *http.Request, name str
 	if err != nil {
 		return err
 	}
-	n, err := hurryDestinations(r.Context(), q, ids, func(ctx context.Context, j *queue.Job) bool {
+	n, err := messagesOf(r, q).RetryDestinations(r.Context(), ids, func(ctx context.Context, j *queue.Job) bool {
 		return slices.Contains(ids, q.Outbox.Queue.Hash(j.Destination)) && h.mayChange(ctx, j)
 	})
 	if err != nil {
-		return httpapi.Answer(err)
+		return err
 	}
-	h.logQueueChange(r, hurryQuery, n.Queued+n.Dead, zap.String("key", name))
 	return h.hurried(w, r, httpapi.ConsoleKey(r, name), n)
 }
 
@@ -277,7 +272,7 @@ func (h *queueActions) dropKey(w http.ResponseWriter, r *http.Request, name stri
 	if len(ids) != 1 || !r.PostForm.Has("destination") {
 		return errNoQueuedDestination
 	}
-	n, err := h.dropDestination(r, q, ids[0], zap.String("key", name))
+	n, err := messagesOf(r, q).DropDestination(r.Context(), ids[0], h.mayChange)
 	if err != nil {
 		return err
 	}
@@ -285,15 +280,6 @@ func (h *queueActions) dropKey(w http.ResponseWriter, r *http.Request, name stri
 }
 
 var errNoQueuedDestination = api.Errorf(http.StatusNotFound, "there is no such destination here; load the page again")
-
-// dropDestination drops what waits for a destination, and is the site's.
-func (h *queueActions) dropDestination(r *http.Request, q *gateway.Rooms, id queue.Hash, about ...zap.Field) (int, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), outbox.AdminTimeout)
-	defer cancel()
-	n, err := q.Outbox.Messages().DropDestination(ctx, id, func(j *queue.Job) bool { return h.mayChange(ctx, j) })
-	h.logQueueChange(r, dropQuery, n, append(about, zap.String("destination", EncodeDestination(id)))...)
-	return n, httpapi.Answer(err)
-}
 
 // mayChange reports whether those who manage the site may drop a delivery, or try one again
 // that was given up: one of a message

@@ -12,13 +12,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
-	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
 // keysPage lists the keys of the site.
@@ -225,12 +223,4 @@ func lastDelivered(health *view.Health, stored bool, now time.Time) view.Moment 
 		return view.Moment{Text: "nothing delivered"}
 	}
 	return view.Moment{Text: "never used"}
-}
-
-// hurryDestinations makes due what waits for the given destinations, and what was given up
-// and may accepts.
-func hurryDestinations(ctx context.Context, q *gateway.Rooms, ids []queue.Hash, may func(context.Context, *queue.Job) bool) (queue.Retried, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), outbox.AdminTimeout)
-	defer cancel()
-	return q.Outbox.Messages().RetryDestinations(ctx, ids, func(j *queue.Job) bool { return may(ctx, j) })
 }

@@ -548,19 +548,16 @@ func dropMessage(ctx context.Context, m outbox.Messages, id uuid.UUID) (int, err
 }
 
 // change returns the action that changes a message and shows it again.
-func (h *messagePages) change(change string, do changeFunc) httpapi.ActionFunc {
+func (h *messagePages) change(do changeFunc) httpapi.ActionFunc {
 	return func(w http.ResponseWriter, r *http.Request, at *httpapi.Route) error {
 		q, e, err := h.pageMessage(r, at)
 		if err != nil {
 			return err
 		}
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), outbox.AdminTimeout)
-		defer cancel()
-		n, err := do(ctx, q.Outbox.Messages(), e.Message.ID)
+		n, err := do(r.Context(), messagesOf(r, q), e.Message.ID)
 		if err != nil {
-			return httpapi.Answer(err)
+			return err
 		}
-		h.queue.logQueueChange(r, change, n, idField(e.Message.ID))
 		return h.queue.changedDeliveries(w, r, httpapi.AddressOf(r, httpapi.RouteConsoleMessages)+"/"+at.ID, n)
 	}
 }

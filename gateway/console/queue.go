@@ -11,8 +11,6 @@ import (
 	"strings"
 
 	"github.com/dustin/go-humanize"
-	"github.com/google/uuid"
-	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
@@ -29,8 +27,6 @@ type queuePage struct {
 	*shared
 	queue *queueActions
 }
-
-func idField(id uuid.UUID) zap.Field { return zap.String("id", id.String()) }
 
 // maxPageDestinations is the maximum number of destinations on the page of the queue.
 const maxPageDestinations = 200
@@ -216,13 +212,12 @@ func (h *queuePage) hurryQueue(w http.ResponseWriter, r *http.Request, at *httpa
 		return err
 	}
 	one := r.PostForm.Get("destination")
-	n, err := hurryDestinations(r.Context(), q, ids, func(ctx context.Context, j *queue.Job) bool {
+	n, err := messagesOf(r, q).RetryDestinations(r.Context(), ids, func(ctx context.Context, j *queue.Job) bool {
 		return (one == "" || one == allDestinations || slices.Contains(ids, q.Outbox.Queue.Hash(j.Destination))) && h.queue.mayChange(ctx, j)
 	})
 	if err != nil {
-		return httpapi.Answer(err)
+		return err
 	}
-	h.queue.logQueueChange(r, hurryQuery, n.Queued+n.Dead)
 	return h.queue.hurried(w, r, httpapi.AddressOf(r, at.Pattern), n)
 }
 
@@ -237,7 +232,7 @@ func (h *queuePage) dropQueue(w http.ResponseWriter, r *http.Request, _ *httpapi
 	}
 	total := 0
 	for _, id := range ids {
-		n, err := h.queue.dropDestination(r, q, id)
+		n, err := messagesOf(r, q).DropDestination(r.Context(), id, h.queue.mayChange)
 		if err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
@@ -31,11 +32,36 @@ func Unread(err error) *message.Error {
 }
 
 // Messages reads and changes the messages in an outbox for people. Its errors are
-// [ErrNoMessage] and those of [Unread].
-type Messages struct{ outbox *Outbox }
+// [ErrNoMessage] and those of [Unread]. A change is made also if who asks for it goes away.
+type Messages struct {
+	outbox       *Outbox
+	user, client string // who changes them, for the log
+}
 
 // Messages returns the messages in the outbox.
-func (q *Outbox) Messages() Messages { return Messages{q} }
+func (q *Outbox) Messages() Messages { return Messages{outbox: q} }
+
+// By returns the messages for a user who changes them, at the address of a client. Both are "" if
+// they are not known.
+func (m Messages) By(user, client string) Messages { return Messages{m.outbox, user, client} }
+
+// retryAllTimeout bounds how long an operator waits until all is due.
+const retryAllTimeout = 2 * time.Minute
+
+// limit returns the context of a change that somebody waits for.
+func limit(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), timeout)
+}
+
+// changed writes a line about a change of n deliveries, unless it has failed, and returns the error for
+// who has asked for it.
+func (m Messages) changed(err error, change string, n int, about ...zap.Field) error {
+	if err == nil {
+		m.outbox.Log.Info("queued message changed", append(about, zap.String("change", change),
+			zap.Int("deliveries", n), zap.String("user", m.user), zap.String("client_ip", m.client))...)
+	}
+	return messageError(err)
+}
 
 // Get returns a message that came to a site.
 func (m Messages) Get(ctx context.Context, siteID string, id uuid.UUID) (*queue.Entry, error) {
@@ -43,6 +69,12 @@ func (m Messages) Get(ctx context.Context, siteID string, id uuid.UUID) (*queue.
 	if err == nil && queued.SiteID(e.Message) != siteID {
 		err = queue.ErrNotFound
 	}
+	return e, messageError(err)
+}
+
+// OfAnySite returns a message, whichever site it came to.
+func (m Messages) OfAnySite(ctx context.Context, id uuid.UUID) (*queue.Entry, error) {
+	e, err := m.outbox.Queue.Get(ctx, id)
 	return e, messageError(err)
 }
 
@@ -109,32 +141,41 @@ func (m Messages) Page(ctx context.Context, before uuid.UUID, n int) (entries []
 
 // Retry makes the deliveries of a message due that wait or were given up. Later steps of an
 // escalation begin at their own time.
-func (m Messages) Retry(ctx context.Context, id uuid.UUID) (queue.Retried, error) {
-	var n queue.Retried
-	_, err := m.change(ctx, id, func(ctx context.Context, id uuid.UUID) (total int, err error) {
+func (m Messages) Retry(ctx context.Context, id uuid.UUID) (n queue.Retried, err error) {
+	ctx, cancel := limit(ctx, AdminTimeout)
+	defer cancel()
+	_, err = m.change(ctx, id, func(ctx context.Context, id uuid.UUID) (total int, err error) {
 		n, err = m.outbox.Queue.Retry(ctx, id, string(notifier.RuleEscalating), string(notifier.RulePlanned))
 		if err == nil && n == (queue.Retried{}) {
 			n.Queued, err = m.outbox.Policy.Hurry(ctx, id)
 		}
 		return n.Dead + n.Queued, err
 	})
-	return n, messageError(err)
+	return n, m.changed(err, "retry", n.Dead+n.Queued, zap.String("id", id.String()))
 }
 
 // Drop cancels the deliveries of a message that wait or were given up, and returns how many
 // there were.
 func (m Messages) Drop(ctx context.Context, id uuid.UUID) (int, error) {
+	ctx, cancel := limit(ctx, AdminTimeout)
+	defer cancel()
 	n, err := m.end(ctx, id, m.outbox.Queue.Drop)
-	return n, messageError(err)
+	return n, m.changed(err, "drop", n, zap.String("id", id.String()))
 }
 
 // RetryDestinations makes due what waits for destinations, and those deliveries that were
 // given up and that may accepts. It returns how many there were of each.
-func (m Messages) RetryDestinations(ctx context.Context, ids []queue.Hash, may func(*queue.Job) bool) (n queue.Retried, err error) {
+func (m Messages) RetryDestinations(ctx context.Context, ids []queue.Hash, may func(context.Context, *queue.Job) bool) (n queue.Retried, err error) {
+	return m.retryDestinations(ctx, AdminTimeout, ids, may)
+}
+
+func (m Messages) retryDestinations(ctx context.Context, timeout time.Duration, ids []queue.Hash, may func(context.Context, *queue.Job) bool) (n queue.Retried, err error) {
+	ctx, cancel := limit(ctx, timeout)
+	defer cancel()
 	if n.Queued, err = m.outbox.Queue.RetryDestinations(ctx, ids...); err == nil {
-		n.Dead, err = m.outbox.Queue.RetryDead(ctx, may)
+		n.Dead, err = m.outbox.Queue.RetryDead(ctx, func(j *queue.Job) bool { return may(ctx, j) })
 	}
-	return n, messageError(err)
+	return n, m.changed(err, "hurry", n.Queued+n.Dead, zap.Int("destinations", len(ids)))
 }
 
 // RetryAll makes due all that waits for any destination and all that was given up. It
@@ -148,14 +189,16 @@ func (m Messages) RetryAll(ctx context.Context) (n queue.Retried, err error) {
 	for i := range states {
 		ids[i] = states[i].Destination
 	}
-	return m.RetryDestinations(ctx, ids, func(*queue.Job) bool { return true })
+	return m.retryDestinations(ctx, retryAllTimeout, ids, func(context.Context, *queue.Job) bool { return true })
 }
 
 // DropDestination cancels what waits for a destination and may be dropped, and returns how
 // many deliveries that are.
-func (m Messages) DropDestination(ctx context.Context, id queue.Hash, may func(*queue.Job) bool) (int, error) {
-	n, _, err := m.outbox.Queue.DropDestination(ctx, id, false, may)
-	return n, messageError(err)
+func (m Messages) DropDestination(ctx context.Context, id queue.Hash, may func(context.Context, *queue.Job) bool) (int, error) {
+	ctx, cancel := limit(ctx, AdminTimeout)
+	defer cancel()
+	n, _, err := m.outbox.Queue.DropDestination(ctx, id, false, func(j *queue.Job) bool { return may(ctx, j) })
+	return n, m.changed(err, "drop", n, zap.Int("destinations", 1))
 }
 
 // messageError returns the error for a caller after an error of the store, which may be nil.
