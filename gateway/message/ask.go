@@ -13,16 +13,16 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/standardwebhook"
 )
 
-// Ask is the question of a message: how it can be answered, and how the client hears of it.
+// Ask is the question of a message: which answers it takes, and how the client gets the answer.
 type Ask struct {
-	Options  []string      // of which one is the answer
+	Options  []string      // the answer is one of them
 	Text     bool          // the answer is a text
-	Timeout  time.Duration // after which nobody can answer; 0 for [DefaultAskTimeout]
+	Timeout  time.Duration // time to answer; 0 for [DefaultAskTimeout]
 	Default  string        // the answer that counts if nobody answers; "" for none
-	Login    bool          // the page is behind the login of the site
+	Login    bool          // the page needs the login of the site
 	Tell     bool          // those who were asked are told the outcome
-	Callback string        // an address that is told the outcome; "" for none
-	Secret   string        // of Standard Webhooks, for the callback; "" for none
+	Callback string        // the address that gets the outcome; "" for none
+	Secret   string        // secret of Standard Webhooks for the callback; "" for none
 }
 
 // The bounds of a question.
@@ -78,8 +78,7 @@ func (a *Ask) checkAnswers() error {
 	return nil
 }
 
-// checkCallback checks the address that is told the outcome. Where it leads is decided when
-// it is called.
+// checkCallback checks the callback address. Whether it may be called is decided when it is called.
 func (a *Ask) checkCallback() error {
 	if a.Callback == "" {
 		if a.Secret != "" {
@@ -99,7 +98,7 @@ func (a *Ask) checkCallback() error {
 	return nil
 }
 
-// CallbackHost returns the host of the address that is told the outcome, without a port, or "".
+// CallbackHost returns the host of the callback address, without a port, or "".
 func (a *Ask) CallbackHost() string {
 	u, err := url.Parse(a.Callback)
 	if err != nil {
@@ -108,14 +107,14 @@ func (a *Ask) CallbackHost() string {
 	return u.Hostname()
 }
 
-// invalidAsk returns the error for a question that makes no sense.
+// invalidAsk returns the error for an invalid question.
 func invalidAsk(format string, args ...any) error {
 	e := Errorf(Invalid, format, args...)
 	e.Field = "ask"
 	return e
 }
 
-// CheckAnswer returns an error, one sentence, if text is no answer to the question.
+// CheckAnswer returns an error of one sentence if text does not answer the question.
 func CheckAnswer(text string, options []string) error {
 	switch {
 	case len(options) > 0 && !slices.Contains(options, text):
@@ -133,8 +132,8 @@ type AskState struct {
 	State string    `json:"state"` // open, answered, expired or cancelled
 	Until time.Time `json:"until"` // when it expires, or would have
 
-	// For who may send to the key or manage, if there is an answer, also the default of a
-	// question that has expired.
+	// Answer is for clients that may send to the key or manage. An expired question has its
+	// default.
 	Answer  *string    `json:"answer,omitempty"`
 	By      string     `json:"by,omitempty"`      // who has answered
 	At      *time.Time `json:"at,omitempty"`      // when it was decided

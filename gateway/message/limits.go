@@ -11,9 +11,8 @@ import (
 
 // Limits are the limits of one request and of its deliveries.
 type Limits struct {
-	// MaxBody bounds a JSON body, including its files in base64, or an
-	// urlencoded form, in bytes. In a multipart form it bounds all parts
-	// together that are not files.
+	// MaxBody bounds the body of a request in bytes: JSON with its files in base64, an urlencoded
+	// form, or all parts of a multipart form that are not files.
 	MaxBody int64
 
 	// MaxFiles bounds the number of attachments; 0 turns attachments off.
@@ -25,23 +24,21 @@ type Limits struct {
 	// RemoteFiles allows attachments that the gateway fetches from an address.
 	RemoteFiles bool
 
-	// FetchTimeout bounds the time in which all of them are fetched.
+	// FetchTimeout bounds the time for fetching all of them.
 	FetchTimeout time.Duration
 
-	// Egress decides which addresses they may be fetched from.
+	// Egress decides from which addresses they may be fetched.
 	Egress *egress.Policy
 
-	// Client holds the limits of a message to URLs of the request; nil means no
-	// limits.
+	// Client holds the limits of a message to the request's own URLs; nil means no limits.
 	Client *notifier.Limits
 
-	// Memory counts the memory that the request holds. Close frees it. The zero
-	// Allocation has no limit.
+	// Memory counts the memory of the request. Close frees it. The zero Allocation has no limit.
 	Memory memory.Allocation
 }
 
-// MinMemory returns the minimum memory limit for all requests together, in
-// bytes. It has room for the longest text of one request.
+// MinMemory returns the smallest limit, in bytes, for the memory of all requests together. It has
+// room for the longest text of one request.
 func (l Limits) MinMemory() int64 {
 	const shares = 2 // clients' URLs have half of the memory
 	if l.MaxBody > math.MaxInt64/(shares*TextCopies) {
@@ -50,7 +47,6 @@ func (l Limits) MinMemory() int64 {
 	return shares * TextCopies * l.MaxBody
 }
 
-// TextCopies is the number of copies of a text in memory: as it arrives,
-// decoded, and, for the first delivery, as part of its request and while that
-// is encoded.
+// TextCopies is the number of copies of a text in memory: as it arrives, decoded, and, in the first
+// delivery, within the request and its encoding.
 const TextCopies = 4

@@ -7,11 +7,10 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// StatusQueued is the status of a delivery that the queue makes later, or
-// again.
+// StatusQueued is the status of a delivery that the queue makes or repeats later.
 const StatusQueued notifier.Status = "queued"
 
-// RuleDecided is why a question is not sent that was answered, withdrawn or is too old.
+// RuleDecided means that a question was not sent because it is answered, withdrawn or too old.
 const RuleDecided notifier.Rule = "decided"
 
 // Failed reports whether a required destination does not have the message and
@@ -108,20 +107,21 @@ const (
 // StatusCancelled is the status of a delivery that was cancelled.
 const StatusCancelled notifier.Status = "cancelled"
 
-// QueuedMessage is a message of the queue as clients see it: without its text.
+// QueuedMessage is a queued message as clients see it, without its text.
 type QueuedMessage struct {
 	ID      string         `json:"id"`
 	State   MessageState   `json:"state"`
 	Created time.Time      `json:"created"` // when the message came in
 	Results []QueuedResult `json:"results"`
 
-	// Incident is the name of what the message is about.
+	// Incident is the name of the message's incident.
 	Incident string `json:"incident,omitempty"`
 
-	// IncidentID is the ID of the incident, if the gateway keeps it: for keys with rules.
+	// IncidentID is the ID of the incident, if the gateway stores it. It does so for keys with
+	// rules.
 	IncidentID string `json:"incident_id,omitempty"`
 
-	// Ask is the state of the question that the message asks; nil if it asks none.
+	// Ask is the state of the message's question; nil if it has none.
 	Ask *AskState `json:"ask,omitempty"`
 }
 
@@ -129,12 +129,12 @@ type QueuedMessage struct {
 type QueuedResult struct {
 	Result
 
-	// NextAttempt is when the next attempt is due. It is past if the attempt is
-	// under way, and nil if the delivery is final.
+	// NextAttempt is when the next attempt is due. It is past during an attempt, and nil if the
+	// delivery is final.
 	NextAttempt *time.Time `json:"next_attempt,omitempty"`
 
-	// Received is when the device has confirmed that it has the message; nil if it has
-	// not, or if the destination is no device.
+	// Received is when the device has confirmed the message; nil if it has not, or if the
+	// destination is no device.
 	Received *time.Time `json:"received,omitempty"`
 }
 

@@ -18,14 +18,14 @@ type Result struct {
 	Error       *string         `json:"error"`              // null for success
 	Optional    bool            `json:"optional,omitempty"` // a failure does not count
 
-	// Rule says why nothing was sent, or why it is sent later. By is the ID of the message
-	// that is sent instead, and Until is when it is sent.
+	// Rule says why nothing was sent, or why it is sent later. By is the ID of the message sent
+	// instead, and Until the time of sending.
 	Rule  notifier.Rule `json:"rule,omitempty"`
 	By    string        `json:"by,omitempty"`
 	Until *time.Time    `json:"until,omitempty"`
 
-	// Step is the number of the step that it waits for, and Next is when that begins if
-	// nobody acknowledges the incident before.
+	// Step is the number of the step of which the delivery is a part. Next is when the step begins,
+	// unless the incident is acknowledged before.
 	Step int        `json:"step,omitempty"`
 	Next *time.Time `json:"next,omitempty"`
 }
@@ -62,7 +62,7 @@ func (r *Result) SetName() {
 	r.Name = notifier.NameWithTags(notifier.NameOf(r.Service, r.Destination), r.Tags)
 }
 
-// NotNil returns tags so that JSON has an array in any case.
+// NotNil returns tags, or an empty slice for nil, so that JSON has an array.
 func NotNil(tags []string) []string {
 	if tags == nil {
 		return []string{}
@@ -70,7 +70,7 @@ func NotNil(tags []string) []string {
 	return tags
 }
 
-// TimeLayout is the layout of times in responses, which is that of Apprise API.
+// TimeLayout is the layout of times in responses, as in Apprise API.
 const TimeLayout = "2006-01-02 15:04:05,000"
 
 // FormatTime formats t with TimeLayout, in local time.

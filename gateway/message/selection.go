@@ -10,8 +10,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// Selection is where a message goes. The zero value with Targets is complete,
-// for messages that do not come from a request.
+// Selection is where a message goes. Messages that do not come from a request need only Targets.
 type Selection struct {
 	// Targets are the destinations that can be sent to.
 	Targets []notifier.Target
@@ -47,8 +46,8 @@ func (s *Selection) Add(d *notifier.Destination, i, n int) {
 	}
 }
 
-// Reject adds the i-th URL, from 0, which has no destination because of err. Its result shows only
-// the scheme, and only if a service has it.
+// Reject adds the i-th URL, from 0, as unusable because of err. Its result shows only the scheme,
+// and only if a service has it.
 func (s *Selection) Reject(i int, url string, err error) {
 	r := notifier.Result{Status: notifier.Skipped, Err: err}
 	if scheme, _, ok := strings.Cut(url, "://"); ok && notifier.SchemesOf(scheme) != nil {
@@ -65,8 +64,8 @@ func (s *Selection) Warn(texts ...string) {
 	s.warnings = append(slices.Clip(s.warnings), warningRecords(texts)...)
 }
 
-// Check returns a [*message.Error] if the message exceeds the limits of messages to URLs of a
-// client: TooLarge if it is too large for its destinations, Invalid if it has too many of them.
+// Check returns a [*message.Error] if the message exceeds the limits for a client's URLs: TooLarge
+// if it is too large for its destinations, Invalid if it has too many of them.
 func (s *Selection) Check(m *notifier.Message) error {
 	if s.Limits == nil {
 		return nil
@@ -96,7 +95,7 @@ func (s *Selection) Report(sent *notifier.Report) *notifier.Report {
 	return r
 }
 
-// Positions returns the place that the result of each target has in the report.
+// Positions returns the position of each target's result in the report.
 func (s *Selection) Positions() []int {
 	out := make([]int, 0, len(s.Targets))
 	for at := 0; len(out) < len(s.Targets); at++ {
@@ -120,15 +119,15 @@ func (s *Selection) Results(sent []notifier.Result) []notifier.Result {
 	return out
 }
 
-// Wish is whom the client of a request wants to reach in a key.
+// Wish says which destinations of a key the client of a request wants to reach.
 type Wish struct {
 	Tags      notifier.TagExpr  // empty for a request without tags
 	Preferred []string          // tags that select only if a destination has one of them
 	Values    map[string]string // for the variables in URLs
 }
 
-// Choose returns the destinations that the client wants to reach. choose returns those that a
-// tag expression matches; the empty expression stands for a request without tags.
+// Choose returns the destinations that the client wants to reach. choose returns the destinations
+// that a tag expression matches; the empty expression means a request without tags.
 func (w *Wish) Choose(choose func(notifier.TagExpr) ([]notifier.Target, error)) ([]notifier.Target, error) {
 	if w.Tags.Empty() {
 		if targets := PreferredTargets(w.Preferred, choose); targets != nil {
@@ -138,9 +137,9 @@ func (w *Wish) Choose(choose func(notifier.TagExpr) ([]notifier.Target, error)) 
 	return choose(w.Tags)
 }
 
-// PreferredTargets returns the targets that have one of the preferred tags, with
-// those that get every message, or nil if none has. choose returns the targets
-// that an expression selects.
+// PreferredTargets returns the targets that have one of the preferred tags and the targets that get
+// every message, or nil if no target has such a tag. choose returns the targets that an expression
+// selects.
 func PreferredTargets(preferred []string, choose func(notifier.TagExpr) ([]notifier.Target, error)) []notifier.Target {
 	if len(preferred) == 0 {
 		return nil
