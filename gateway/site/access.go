@@ -52,15 +52,15 @@ func (s Secrets) Has(candidate string) bool {
 	return found == 1
 }
 
-// Protected reports whether a key has a token or a reader, so that a client must not
-// learn which keys exist.
+// Protected reports whether any key has a token or a reader. If so, a client must not learn which
+// keys exist.
 func (s *Site) Protected(ctx context.Context) bool {
 	return s.hasSecrets || s.Saved.On() && s.Saved.Protected(ctx)
 }
 
-// OpenKey returns the key with the name, for a client that may have no secret. Where
-// keys are protected, a key that does not exist is one with a token that nobody has;
-// exists is then false.
+// OpenKey returns the key with the name, for a client that may have no secret. Where keys are
+// protected, a key that does not exist looks like one with a token that nobody has, and exists is
+// false.
 func (s *Site) OpenKey(ctx context.Context, name string) (k *Key, exists bool, err error) {
 	k, err = s.Key(ctx, name)
 	if errors.Is(err, ErrNoKey) && s.Protected(ctx) {

@@ -6,10 +6,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// DestinationName returns the name under which a destination is stored, for messages with
-// limits. A destination that a client decides is another one than that of the
-// operator with the same URL, so that what clients send to it delays nothing of the
-// operator's.
+// DestinationName returns the name under which a destination is stored. With limits, the
+// destination is a client's and has a name of its own, even if the operator uses the same URL:
+// messages of clients do not delay the operator's.
 func DestinationName(t notifier.Target, limits *notifier.Limits) string {
 	if limits != nil {
 		return ofClients + t.Hash()
@@ -17,23 +16,23 @@ func DestinationName(t notifier.Target, limits *notifier.Limits) string {
 	return t.Hash()
 }
 
-// ofClients begins the name of a destination that has limits.
+// ofClients is the prefix of the name of a destination with limits.
 const ofClients = "client "
 
-// DestinationHash returns the hash of the destination that [DestinationName] has named.
+// DestinationHash returns the hash of the destination in a [DestinationName].
 func DestinationHash(name string) string { return strings.TrimPrefix(name, ofClients) }
 
-// IsDevice reports whether a destination that is shown as this text is a device.
+// IsDevice reports whether shown is the text that a device is shown as.
 func IsDevice(shown string) bool { return strings.HasPrefix(shown, DeviceScheme) }
 
-// DeviceScheme begins what a device is shown as. No URL can have it.
+// DeviceScheme is the prefix of the text that a device is shown as. No URL can have it.
 const DeviceScheme = "device://"
 
 // Place names a key among those of all sites and spaces. It stays the same when a saved key is
 // moved to another name.
 type Place struct {
-	Home string // what [Key.Home] returns
-	Key  string // what [Key.FirstName] returns
+	Home string // see [Key.Home]
+	Key  string // see [Key.FirstName]
 }
 
 // String returns the place as a part of the names of stored records.

@@ -10,22 +10,20 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
-// Directory has the sites of a configuration. One of them is global: all others have its keys
-// and inherit from it, and mails, events and logs come in there.
+// Directory has the sites of a configuration. One of them is global: all other sites inherit its
+// keys and settings, and mails, events and logs arrive there.
 type Directory struct {
 	Global *Site
 	Sites  []*Site // all others, in the order of the configuration
 
-	// SiteIndex returns the IDs of the sites. It can be called when the directory has all of
-	// them.
+	// SiteIndex returns the IDs of the sites. It can be called once the directory has all of them.
 	SiteIndex func() *Index
 }
 
 // Index has the IDs of sites. The ID of a site follows from its name or, without one, from its
-// addresses: its hosts, its ports and the prefix of the path. The addresses of the machine that
-// its servers listen on are no part of it. So it is the same after a reload and a restart, and
-// in each gateway with the same configuration. Sites with a common address have one ID. That of
-// the global site is "".
+// addresses: hosts, ports and the prefix of the path, but not the addresses that its servers listen
+// on. So it stays the same after a reload or a restart, and in each gateway with the same
+// configuration. Sites with a common address share an ID. The ID of the global site is "".
 type Index struct {
 	IDs  map[*Site]string
 	ByID map[string][]*Site
@@ -75,7 +73,7 @@ func (dir *Directory) Definitions() map[string][]Definition {
 	return out
 }
 
-// Homes returns the keys of a name, once for each [Key.Home].
+// Homes returns the keys with a name, one for each [Key.Home].
 func (d *Directory) Homes(name string) (out []Definition) {
 	seen := map[string]bool{}
 	for _, s := range d.All() {
@@ -89,8 +87,7 @@ func (d *Directory) Homes(name string) (out []Definition) {
 	return out
 }
 
-// equal reports whether two keys have the same targets. Equal URLs share one
-// destination.
+// equal reports whether two keys have the same targets. Equal URLs share one destination.
 func (k *Key) equal(o *Key) bool {
 	return k == o || slices.EqualFunc(k.Targets, o.Targets, sameTarget) && slices.EqualFunc(k.DefaultTargets, o.DefaultTargets, sameTarget)
 }
@@ -99,7 +96,7 @@ func sameTarget(a, b notifier.Target) bool {
 	return a.Destination == b.Destination && slices.Equal(a.Tags, b.Tags)
 }
 
-// FindPlace returns the key of a place, a site that has it, and the ID of the site; nil if the
+// FindPlace returns the key at a place, a site that has it, and the ID of the site, or nil if the
 // key is gone.
 func (d *Directory) FindPlace(ctx context.Context, of Place) (*Key, *Site, string) {
 	for _, s := range d.All() {
@@ -111,7 +108,7 @@ func (d *Directory) FindPlace(ctx context.Context, of Place) (*Key, *Site, strin
 	return nil, nil, ""
 }
 
-// KeyAt returns the key of a place, or nil if the site with an ID does not have it.
+// KeyAt returns the key at a place, or nil if the site with siteID does not have it.
 func (s *Site) KeyAt(ctx context.Context, of Place, siteID string) (*Key, error) {
 	k, err := s.Key(ctx, of.Key)
 	if err == nil && k.Place(siteID) == of {
@@ -127,8 +124,8 @@ func (s *Site) KeyAt(ctx context.Context, of Place, siteID string) (*Key, error)
 	return nil, err
 }
 
-// NameOf returns the name that the key of a place has now. It is that of the place for a key
-// that is gone.
+// NameOf returns the present name of the key at a place, or the name in the place if the key is
+// gone.
 func (d *Directory) NameOf(ctx context.Context, of Place) string {
 	if !slices.ContainsFunc(d.All(), func(s *Site) bool { return s.Saved.On() && s.Saved.MayHaveMoved(of.Key) }) {
 		return of.Key
@@ -139,9 +136,9 @@ func (d *Directory) NameOf(ctx context.Context, of Place) string {
 	return of.Key
 }
 
-// Candidates returns the sites in which the destination of a stored message may be found:
-// those with the ID of the site that it came to, and the global one. If there are none with
-// the ID any more, for example because the address of the site has changed, it returns all.
+// Candidates returns the sites in which the destination of a stored message may be found: the sites
+// with siteID, and the global one. If there are none with siteID any more, for example because the
+// address of the site has changed, it returns all.
 func (d *Directory) Candidates(siteID string) []*Site {
 	sites := d.SitesWithID(siteID)
 	if sites == nil {
@@ -173,13 +170,13 @@ func (d *Directory) SavedDefinitions(ctx context.Context, name string) (out []De
 	return out, nil
 }
 
-// NameOfIncident returns the name that the key of an incident has now.
+// NameOfIncident returns the present name of the incident's key.
 func (d *Directory) NameOfIncident(ctx context.Context, x *rules.Incident) string {
 	return d.NameOf(ctx, Place{Home: x.Home, Key: x.Key})
 }
 
-// KeyOfIncident returns the key of an incident, and a site that has it; nil if it is gone.
-// The error is one of saved keys that cannot be read.
+// KeyOfIncident returns the key of an incident and a site that has it, or nil if the key is gone.
+// It returns an error if saved keys cannot be read.
 func (d *Directory) KeyOfIncident(ctx context.Context, x *rules.Incident) (*Key, *Site, error) {
 	for _, s := range d.Candidates(x.Site) {
 		k, err := s.KeyAt(ctx, Place{Home: x.Home, Key: x.Key}, x.Site)
@@ -196,7 +193,7 @@ func (d *Directory) KeyOfIncident(ctx context.Context, x *rules.Incident) (*Key,
 // ExpectedBeat is a beat that a key expects.
 type ExpectedBeat struct {
 	rules.Expect
-	Tag notifier.TagExpr // of the destinations that are told
+	Tag notifier.TagExpr // selects the destinations that are notified
 }
 
 // Expect returns the beat with a name that the key expects, or nil.

@@ -9,24 +9,24 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/message"
 )
 
-// InFlight counts the messages that are not answered yet, over all sites and
-// reloads, because they share the memory of the process.
+// InFlight counts the messages without an answer yet, over all sites and reloads, because they
+// share the memory of the process.
 type InFlight struct {
 	mu        sync.Mutex
 	total     int
 	clients   int                // messages with addresses in the request, and unverified ones
-	byAddress map[netip.Addr]int // of clients, by their own address
+	byAddress map[netip.Addr]int // client messages by client address
 }
 
-// InFlightLimits bounds the messages under way. Part of it is for messages for
-// keys only, because the addresses in requests may be slow or dead.
+// InFlightLimits bounds the messages under way. Messages with addresses in the request have only a
+// part of the room, because these addresses may be slow or dead.
 type InFlightLimits struct {
 	Total      int // all messages
-	Clients    int // unverified messages, and those with URLs, or addresses of files, of clients
-	PerAddress int // of these, those of one client address
+	Clients    int // unverified messages, and messages with a client's URLs or file addresses
+	PerAddress int // of these, the messages of one client address
 }
 
-// newInFlightLimits returns limits with the defaults for those that are 0.
+// newInFlightLimits returns limits, with defaults in place of 0.
 func newInFlightLimits(total, clients, perAddress int) InFlightLimits {
 	clients = min(cmp.Or(clients, max(total/2, 1)), total)
 	perAddress = min(cmp.Or(perAddress, max(clients/8, 1)), clients)
@@ -42,33 +42,32 @@ type Admission struct {
 	from       netip.Addr
 }
 
-// Enter counts a message in, or returns the error for the client if there is no
-// room for it. If the error is nil, the caller calls
-// [Admission.Leave] in the end.
+// Enter counts a message in. If there is no room, it returns an error for the client; otherwise the
+// caller must call [Admission.Leave].
 func (f *InFlight) Enter(l InFlightLimits) (Admission, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.add(l, Admission{total: true})
 }
 
-// EnterClient is like [InFlight.Enter] for a message that may have URLs of the client, whose
-// address is from.
+// EnterClient is like [InFlight.Enter] for a message that may have URLs of the client with the
+// address from.
 func (f *InFlight) EnterClient(l InFlightLimits, from netip.Addr) (Admission, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.add(l, Admission{total: true, client: true, from: from})
 }
 
-// EnterUnverified is like [InFlight.EnterClient] for a message whose token or signature has not
-// been verified. When it has been, the caller calls [Admission.Verified].
+// EnterUnverified is like [InFlight.EnterClient] for a message whose token or signature is not
+// verified yet. The caller calls [Admission.Verified] once it is.
 func (f *InFlight) EnterUnverified(l InFlightLimits, from netip.Addr) (Admission, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.add(l, Admission{total: true, client: true, unverified: true, from: from})
 }
 
-// EnterFetch counts a message that has entered among those with URLs, while
-// files are fetched from addresses in the request.
+// EnterFetch additionally counts a message that has entered as one with URLs, while its files are
+// fetched from addresses in the request.
 func (f *InFlight) EnterFetch(l InFlightLimits, from netip.Addr) (Admission, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -157,8 +156,7 @@ func (f *InFlight) Load() int {
 	return f.total
 }
 
-// errTooMany returns the error for a message that is not read because too many
-// are under way.
+// errTooMany returns the error for a message that is not read because too many are under way.
 func errTooMany(format string, limit int) *message.Error {
 	e := message.Errorf(message.Unavailable, format+"; try again in a second", limit)
 	e.RetryAfter = time.Second

@@ -29,7 +29,7 @@ func IsKeyName(name string) bool {
 	return name != "" && len(name) <= 128
 }
 
-// CheckKeyName returns an error if a key cannot have the name.
+// CheckKeyName returns an error if no key can have the name.
 func CheckKeyName(name string) error {
 	if !IsKeyName(name) {
 		return errors.New("the name of a key must be 1 to 128 letters, digits, _ and -")
@@ -40,10 +40,10 @@ func CheckKeyName(name string) error {
 	return nil
 }
 
-// untagged in default_tag stands for the URLs without tags.
+// untagged in default_tag means the URLs without tags.
 const untagged = "untagged"
 
-// AllTag in default_tag stands for every URL.
+// AllTag in default_tag means every URL.
 const AllTag = "all"
 
 // CheckTag returns an error if a URL of a key cannot have the tag.
@@ -65,11 +65,11 @@ func CheckTag(tag string) error {
 
 var retriesAfterTag = lazyregexp.New(`^(\d+:)?[\w-]*[A-Za-z_-][\w-]*:\d+$`)
 
-// Access says by which ways, and for whom, messages come to a key.
+// Access says how, and from whom, a key accepts messages.
 type Access struct {
 	Accept  []string // names of sources, "direct" and "smtp"; empty for all
-	Tokens  Secrets  // of those who may send; empty for everyone
-	Readers Secrets  // of those who may read what it keeps, and send nothing
+	Tokens  Secrets  // secrets of clients that may send; empty for everyone
+	Readers Secrets  // secrets of clients that may read stored messages but not send
 }
 
 // Key is a named set of destinations, ready for use. It does not change.
@@ -81,17 +81,16 @@ type Key struct {
 	Defaults       DefaultTag
 	DefaultTargets []notifier.Target // for a request without a tag
 	Expects        []ExpectedBeat
-	Limits         *notifier.Limits // of a message to a saved key; nil for no limits
-	Saved          bool             // it is a saved key, of the space
-	ID             string           // of a saved key; "" for one of an early version
-	First          string           // the first name of a saved key, by which its records are known; "" for Name
+	Limits         *notifier.Limits // for messages to a saved key; nil for no limits
+	Saved          bool             // it is a saved key
+	ID             string           // ID of a saved key; "" if an early version saved it
+	First          string           // the first name of a saved key, which its records have; "" for Name
 	Space          string           // "" for the default one
 	OfSite         bool             // a site defines it, not the app
 	Log            *zap.Logger
 }
 
-// Select returns the targets that a tag expression matches. The empty expression
-// stands for default_tag.
+// Select returns the targets that a tag expression matches. The empty expression means default_tag.
 func (k *Key) Select(e notifier.TagExpr) []notifier.Target {
 	if e.Empty() {
 		return k.DefaultTargets
@@ -99,12 +98,12 @@ func (k *Key) Select(e notifier.TagExpr) []notifier.Target {
 	return e.Select(k.Targets)
 }
 
-// Choose is like [Key.Select], and returns an error for the client if the message would reach
+// Choose is like [Key.Select] but returns an error for the client if the message would reach
 // nothing.
 func (k *Key) Choose(e notifier.TagExpr) ([]notifier.Target, error) {
 	targets := k.Select(e)
 	switch {
-	case len(targets) > 0 || len(k.Targets) == 0 && k.Inbox > 0: // it has only an inbox
+	case len(targets) > 0 || len(k.Targets) == 0 && k.Inbox > 0: // the key has only an inbox
 		return targets, nil
 	case len(k.Targets) == 0:
 		return nil, fmt.Errorf("the key %s has no destination yet, because no device has subscribed to it, so nothing was sent; caddy notify invite %[1]s prints a link for a phone", k.Name)
@@ -134,8 +133,8 @@ const maxTagText = 64
 // TagText returns a tag expression as errors show it.
 func TagText(e notifier.TagExpr) string { return markup.TruncateBytes(e.String(), maxTagText) }
 
-// SuggestTags returns the end of an error that names the tags of targets that are similar to
-// those of an expression, or "" if there are none.
+// SuggestTags returns the end of an error that suggests tags of targets similar to the
+// expression's, or "" if there are none.
 func SuggestTags(e notifier.TagExpr, targets []notifier.Target) string {
 	var known, near []string
 	for _, t := range targets {
@@ -165,9 +164,9 @@ const maxNearTags = 3
 // ErrDefaultTagUnmatched is returned when no URL of a key matches default_tag.
 var ErrDefaultTagUnmatched = errors.New("default_tag: no URL of the key has this tag, so messages without a tag would be sent nowhere; give the tag to a URL")
 
-// setDefaults sets the targets for requests without a tag. There is at least one, unless
-// devices can have the tag later, or the operator has said untagged: then such a request is
-// refused if all URLs have tags, as by Apprise.
+// setDefaults sets the targets for requests without a tag. None is an error, unless devices can
+// have the tag later, or default_tag is untagged: then, as with Apprise, a request without a tag is
+// refused if all URLs have tags.
 func (k *Key) setDefaults(text string, push bool) (err error) {
 	if text != "" {
 		if k.Defaults, err = ParseDefaultTag(text); err != nil {
@@ -180,10 +179,9 @@ func (k *Key) setDefaults(text string, push bool) (err error) {
 	return nil
 }
 
-// DefaultTag chooses the targets for requests without a tag. The zero value chooses
-// all.
+// DefaultTag chooses the targets for requests without a tag. The zero value chooses all.
 type DefaultTag struct {
-	Untagged bool // those without tags
+	Untagged bool // the targets without tags
 	expr     notifier.TagExpr
 }
 
@@ -209,9 +207,9 @@ func (d DefaultTag) Choose(targets []notifier.Target) []notifier.Target {
 	return d.expr.Select(targets)
 }
 
-// Home returns where a key is defined: in the space of saved keys, in the site with
-// the ID, or for all sites. That of a saved key has its ID, so that records of a key that
-// was deleted do not belong to a later one of its name.
+// Home returns where a key is defined: the ID of its site, "" for all sites, or the space of a
+// saved key. For a saved key it includes the key's ID, so that the records of a deleted key do not
+// belong to a later key of the same name.
 func (k *Key) Home(siteID string) string {
 	switch {
 	case k.Saved:
@@ -222,8 +220,8 @@ func (k *Key) Home(siteID string) string {
 	return ""
 }
 
-// savedHome returns the home of the saved key with an ID, which keys that were saved by an
-// early version do not have. A space has no blanks in its name.
+// savedHome returns the home of the saved key with id, which is "" for keys saved by an early
+// version. The name of a space has no blanks.
 func savedHome(space, id string) string {
 	if id == "" {
 		return "space " + space
@@ -231,11 +229,10 @@ func savedHome(space, id string) string {
 	return "space " + space + " " + id
 }
 
-// FirstName returns the name by which the records of k are known: a key that was moved keeps
-// its first one for that.
+// FirstName returns the name in the records of k. A key that was moved keeps its first name there.
 func (k *Key) FirstName() string { return cmp.Or(k.First, k.Name) }
 
-// SilenceWindows returns the silences of k that stand in the configuration. k may be nil.
+// SilenceWindows returns the silences that the configuration of k has. k may be nil.
 func (k *Key) SilenceWindows() []rules.SilenceWindow {
 	if k == nil {
 		return nil

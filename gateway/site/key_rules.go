@@ -11,8 +11,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
-// ErrNoPublicURL is returned for a rule whose messages have links if the address of the
-// gateway is not known.
+// ErrNoPublicURL is returned for a rule whose messages need a link while the address of the gateway
+// is unknown.
 var ErrNoPublicURL = errors.New("its messages have a link with which to acknowledge, and the gateway does not know its address; add public_url https://… with the address that phones reach it at to the same block or to the global option notify")
 
 // namedScope is a rule with its name.
@@ -47,8 +47,8 @@ func scopesOf(r *rules.Rules) (all []namedScope) {
 	return all
 }
 
-// checkRules returns an error if a rule of k does not fit its targets, and the name of the
-// rule. A device may have a tag later if push is set.
+// checkRules returns an error and the name of the rule if a rule of k does not fit its targets.
+// With push, a device may have a tag later.
 func (k *Key) checkRules(public string, push bool) (rule string, err error) {
 	if k.Rules == nil {
 		return "", nil
@@ -58,7 +58,7 @@ func (k *Key) checkRules(public string, push bool) (rule string, err error) {
 	if len(k.Targets) == 0 {
 		return first, fmt.Errorf("%s: it has no effect, because rules are for URLs and the key has none; add a URL, or remove the rule", first)
 	}
-	tags := map[string]string{} // with the names of the rules
+	tags := map[string]string{} // tags, with the names of the rules
 	for _, x := range all {
 		if x.scope.Tag != "" {
 			tags[x.scope.Tag] = x.name
@@ -113,7 +113,7 @@ func (k *Key) checkSteps(public string, push bool) error {
 	return nil
 }
 
-// steps returns the numbers of targets, which must all be steps.
+// steps returns the numbers of targets, all of which must be steps.
 func (k *Key) steps(targets []notifier.Target) (numbers []int, err error) {
 	for _, t := range targets {
 		n := rules.StepOf(t.Tags)

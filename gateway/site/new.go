@@ -26,62 +26,62 @@ type Options struct {
 	Ruler       *Ruler       // replaces the one of Base as a whole; default: what [NewRuler] makes of nothing
 
 	Stateless *bool // POST /notify takes URLs of clients; default: true
-	Callbacks *bool // a question may name an address that gets the outcome; default: what Stateless is
+	Callbacks *bool // a question may name an address that gets the outcome; default: the value of Stateless
 	MCP       *bool // agents can use keys by the Model Context Protocol; default: false
 	ConfigID  *bool // X-Apprise-Config-ID names keys without a token, too; default: false
 
 	Services *ServiceRule   // default: all services
 	Egress   *egress.Policy // for URLs of clients; default: public addresses
-	MaxBody  int64          // of a request without its files, in bytes; default: 8 MiB
-	Files    *FileOptions   // replace those of Base as a whole
-	Timeout  time.Duration  // of a delivery to one destination; default: 30 s
+	MaxBody  int64          // size of a request without its files, in bytes; default: 8 MiB
+	Files    *FileOptions   // replaces the files of Base as a whole
+	Timeout  time.Duration  // time of a delivery to one destination; default: 30 s
 
 	MaxInFlight int            // messages under way; default: 1000
-	Clients     *ClientOptions // replace those of Base as a whole
+	Clients     *ClientOptions // replaces the clients of Base as a whole
 
 	PropagateTrace *bool  // requests to destinations continue the trace; default: false
 	PublicURL      string // the beginning of links, without a slash at its end; default: none
 	Page           *bool  // browsers get pages; default: true
 
-	TrustedOrigins []string // whose pages may send from a visitor's browser, or "*"; default: none
+	TrustedOrigins []string // origins whose pages may send from a visitor's browser, or "*"; default: none
 	Identity       *notifier.Identity
 	Push           *Push     // default: no devices
-	Managers       *Managers // nobody if it is nil; not inherited
+	Managers       *Managers // nil for nobody; not inherited
 
 	// Parse returns the destination of a URL of the operator. Several goroutines may call it
 	// at once. Default: [notifier.ParseWithFiles].
 	Parse func(URL) (*notifier.Destination, error)
 
-	// Secret returns a secret of a key, for example without placeholders. Default: the text
-	// itself.
+	// Secret returns the secret that text stands for, for example with its placeholders replaced.
+	// Default: the text itself.
 	Secret func(text string) (string, error)
 
-	Log *zap.Logger // of warnings about keys; default: none
+	Log *zap.Logger // logs warnings about keys; default: none
 }
 
 // FileOptions limit the files of a message. The zero value has the defaults.
 type FileOptions struct {
-	MaxSize  int64 // of each, in bytes; default: 200 MiB
+	MaxSize  int64 // size of each, in bytes; default: 200 MiB
 	MaxCount *int  // 0 for no files; default: 6
-	Remote   *bool // requests may name addresses of files; default: true
+	Remote   *bool // requests may name files by their address; default: true
 }
 
 // ClientOptions limit how much clients can make a site do. The zero value has the defaults.
 type ClientOptions struct {
 	InFlight           int           // of the messages under way; default: half of them
 	InFlightPerAddress int           // of these; default: an eighth
-	Memory             int64         // of requests under way, in bytes; default: 256 MiB, or what max_body needs
-	Deliveries         int           // of a message; default: 500
-	Requests           int           // of a message; default: 1500
-	Bytes              int64         // that a message sends; default: 256 MiB
-	Retry              *int          // the maximum of retry; default: 2
-	Wait               time.Duration // the minimum of wait; default: 1 s
+	Memory             int64         // memory of requests under way, in bytes; default: 256 MiB, or what max_body needs
+	Deliveries         int           // deliveries of a message; default: 500
+	Requests           int           // requests of a message; default: 1500
+	Bytes              int64         // bytes that a message sends; default: 256 MiB
+	Retry              *int          // maximum of retry; default: 2
+	Wait               time.Duration // minimum of wait; default: 1 s
 }
 
 // URL is a notification URL of the operator.
 type URL struct {
 	URL  string
-	Dir  string // that paths in the URL begin in; "" for the working directory
+	Dir  string // the folder for relative paths in the URL; "" for the working directory
 	Tags []string
 }
 
@@ -100,25 +100,25 @@ const (
 	defaultWait       = time.Second
 )
 
-// SettingError is an error in [Options]. Its text says what is wrong with which setting.
+// SettingError is an error in a setting of [Options]. Its text says what is wrong.
 type SettingError struct {
 	Setting string // "key ops", "key ops, URL 2", "client_limits"; "" for the others
 	Err     error
 }
 
-// Error returns the text of the error, which names the setting.
+// Error returns the text of Err.
 func (e *SettingError) Error() string { return e.Err.Error() }
 
-// Unwrap returns the error without the name of the setting.
+// Unwrap returns Err.
 func (e *SettingError) Unwrap() error { return e.Err }
 
 // ErrDefaultsUnused is returned for default URLs of a site that takes no messages without a
 // key.
 var ErrDefaultsUnused = errors.New("default_urls has no effect with stateless off, because only POST /notify uses it; remove one of them")
 
-// New returns the site that options describe, with all defaults. Those who add saved keys and
-// devices set Saved and Devices before the site is used. An error about a setting with a place
-// of its own is a [*SettingError].
+// New returns the site that options describe, with all defaults. The caller sets Saved and Devices,
+// if any, before the site is used. An error about a setting that has a place of its own is a
+// [*SettingError].
 func New(o Options) (*Site, error) {
 	s, err := o.inherited()
 	if err != nil {
@@ -164,7 +164,7 @@ func (s *Site) checkMCP() error {
 	return nil
 }
 
-// set sets a value that is configured.
+// set copies a value that is configured.
 func set[T any](to, configured *T) {
 	if configured != nil {
 		*to = *configured
@@ -220,7 +220,7 @@ func (s *Site) setLimits(o *Options) error {
 	total := cmp.Or(o.MaxInFlight, l.InFlight.Total)
 	set(&s.clients, o.Clients)
 	err := l.setClients(&s.clients, total)
-	if err == nil && o.Clients != nil { // limits of the base may be above those of the site
+	if err == nil && o.Clients != nil { // the limits of Base may be above those of the site
 		err = s.clients.checkInFlight(&l.InFlight)
 	}
 	if err != nil {
@@ -246,8 +246,8 @@ func (l *Limits) setFiles(o *FileOptions) error {
 	return nil
 }
 
-// setClients sets the limits of clients, of which many depend on other limits. total is the
-// number of messages that may be under way.
+// setClients sets the limits of clients, many of which depend on other limits. total is the number
+// of messages that may be under way.
 func (l *Limits) setClients(c *ClientOptions, total int) error {
 	for _, n := range []struct {
 		name  string
@@ -285,8 +285,8 @@ func (l *Limits) setClients(c *ClientOptions, total int) error {
 	return nil
 }
 
-// checkInFlight returns an error for a limit that has no effect because it is above the
-// one that it is a part of.
+// checkInFlight returns an error for a limit that has no effect because it is larger than the limit
+// around it.
 func (c *ClientOptions) checkInFlight(l *InFlightLimits) error {
 	if c.InFlight > l.Total {
 		return fmt.Errorf("in_flight is %d, but max_in_flight lets only %d messages be under way; lower in_flight, or raise max_in_flight", c.InFlight, l.Total)

@@ -16,7 +16,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
-// KeyOptions are what a key of a site is made of.
+// KeyOptions are the settings of a key.
 type KeyOptions struct {
 	Name       string
 	URLs       []URL
@@ -27,10 +27,10 @@ type KeyOptions struct {
 	Expects    []BeatOptions
 	KeySettings
 
-	// Import returns further targets, such as those of a file. The errors of both functions
-	// may be a [*SettingError], and warn logs a warning about the key.
+	// Import returns further targets, such as those in a file. warn logs a warning about the key.
+	// The error of Import may be a [*SettingError].
 	Import func(warn func(about, text string)) ([]notifier.Target, error)
-	Lines  func(setting string) string // the position of a setting in errors; "" if it is unknown
+	Lines  func(setting string) string // the position of a setting, for errors; "" if unknown
 }
 
 // KeySettings are the options of a key that it has as they are.
@@ -44,18 +44,18 @@ type KeySettings struct {
 // BeatOptions are a beat that a key expects.
 type BeatOptions struct {
 	rules.Expect
-	Tag string // a tag expression for the URLs that are told; default: that of the key
+	Tag string // tag expression for the URLs that are notified; default: default_tag of the key
 }
 
-const maxExpects = 100 // of a key
+const maxExpects = 100 // per key
 
-// The bounds of the time for which an inbox keeps a message.
+// The bounds of how long an inbox keeps a message.
 const (
 	minInbox = time.Minute
 	maxInbox = 90 * 24 * time.Hour
 )
 
-// CheckInbox returns an error if messages cannot be kept for a time. 0 stands for no inbox.
+// CheckInbox returns an error if an inbox cannot keep messages for d. 0 means no inbox.
 func CheckInbox(d time.Duration) error {
 	if d != 0 && (d < minInbox || d > maxInbox) {
 		return errors.New("it must be a duration from 1m to 90d, such as 7d")
@@ -71,7 +71,7 @@ type keyMaker struct {
 	warnings []warning // collected until logWarnings
 }
 
-// warning is one about a URL or an imported file.
+// warning is a warning about a URL or an imported file.
 type warning struct{ about, text string }
 
 func (m *keyMaker) warn(about, text string) { m.warnings = append(m.warnings, warning{about, text}) }
@@ -83,11 +83,11 @@ func (m *keyMaker) logWarnings() {
 	m.warnings = nil
 }
 
-// makeAll returns keys. It makes several at once. The error and the warnings are those of
-// making one after the other up to the first error.
+// makeAll makes keys, several at once. Its error and its warnings are the same as if it made one
+// key after the other up to the first error.
 func (m *keyMaker) makeAll(all []KeyOptions) ([]*Key, error) {
 	made := make([]*Key, len(all))
-	makers := make([]keyMaker, len(all)) // each has the warnings about its key
+	makers := make([]keyMaker, len(all)) // each maker has the warnings about its key
 	failed, err := parallel.Each(len(all), func(i int) (err error) {
 		makers[i] = keyMaker{site: m.site, options: m.options, log: m.log.WithLazy(zap.String("key", all[i].Name))}
 		made[i], err = makers[i].make(&all[i])
@@ -99,7 +99,7 @@ func (m *keyMaker) makeAll(all []KeyOptions) ([]*Key, error) {
 	return made, err
 }
 
-// keyPrefix begins the names of settings of a key.
+// keyPrefix is the prefix of the names of a key's settings.
 const keyPrefix = "key "
 
 // make returns the key that c describes.
@@ -137,7 +137,7 @@ func (m *keyMaker) make(c *KeyOptions) (*Key, error) {
 	return k, nil
 }
 
-// fail returns an error about the key, or about a setting of it.
+// fail returns an error about the key or a setting of it.
 func (c *KeyOptions) fail(setting string, err error) error {
 	name := keyPrefix + c.Name
 	if setting != "" {
@@ -187,7 +187,7 @@ func (c *KeyOptions) urlSetting(i int) string {
 	return fmt.Sprintf("%s%s, URL %d", keyPrefix, c.Name, i+1)
 }
 
-// setTargets sets the targets of k: its URLs, and those that it imports.
+// setTargets sets the targets of k: its URLs and its imported targets.
 func (m *keyMaker) setTargets(k *Key, c *KeyOptions) error {
 	k.Targets = make([]notifier.Target, 0, len(c.URLs))
 	for i, u := range c.URLs {
@@ -222,9 +222,9 @@ func (m *keyMaker) target(u URL) (notifier.Target, error) {
 	return notifier.Target{Destination: d, Tags: slices.Clone(u.Tags)}, err
 }
 
-// destination returns the destination of a URL. A mistake in it is an error, so that the
-// operator corrects it before the URL is needed; in a URL of a client, which may be in use
-// already, it is only a warning. Errors do not show the URL, which may hold secrets.
+// destination returns the destination of a URL. A mistake in it is an error, so that the operator
+// corrects it before the URL is needed. In a client's URL, which may be in use already, it is only
+// a warning. Errors do not show the URL, because it may hold secrets.
 func (m *keyMaker) destination(u URL) (d *notifier.Destination, err error) {
 	if m.options.Parse != nil {
 		d, err = m.options.Parse(u)
@@ -246,8 +246,8 @@ func (m *keyMaker) destination(u URL) (d *notifier.Destination, err error) {
 	return d, nil
 }
 
-// setExpects sets the beats that k expects; its targets are set. If there is an error, beat is
-// the name of the beat. A device may have a tag later if push is set.
+// setExpects sets the beats that k expects. Its targets must be set. On an error, beat is the name
+// of the wrong beat. With push, a device may have a tag later.
 func (k *Key) setExpects(all []BeatOptions, push bool) (beat string, err error) {
 	if len(all) > maxExpects {
 		return "", fmt.Errorf("expect: it may occur %d times", maxExpects)
@@ -283,9 +283,8 @@ func (k *Key) expect(o *BeatOptions, push bool) (e ExpectedBeat, err error) {
 	return ExpectedBeat{o.Expect, tag}, nil
 }
 
-// warnRepeated warns about a URL that the key has twice with the same tags, because each
-// message goes there twice. The first targets are those of its URLs, and the others are
-// imported.
+// warnRepeated warns about a URL that the key has twice with the same tags, because each message
+// goes there twice. The first targets are the key's URLs, and the rest are imported.
 func (m *keyMaker) warnRepeated(k *Key, c *KeyOptions) {
 	if len(k.Targets) < 2 {
 		return

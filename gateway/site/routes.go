@@ -49,10 +49,9 @@ func ContainsFold(names []string, segment string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, segment) })
 }
 
-// HasDotSegment reports whether a path has a segment "." or "..". The gateway does not
-// answer such a path: a path matcher in front of an authentication handler compares what
-// remains without these segments, so that /notify/ops/slack/../../.. would get around a
-// password for /notify*.
+// HasDotSegment reports whether a path has a segment "." or "..". The gateway does not answer such
+// a path: a path matcher in front of an authentication handler sees the path without these
+// segments, so /notify/ops/slack/../../.. would get around a password for /notify*.
 func HasDotSegment(path string) bool {
 	for segment := range strings.SplitSeq(path, "/") {
 		if segment == "." || segment == ".." {

@@ -44,7 +44,7 @@ func NewRuler(r Ruler) (*Ruler, error) {
 	return &r, nil
 }
 
-// checkGroupBy returns an error for labels that cannot group alerts, sorted by name.
+// checkGroupBy returns an error if the labels cannot group alerts. names is sorted.
 func checkGroupBy(names []string) error {
 	if len(names) > maxGroupBy {
 		return fmt.Errorf("it names %d labels; at most %d are possible", len(names), maxGroupBy)

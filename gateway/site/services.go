@@ -14,7 +14,7 @@ type ServiceRule struct {
 	Deny  []string
 }
 
-// Permits reports whether the service with these schemes may be used.
+// Permits reports whether a service with these schemes may be used.
 func (s *ServiceRule) Permits(schemes []string) bool {
 	if s == nil {
 		return true

@@ -9,8 +9,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
-// Site says who may send what where at the addresses of one handler of a configuration. [New]
-// makes it. It does not change.
+// Site says who may send what where, at the addresses of one handler. [New] makes it. It does not
+// change.
 type Site struct {
 	Keys           map[string]*Key   // of the configuration, by name
 	Ruler          *Ruler            // what it does with the alerts that rulers post
@@ -25,7 +25,7 @@ type Site struct {
 	Page           bool               // browsers get pages
 	Identity       *notifier.Identity // the sender, for destinations that show one
 	Managers       *Managers          // nil if nobody may manage
-	Saved          Finder             // of saved keys
+	Saved          Finder             // finds saved keys
 
 	Push    *Push // nil for no devices
 	Devices Receivers
@@ -41,18 +41,18 @@ type Site struct {
 
 // Limits bound what clients can make a site do.
 type Limits struct {
-	message.Limits                // of the body and the files of a request, and of URLs in it
-	Timeout        time.Duration  // of a delivery to one destination, with all attempts
-	InFlight       InFlightLimits // of messages under way
+	message.Limits                // body and files of a request, and URLs in it
+	Timeout        time.Duration  // time of a delivery to one destination, with all attempts
+	InFlight       InFlightLimits // messages under way
 
-	// DefaultFiles means that the operator has not said how many files a message may have.
+	// DefaultFiles reports whether MaxFiles is the default.
 	DefaultFiles bool
-	Memory       int64 // of requests under way, in bytes
+	Memory       int64 // memory of requests under way, in bytes
 }
 
 // Finder finds the saved keys of a site. The zero value finds none.
 type Finder struct {
-	// Find returns a key. The error is a [*message.Error], ErrNoKey if there is none.
+	// Find returns a key. The error is a [*message.Error]; ErrNoKey if there is none.
 	Find func(ctx context.Context, name string) (*Key, error)
 
 	// Protected reports whether a saved key has a token.
@@ -61,11 +61,11 @@ type Finder struct {
 	// Names returns the names of all saved keys.
 	Names func(context.Context) ([]string, error)
 
-	// Places returns the places of keys by name as [Place.String] returns them. It has none of a key
-	// that does not exist.
+	// Places returns the places of keys by name, as [Place.String] writes them. Keys that do not
+	// exist are missing.
 	Places func(ctx context.Context, names []string) (map[string]string, error)
 
-	// Moved returns the keys that had a name and have another one now. It reads the storage.
+	// Moved returns the keys that had a name before and have another now. It reads the storage.
 	Moved func(ctx context.Context, name string) ([]*Key, error)
 
 	// MayHaveMoved reports whether Moved may return a key. It reads no storage.
@@ -80,8 +80,8 @@ func (f *Finder) On() bool { return f.Find != nil }
 
 // Receivers adds the devices of keys to their destinations. The zero value adds none.
 type Receivers struct {
-	// Ready waits until the devices are known. The error, a [*message.Error], is returned if
-	// they cannot be read, so that no message is answered as if there were none.
+	// Ready waits until the devices are known. If they cannot be read, it returns a
+	// [*message.Error], so that no message is answered as if there were none.
 	Ready func() error
 
 	// Add returns a key with its devices among its destinations: the same key if it has
@@ -105,8 +105,8 @@ func (r *Receivers) With(k *Key) *Key {
 	return r.Add(k)
 }
 
-// Key returns the key with a name, of the configuration or, if it has none, a saved one, with
-// its devices. The error is a [*message.Error], [ErrNoKey] if there is none.
+// Key returns the key with a name, with its devices. Keys of the configuration come before saved
+// keys. The error is a [*message.Error]; [ErrNoKey] if there is none.
 func (s *Site) Key(ctx context.Context, name string) (*Key, error) {
 	if err := s.Devices.wait(); err != nil {
 		return nil, err
@@ -124,8 +124,8 @@ func (s *Site) Key(ctx context.Context, name string) (*Key, error) {
 	return s.Devices.With(k), nil
 }
 
-// Moved returns the saved keys that had a name and have another one now, with their devices.
-// No client is led to them by the old name alone; what has come in under it is.
+// Moved returns the saved keys that had a name before and have another now, with their devices. The
+// old name alone leads no client to them, but messages that came in under it are theirs.
 func (s *Site) Moved(ctx context.Context, name string) ([]*Key, error) {
 	if !s.Saved.On() {
 		return nil, nil
@@ -148,7 +148,7 @@ func (s *Site) Configured(name string) *Key {
 	return nil
 }
 
-// ConfiguredName returns name if a key of the configuration has it, and otherwise "".
+// ConfiguredName returns name if the configuration has a key of that name, and otherwise "".
 func (s *Site) ConfiguredName(name string) string {
 	if s.Keys[name] == nil {
 		return ""
@@ -156,8 +156,8 @@ func (s *Site) ConfiguredName(name string) string {
 	return name
 }
 
-// IncidentLink returns the link to the page on which an incident can be acknowledged. It has no
-// address if it cannot be, or if the address of the gateway is not known.
+// IncidentLink returns the link to the page on which an incident can be acknowledged. Its address
+// is "" if the incident cannot be acknowledged or the address of the gateway is unknown.
 func (s *Site) IncidentLink(x *rules.Incident) notifier.Link {
 	if x == nil || s.PublicURL == "" || !x.IsOpen() || x.IsAcknowledged() {
 		return notifier.Link{}
@@ -165,22 +165,22 @@ func (s *Site) IncidentLink(x *rules.Incident) notifier.Link {
 	return notifier.Link{Label: notifier.AcknowledgeLabel, URL: s.PublicURL + RouteIncidents + "/" + x.ID}
 }
 
-// Managers are those who may manage: use the console and, if configs has manage,
-// read and change saved keys.
+// Managers are the clients that may manage: use the console and, if configs has manage, read and
+// change saved keys.
 type Managers struct {
-	Open  bool     // everybody may who can send the request
+	Open  bool     // every client that can send the request
 	Named []string // users; none for every user and every client with a certificate
 }
 
 // Push are the settings of devices, checked and with defaults.
 type Push struct {
-	Contact string   // "" for the public URL
-	Who     string   // may subscribe: "invited", "users" or "open"
-	Max     int      // of a key
-	Hosts   []string // of further push services
+	Contact string   // contact for push services; "" for the public URL
+	Who     string   // who may subscribe: "invited", "users" or "open"
+	Max     int      // devices per key
+	Hosts   []string // additional push services
 }
 
-// HasInboxes reports whether a key of the site has an inbox, or saved keys do.
+// HasInboxes reports whether a key of the site, or every saved key, has an inbox.
 func (s *Site) HasInboxes() bool {
 	if s.Saved.Inbox != 0 {
 		return true

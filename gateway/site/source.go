@@ -28,7 +28,7 @@ var (
 // digits, _ and -.
 func IsSourceName(name string) bool { return IsKeyName(name) && len(name) <= 64 }
 
-// SourceDirect in accept stands for POST /notify/{KEY}.
+// SourceDirect in accept means POST /notify/{KEY}.
 const SourceDirect = "direct"
 
 // SourceRuler is the source of alerts that rulers, such as Prometheus, post to
@@ -40,17 +40,17 @@ const (
 	SourceHTTP = "http" // a client of the HTTP API
 	SourceTest = "test" // a test through the admin API or a page
 
-	SourceEvent    = "event"     // an event of Caddy or of a plugin, or another one of this module
+	SourceEvent    = "event"     // an event of Caddy or of a plugin, or an event of this module that is not a SourceOwnEvent
 	SourceOwnEvent = "own_event" // an event of this module about a message, a destination or an incident
 	SourceLog      = "log"       // entries of Caddy's log
 	SourceFallback = "fallback"  // a delivery that the queue has given up
-	SourceDigest   = "digest"    // several messages that a rule has held
+	SourceDigest   = "digest"    // several messages that a rule has held back
 	SourceSMTP     = "smtp"      // a mail
 	SourceExpect   = "expect"    // a beat that is late, has failed, or is back
 
 	SourceDevice     = "device"     // a device that has subscribed, is gone, or does not answer
 	SourceAsk        = "ask"        // the outcome of a question, for those who were asked
-	SourceCallback   = "callback"   // the outcome of a question, for the client that has asked
+	SourceCallback   = "callback"   // the outcome of a question, for the client that asked
 	SourceEscalation = "escalation" // an incident that is still open, or that somebody has resolved on its page
 	SourceSilence    = "silence"    // a silence that has begun or ended
 )

@@ -8,28 +8,27 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/message"
 )
 
-// How many clients wait at a gateway.
+// Bounds of the clients that wait at a gateway.
 const (
 	MaxWaiting          = 2000
 	MaxWaitingPerKey    = 500 // for one key
 	MaxWaitingPerClient = 250 // from one client address
 )
 
-// waitAgain is when a client that found no room may try again.
+// waitAgain is when a client that found no room should try again.
 const waitAgain = 10 * time.Second
 
-// Waiting counts the clients that wait for what happens next, with a request or in a stream: for
-// an answer, for messages, for results. All sites of the process share it. The zero value is
-// ready for use.
+// Waiting counts the clients that wait, in a request or a stream, for an answer, messages or
+// results. All sites of the process share it. The zero value is ready for use.
 type Waiting struct {
 	mu       sync.Mutex
 	total    int
-	byKey    map[string]int // by the place
+	byKey    map[string]int // by the place of the key
 	byClient map[netip.Addr]int
 }
 
-// Enter counts a client in that waits for a key, or returns the error for it if there is no room.
-// If the error is nil, the caller calls leave in the end, once.
+// Enter counts a client in that waits at a key. If there is no room, it returns an error for the
+// client; otherwise the caller must call leave once.
 func (w *Waiting) Enter(place string, from netip.Addr) (leave func(), err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
