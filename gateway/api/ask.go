@@ -13,8 +13,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/message"
 )
 
-// The fields of a question. In a form, fieldAsk is repeated, once for each option, and the
-// others are those of the object with askPrefix.
+// The fields of a question. A form has them under the prefix askPrefix, and fieldAsk once for each
+// option. JSON has an object askPrefix with the other fields as members.
 const (
 	fieldAsk  = "ask"
 	askPrefix = fieldAsk + "_"

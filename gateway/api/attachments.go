@@ -32,22 +32,22 @@ type fileRef struct {
 	err         error // why a file with link was not fetched
 }
 
-// linkTimeout bounds how long a file whose address can be in the text is fetched: the
-// alert must not wait for a camera that does not answer, and its sender may not wait long.
+// linkTimeout bounds the fetch of a file whose address can stand in the text instead. It is short:
+// an alert does not wait for a camera that does not answer, and its sender may not wait long.
 const linkTimeout = 5 * time.Second
 
-// files are the files of a request: those that have arrived, and those that its fields name.
+// files are the files of a request: parts of a form, and files that fields name.
 type files struct {
 	limits    *message.Limits
 	spool     spool.Spool
-	attached  []*notifier.Attachment // those that have arrived
-	refs      []fileRef              // those that fields name, and images
-	images    []fileRef              // left out if they cannot be fetched
-	unfetched []fileRef              // of refs, for Request.LinkFiles
+	attached  []*notifier.Attachment // the files that have arrived
+	refs      []fileRef              // the files that fields name, and images
+	images    []fileRef              // left out without an error if they cannot be fetched
+	unfetched []fileRef              // the refs that could not be fetched, for Request.LinkFiles
 }
 
-// readRefs reads the fields that take attachments. All their names mean the same, and
-// their values add up. link is that of a fileRef.
+// readRefs reads the fields that take attachments. They all mean the same, and their values add up.
+// link is set in each fileRef.
 func (s *files) readRefs(c *content, link bool) (refs []fileRef, err error) {
 	for _, name := range attachFields {
 		items, err := c.fields[name].items(name, true)
@@ -126,7 +126,7 @@ func checkCount(l *message.Limits, n int) error {
 	return badRequest("the message has too many attachments; send at most %d", l.MaxFiles)
 }
 
-// fileError returns the error for a file that could not be kept. what names it.
+// fileError returns the error for a file that could not be stored. what names the file.
 func fileError(l *message.Limits, what string, err error, remote bool) error {
 	switch {
 	case errors.Is(err, spool.ErrTooMany):
@@ -153,8 +153,8 @@ func (q *Request) FetchesFiles() bool {
 	return slices.ContainsFunc(q.files.refs, func(f fileRef) bool { return f.base64 == nil && f.err == nil })
 }
 
-// SkipFetches makes [Request.Attachments] fetch no file without which the message can be
-// sent, because of err. It reports whether there are no others to fetch.
+// SkipFetches makes [Request.Attachments] skip the files that the message can be sent without, and
+// warn of err. It reports whether no other files have to be fetched.
 func (q *Request) SkipFetches(err error) bool {
 	for i := range q.files.refs {
 		if f := &q.files.refs[i]; f.link && f.err == nil {
@@ -165,9 +165,9 @@ func (q *Request) SkipFetches(err error) bool {
 	return !q.FetchesFiles()
 }
 
-// LinkFiles adds the addresses of files that [Request.Attachments] could not fetch to the
-// text of m, or the names of those that it could not decode, and returns a warning about each.
-// Only signals and payloads of other programs have such files: the programs do not know that the
+// LinkFiles adds to the text of m the addresses of files that [Request.Attachments] could not fetch
+// and the names of files that it could not decode. It returns a warning about each. Only signals
+// and payloads of other programs have such files, because these programs do not know that the
 // gateway fetches them.
 func (q *Request) LinkFiles(m *notifier.Message) (warnings []string) {
 	for _, f := range q.files.unfetched {
@@ -198,7 +198,7 @@ func (q *Request) Attachments(ctx context.Context, pool *egress.Pool) ([]*notifi
 	return q.files.all(ctx, pool)
 }
 
-// all returns all files: those that fields name, and then those that have arrived.
+// all returns the files that fields name, and then the parts of a form.
 func (s *files) all(ctx context.Context, pool *egress.Pool) ([]*notifier.Attachment, error) {
 	if len(s.refs) == 0 {
 		return s.attached, nil
@@ -216,9 +216,8 @@ func (s *files) all(ctx context.Context, pool *egress.Pool) ([]*notifier.Attachm
 	return append(out, s.attached...), nil
 }
 
-// loadRefs decodes or fetches the files that fields name, some at a time. Those that the
-// message can do without are nil if they cannot be fetched; another one is an error, which
-// ends the others.
+// loadRefs decodes or fetches the files that fields name, several at once. An optional file that
+// cannot be fetched is nil. Any other failure ends the rest and is returned.
 func (s *files) loadRefs(ctx context.Context, pool *egress.Pool) ([]*notifier.Attachment, error) {
 	timeout := s.limits.FetchTimeout
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("it was not fetched within %s", timeout))

@@ -2,9 +2,8 @@ package api
 
 import "net/netip"
 
-// ClientNetwork returns the address that stands for a client where clients are
-// counted: an IPv4 address, or the /64 network of an IPv6 address, because one
-// client has all of that. The zero Addr stays.
+// ClientNetwork returns the address by which a client is counted: its IPv4 address, or its IPv6 /64
+// network, because one client usually has the whole network. The zero Addr stays.
 func ClientNetwork(addr netip.Addr) netip.Addr {
 	if addr = addr.Unmap(); !addr.Is6() {
 		return addr

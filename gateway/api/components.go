@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 )
 
-// components are what the description of the HTTP API (OpenAPI 3.1) says of bodies, parameters
-// and headers that several routes have in common.
+// components describes, in OpenAPI 3.1, the bodies, parameters and headers that several routes
+// share.
 //
 //go:embed components.json
 var components []byte
 
-// Components returns the components of the description of the HTTP API: the schemas of the
-// requests and responses of this package, and the parameters that every message can have.
+// Components returns the shared components of the OpenAPI description: the schemas of requests and
+// responses, and the parameters that every message can have.
 func Components() json.RawMessage { return components }

@@ -21,14 +21,13 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/spool"
 )
 
-// Error is a request that the gateway does not carry out, for a reason that
-// the client can act on: correct the request, or send it again later.
+// Error says why the gateway does not carry out a request, for a client that can correct the
+// request or send it again later.
 type Error struct {
 	// Status is the HTTP status of the response.
 	Status int
 
-	// Field is the name of the field of the request that is wrong; "" if it is none, or
-	// not one alone.
+	// Field is the name of the wrong field of the request; "" if no single field is wrong.
 	Field string
 
 	// Err says in one sentence what is wrong, where, and what to send instead.
@@ -42,8 +41,7 @@ type Error struct {
 	// RetryAfter is when the client should try again; 0 if that does not help.
 	RetryAfter time.Duration
 
-	// Results are the URLs of the request that could not be used, if that is
-	// the reason.
+	// Results are the URLs of the request that could not be used, if they are the reason.
 	Results []notifier.Result
 }
 
@@ -72,8 +70,8 @@ var statuses = [...]int{
 	message.Unavailable:  http.StatusServiceUnavailable,
 }
 
-// ErrorOf returns the Error in err, or what a client is answered for the [*message.Error] in it.
-// ok is false if there is neither.
+// ErrorOf returns the Error in err, or the Error that stands for the [*message.Error] in it. ok is
+// false if err has neither.
 func ErrorOf(err error) (e *Error, ok bool) {
 	if e, ok = errors.AsType[*Error](err); ok {
 		return e, true
@@ -138,16 +136,15 @@ func storageError(what string, err *spool.StorageError) error {
 	return fault
 }
 
-// errNoMemory returns the error for a text that the requests under way leave no
-// memory for.
+// errNoMemory returns the error for a text that does not fit into the memory left by other
+// requests.
 func errNoMemory(max int64) *Error {
 	e := Errorf(http.StatusServiceUnavailable, "the gateway has no memory left for a text of this length (client_limits memory %s for all requests); try again in a second", formatSize(max))
 	e.RetryAfter = time.Second
 	return e
 }
 
-// LimitBody bounds the body of r. If r says that it is larger, LimitBody returns an error
-// with the status 413, and nothing has to be read.
+// LimitBody bounds the body of r. If Content-Length is above the limit, it returns a 413 at once.
 func LimitBody(w http.ResponseWriter, r *http.Request, limit int64) error {
 	if r.ContentLength > limit {
 		return BodyError(&http.MaxBytesError{Limit: limit})
@@ -156,8 +153,8 @@ func LimitBody(w http.ResponseWriter, r *http.Request, limit int64) error {
 	return nil
 }
 
-// DecodeBody reads the body of r, of up to limit bytes, and sets it to the same text in UTF-8:
-// JSON, or a form. Forms in parts stay as they are.
+// DecodeBody reads up to limit bytes of a JSON or urlencoded body and replaces the body of r by the
+// same text in UTF-8. Multipart forms stay as they are.
 func DecodeBody(w http.ResponseWriter, r *http.Request, limit int64) error {
 	if err := LimitBody(w, r, limit); err != nil {
 		return err

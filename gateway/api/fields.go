@@ -18,13 +18,13 @@ type content struct {
 	mapped   bool                // the query string has mappings
 	raw      *bytes.Buffer       // backs the JSON values in fields; nil if there are none
 	jsonForm bool                // the body was sent as a form but begins like JSON
-	foreign  bool                // the title or the body is that of another program's payload
+	foreign  bool                // the title or the body is from another program's payload
 	dialect  markup.Dialect
 
-	acknowledge string // address of a webhook's message to acknowledge its incident
+	acknowledge string // address at which a webhook's incident can be acknowledged
 }
 
-// The fields that the API knows. Others have no effect, and cause a warning.
+// The fields that the API knows. Any other field is ignored, with a warning.
 const (
 	fieldURLs     = "urls"
 	fieldBody     = "body"
@@ -56,7 +56,7 @@ type field struct {
 	mapped bool // a mapping or a header has set it
 }
 
-// absent reports whether the field has no value. null is none.
+// absent reports whether the field has no value or the value null.
 func (f field) absent() bool {
 	return len(f.texts) == 0 && jsonType(f.json) == jsonNull
 }
@@ -103,7 +103,7 @@ func (f field) text(name string) (string, error) {
 
 // item is one value of a field that takes several: a text or a JSON object.
 type item struct {
-	name   string // of the field, with an index if there are several
+	name   string // name of the field, with an index if there are several
 	text   string
 	object json.RawMessage // nil for a text
 }

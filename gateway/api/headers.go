@@ -75,7 +75,7 @@ func (h fingerprint) add(texts ...string) {
 	}
 }
 
-// maxPreferredWait bounds how long a client can ask to wait for the results.
+// maxPreferredWait is the longest time that a client can ask to wait for the results.
 const maxPreferredWait = time.Minute
 
 // Preference holds the preferences in the header Prefer of a request (RFC
@@ -124,11 +124,10 @@ func (p Preference) applied() string {
 // maxHops bounds the gateways that a message may have passed through.
 const maxHops = 1
 
-// Hops returns how many gateways the message of r has passed through. Gateways
-// send the number in the header X-Apprise-Recursion-Count. This gateway also sends
-// it in the User-Agent, which every service has; product is the part of the
-// User-Agent that identifies a gateway. The error is a 508 if there are too many,
-// so that no message circulates.
+// Hops returns how many gateways the message of r has passed through. Gateways send the number in
+// the header X-Apprise-Recursion-Count. This gateway also sends it in the User-Agent, because every
+// service can send that; product is the part of the User-Agent that identifies a gateway. If the
+// number is too high, the error is a 508, so that no message circulates.
 func Hops(r *http.Request, product string) (int, error) {
 	own := notifier.HopsOf(r.UserAgent(), product) + 1
 	text := "0"

@@ -16,12 +16,10 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
-// Webhooks of Apprise (json://, form:// and xml://), which this gateway has as well, have
-// names of their own for the fields of a message. The gateway reads them, so that two of
-// them in a row work.
+// Webhooks of Apprise (json://, form:// and xml://) name the fields of a message differently from
+// its API. This gateway sends them too, and reads them, so that one gateway can send to another.
 
-// hookNames are the names of fields of a webhook. A request that has all of them is
-// one.
+// hookNames are the names of a webhook's fields. A request that has all of them is a webhook.
 type hookNames struct{ version, title, message, typ string }
 
 // hooks are the names in json:// and form://, and in xml://.
@@ -30,12 +28,12 @@ var hooks = []hookNames{
 	{"Version", "Subject", "Message", "MessageType"},
 }
 
-// fieldAcknowledge is the field of a webhook with the address at which the incident can
-// be acknowledged. What is sent to an apprise:// URL has it also in the text.
+// fieldAcknowledge is the field of a webhook with the address at which the incident can be
+// acknowledged. An apprise:// URL has the address in the text as well.
 const fieldAcknowledge = "acknowledge_url"
 
-// readHook renames the fields of a webhook to those of a message. One whose URL sets a body
-// keeps it: what the webhook sends by itself is then left out.
+// readHook renames the fields of a webhook to the fields of a message. A webhook whose URL sets a
+// body of its own keeps that, and the body that webhooks send by default is dropped.
 func (c *content) readHook() {
 	for _, names := range hooks {
 		isHook := true
@@ -63,8 +61,8 @@ func (c *content) readHook() {
 	}
 }
 
-// acknowledgeText adds the address at which the incident of a webhook's message can be
-// acknowledged to the text of m.
+// acknowledgeText adds a line to the text of m with the address at which the incident of a webhook
+// can be acknowledged.
 func (c *content) acknowledgeText(m *notifier.Message) {
 	if address := c.acknowledge; (hasPrefixFold(address, "https://") || hasPrefixFold(address, "http://")) && !strings.ContainsAny(address, " \t\r\n") && !strings.Contains(m.Body, address) {
 		m.Body = appendLine(m.Body, m.Format, "\n\n", "Acknowledge: "+address)
@@ -128,15 +126,14 @@ type xmlFile struct {
 	Base64   string `json:"base64"`
 }
 
-// readXML returns the fields of the element Notification, which is in an envelope. It
-// reads single tokens, because a decoder of elements takes many times the memory of a
-// hostile text.
+// readXML returns the fields of the element Notification in its envelope. It reads single tokens,
+// because decoding whole elements takes many times the memory of a hostile text.
 func readXML(text []byte) (map[string]field, error) {
 	var (
-		d      = xml.NewDecoder(bytes.NewReader(text)) //nolint:gosec // only tokens are read, with bounds of their own
+		d      = xml.NewDecoder(bytes.NewReader(text)) //nolint:gosec // only tokens are read, and depth and memory are bounded here
 		fields map[string]field                        // nil outside of Notification
 		files  []xmlFile
-		names  []string // of the open elements below Notification
+		names  []string // names of the open elements below Notification
 		value  strings.Builder
 		depth  int
 	)
@@ -227,8 +224,8 @@ var likelyFields = map[string]string{
 // other characters, may be a text without a name.
 var fieldName = lazyregexp.New(`^[\pL_][\pL\d_.-]{0,31}$`)
 
-// unread returns the names of the fields that nobody reads, in order. There are none in a
-// request with mappings: what its payload has besides is the business of its program.
+// unread returns the names of unknown fields, in order. A request with mappings has none, because
+// its other fields belong to its program.
 func (c *content) unread() (names []string) {
 	if c.mapped {
 		return nil

@@ -46,7 +46,7 @@ func readJSON(text []byte) (map[string]field, error) {
 
 // ListError is returned for a JSON array, or another value, where an object is expected.
 type ListError struct {
-	Labels bool // the first element of the array has labels, as an alert of Prometheus has
+	Labels bool // the first element of the array has labels, like an alert of Prometheus
 }
 
 func (*ListError) Error() string { return `it must be an object, as in {"body": "hello"}` }

@@ -23,11 +23,10 @@ const (
 	maxLeftOut   = 10   // names of attachments that are left out
 )
 
-// ReadMail reads a mail to its end as a request for a message, and returns how
-// many gateways the message has passed through. Attachments beyond the limits are
-// left out, and the text says so, because the sender of a mail seldom can send it
-// in another form. The message has the type that the subject states, or
-// [notifier.Info] if it states none. The error is that of r, or an [*Error].
+// ReadMail reads a mail to its end as a request for a message, and returns how many gateways the
+// message has passed through. Attachments beyond the limits are left out with a note in the text,
+// because the sender of a mail can seldom send it differently. The type is the one that the subject
+// states, or [notifier.Info]. The error is from r, or an [*Error].
 func ReadMail(r io.Reader, l message.Limits) (*Request, int, error) {
 	q := newRequest(l)
 	hops, err := readMail(q, r)
@@ -95,7 +94,7 @@ func (s *files) readMail(name, contentType string, r io.Reader) error {
 	return err
 }
 
-// leftOut returns the note about the attachments that m is sent without.
+// leftOut returns a note that names the attachments left out of m.
 func leftOut(m *mail.Mail) string {
 	names := slices.Clone(m.LeftOut[:min(len(m.LeftOut), maxLeftOut)])
 	for i, name := range names {

@@ -23,14 +23,14 @@ type mapping struct {
 type step struct {
 	name  string
 	index int
-	json  bool // the member or element is a text with JSON in it, into which the path leads
+	json  bool // the member or element is a text with JSON, and the path goes on inside it
 }
 
-// jsonMark, after a step, says that the path leads into JSON within a text.
+// jsonMark after a step means that its value is a text with JSON, and that the path goes on inside
+// it.
 const jsonMark = "::json"
 
-// Limits of mappings. maxMappedBytes bounds the work: all mappings of a request
-// together may search this many bytes of JSON.
+// Limits of mappings. All mappings of a request together may search maxMappedBytes of JSON.
 const (
 	maxMappings    = 64
 	maxSteps       = 16
@@ -205,8 +205,8 @@ func (c *content) first(s step, budget *int) (json.RawMessage, error) {
 	return parsed(f.json)
 }
 
-// parsed returns the JSON in a JSON string, or nil if it is none. A value that is no
-// string stays.
+// parsed returns the JSON in a JSON string, or nil if the string holds none. Other values are
+// returned as they are.
 func parsed(value json.RawMessage) (json.RawMessage, error) {
 	if jsonType(value) != jsonString {
 		return value, nil
@@ -226,7 +226,7 @@ func jsonOf(text string) json.RawMessage {
 	return nil
 }
 
-// errStop ends eachElement at the element that was searched.
+// errStop ends eachElement once the element is found.
 var errStop = errors.New("stop")
 
 // from returns the member or element of value that the step names, or nil if

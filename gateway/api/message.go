@@ -44,9 +44,9 @@ func (q *Request) message() (*notifier.Message, error) {
 	return m, nil
 }
 
-// parseType parses the type of the message. A type from a mapping or a header is
-// another program's word, so that it may be any of the words of
-// [typeword.TypeOf]; an unknown one means info and a warning.
+// parseType parses the type of the message. In a mapping or a header, the type comes from another
+// program: it may be any word that [typeword.TypeOf] knows, and an unknown word means info and a
+// warning.
 func (q *Request) parseType(s string) (notifier.Type, error) {
 	if !q.content.fields[fieldType].mapped {
 		t, err := notifier.ParseType(s)
@@ -62,8 +62,8 @@ func (q *Request) parseType(s string) (notifier.Type, error) {
 	return t, nil
 }
 
-// incident returns the incident of a message whose type is written as typ. It has
-// no ID, which depends on where the message goes.
+// incident returns the incident of a message of the type typ. It has no ID, because that depends on
+// the destination's key.
 func (q *Request) incident(typ string) (i notifier.Incident, err error) {
 	text, err := q.content.text(fieldIncident)
 	if err != nil {
@@ -108,7 +108,7 @@ func (q *Request) Draft() (*notifier.Message, error) {
 	return m, nil
 }
 
-// FormField returns a field of a form that is not one of a message, or "".
+// FormField returns a field of a form that does not belong to the message, or "".
 func (q *Request) FormField(name string) string {
 	if texts := q.content.fields[name].texts; len(texts) > 0 {
 		return texts[len(texts)-1]
@@ -136,13 +136,13 @@ func (q *Request) missingBody() *Error {
 // fieldSendAt is the field of a message that is sent later. The query string may set it.
 const fieldSendAt = "send_at"
 
-// MaxDelay is how much later a message can be sent.
+// MaxDelay is the longest delay of a message.
 const MaxDelay = 30 * 24 * time.Hour
 
-// SendAt returns when the message is to be sent; the zero time for now. delay is the duration
-// that the client has asked for, or 0. clock returns the present time, if that is needed, and
-// parse parses a duration. For a time that has passed, SendAt returns now and sets passed: a
-// client that was cut off for a while must not lose its message.
+// SendAt returns when the message is to be sent, or the zero time for now. delay is the duration
+// that the client has asked for, or 0. clock returns the present time, and parse parses a duration.
+// For a time in the past, SendAt returns now and sets passed, so that a client that was offline for
+// a while does not lose its message.
 func (q *Request) SendAt(
 	clock func() time.Time, parse func(string) (time.Duration, error),
 ) (at time.Time, delay time.Duration, passed bool, err error) {

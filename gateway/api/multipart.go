@@ -25,9 +25,9 @@ const maxParts = 1000
 // payloadPart is the name of the part that may hold the fields as JSON.
 const payloadPart = "payload"
 
-// readMultipart reads a multipart form (RFC 7578) as it arrives. Each part with
-// a file name is an attachment, under any name. The fields of a part payload
-// with the type application/json take precedence over parts of the same name.
+// readMultipart reads a multipart form (RFC 7578) as it arrives. Each part with a file name is an
+// attachment, under any name. A part payload of the type application/json holds fields, which take
+// precedence over parts of the same name.
 func (x *requestReader) readMultipart(boundary string) error {
 	if boundary == "" {
 		return badRequest("the header Content-Type: multipart/form-data has no boundary; let the HTTP client set the header")
@@ -62,8 +62,8 @@ func (x *requestReader) readMultipart(boundary string) error {
 	return nil
 }
 
-// maxMultipart returns how many bytes a multipart request may have: its texts,
-// its files, and the headers and boundaries of its parts.
+// maxMultipart returns how many bytes a multipart request may have: texts, files, and the headers
+// and boundaries of parts.
 func maxMultipart(l *message.Limits) int64 {
 	const perPart = 1 << 10
 	n := int64(l.MaxFiles)
@@ -77,7 +77,7 @@ func maxMultipart(l *message.Limits) int64 {
 type multipartReader struct {
 	request   *Request
 	remaining int64            // bytes of text that may still come
-	payload   map[string]field // of the part payload
+	payload   map[string]field // fields of the part payload
 	declared  string           // charset of the texts that do not declare one
 }
 
@@ -117,8 +117,8 @@ func (f *multipartReader) read(part *multipart.Part) error {
 	return nil
 }
 
-// names returns the name of a field and of its file. Package multipart does not know a name of a
-// file in another charset than UTF-8 (RFC 2231).
+// names returns the field name and the file name of a part. mime/multipart does not decode a file
+// name in a charset other than UTF-8 (RFC 2231).
 func (f *multipartReader) names(part *multipart.Part) (name, file string) {
 	if file = part.FileName(); file == "" {
 		_, params := mail.ParseParameters(part.Header.Get("Content-Disposition"))
@@ -127,7 +127,7 @@ func (f *multipartReader) names(part *multipart.Part) (name, file string) {
 	return f.request.texts.header(part.FormName()), f.request.texts.header(file)
 }
 
-// isMedia reports whether content of a type is a file, even without a name.
+// isMedia reports whether a part of the media type is a file even if it has no file name.
 func isMedia(media string) bool {
 	kind, _, _ := strings.Cut(media, "/")
 	return kind == "image" || kind == "audio" || kind == "video" || media == "application/pdf" || media == "application/octet-stream"

@@ -22,21 +22,18 @@ func sendsJSON(r *http.Request) bool {
 	return isJSON(media)
 }
 
-// PrefersHTML reports whether the Accept headers of r prefer text/html, as those
-// of browsers do.
+// PrefersHTML reports whether the Accept headers of r prefer text/html, as a browser's do.
 func PrefersHTML(r *http.Request) bool { return negotiate(r) == mediaHTML }
 
-// accepts reports whether r says which media types it accepts. A blank Accept
-// header says as little as none.
+// accepts reports whether r has an Accept header that is not blank.
 func accepts(r *http.Request) bool {
 	return slices.ContainsFunc(r.Header["Accept"], func(v string) bool { return strings.TrimSpace(v) != "" })
 }
 
-// negotiate returns the media type that the Accept headers of r prefer (RFC
-// 9110, section 12.5.1): the one of the highest quality; of equal ones the one
-// named most specifically, then the one named first. If all are equally welcome,
-// as with the */* of many libraries, it returns JSON for a JSON request, else
-// plain text. If none of them is accepted, it returns plain text.
+// negotiate returns the media type that the Accept headers of r prefer (RFC 9110, section 12.5.1):
+// the one with the highest quality, then the most specific, then the first. If all are equally
+// welcome, as with */*, it returns JSON for a JSON request, else plain text. If none is accepted,
+// it returns plain text.
 func negotiate(r *http.Request) string {
 	if !accepts(r) {
 		return mediaText
@@ -74,8 +71,7 @@ func (r acceptRange) betterThan(o acceptRange) bool {
 	return r.position < o.position
 }
 
-// matchRange returns the most specific range that a media type matches; its
-// quality is that of the type.
+// matchRange returns the most specific range that matches a media type.
 func matchRange(media string, ranges []acceptRange) (best acceptRange) {
 	major, _, _ := strings.Cut(media, "/")
 	for _, r := range ranges {

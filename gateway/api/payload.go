@@ -13,9 +13,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
-// ReadPayload reads a request whose body is in the format of another program.
-// The message is that of [Request.SetContent]. Of the query string, title, type,
-// format, incident, send_at, tag and tags count, as for [Read].
+// ReadPayload reads a request whose body is in the format of another program. [Request.SetContent]
+// then sets the message. The query string may set title, type, format, incident, send_at, tag and
+// tags, as for [Read].
 func ReadPayload(w http.ResponseWriter, r *http.Request, l message.Limits) (*Request, error) {
 	q := newRequest(l)
 	if err := (&requestReader{q, w, r}).readPayload(); err != nil {
@@ -50,13 +50,12 @@ type payload struct {
 	preferred []string // tags that select only if a destination has them
 	linkFiles bool     // the text has the address of a file that cannot be fetched
 
-	acknowledged bool     // as in Content
-	alerts       []string // as in Content
+	acknowledged bool     // see Content.Acknowledged
+	alerts       []string // see Content.Alerts
 }
 
-// Payload returns the body of a request that ReadPayload has read, or the fields
-// of a multipart form and the number of its files. The body is valid until
-// [Request.Attachments] or Close.
+// Payload returns the body of a request from ReadPayload, or the fields of a multipart form and the
+// number of its files. The body is valid until [Request.Attachments] or Close.
 func (q *Request) Payload() (body []byte, form url.Values, files int) {
 	if q.payload.multipart {
 		return nil, q.content.form(), len(q.files.attached)
@@ -67,8 +66,8 @@ func (q *Request) Payload() (body []byte, form url.Values, files int) {
 	return q.content.raw.Bytes(), nil, 0
 }
 
-// Raw returns the body of a request that [Read] has read, if it is JSON, or else the
-// fields of a form. The body is valid until [Request.Attachments] or Close.
+// Raw returns the body of a JSON request from [Read], or the fields of a form. The body is valid
+// until [Request.Attachments] or Close.
 func (q *Request) Raw() (body []byte, form url.Values) {
 	if q.content.raw != nil {
 		return q.content.raw.Bytes(), nil
@@ -80,8 +79,8 @@ func (q *Request) Raw() (body []byte, form url.Values) {
 type Content struct {
 	Title, Body, Type, Format string
 
-	// Incident is what the message is about. A name that no client may send is
-	// replaced by its hash, with a warning, so that the message is not lost.
+	// Incident is what the message is about. A name that the API reserves is replaced by its hash,
+	// with a warning, so that the message is not lost.
 	Incident string
 
 	// Alerts are the identifiers of the alerts that are open in the incident.
@@ -90,40 +89,39 @@ type Content struct {
 	// Acknowledged means that somebody takes care of the incident.
 	Acknowledged bool
 
-	// Foreign and Dialect are those of [notifier.Message].
+	// Foreign and Dialect are set in the [notifier.Message].
 	Foreign bool
 	Dialect markup.Dialect
 
-	// Attach are files to fetch. If one cannot be fetched, its address is a line of the
-	// text: see [Request.LinkFiles]. Images are addresses of files without which the
-	// message is sent if they cannot be fetched.
+	// Attach are files to fetch. If one cannot be fetched, its address is added to the text (see
+	// [Request.LinkFiles]). Images are addresses of files that are left out if they cannot be
+	// fetched.
 	Attach []RemoteFile
 	Images []string
 
-	// File means that the body of the request is an attachment with this name, or that the
-	// first file of a multipart form has it in place of its own.
+	// File makes the body of the request an attachment with this name, or gives the first file of a
+	// multipart form this name.
 	File, ContentType string
 
 	// DropFiles removes the files of a multipart form.
 	DropFiles bool
 
-	// Preferred are tags that decide where the message goes if a destination has one
-	// of them and the address names no tag. OwnTags means that the tags of the
-	// address are among them.
+	// Preferred are tags that select destinations if the address names no tag and at least one
+	// destination has one of them. OwnTags adds the tags of the address to them.
 	Preferred []string
 	OwnTags   bool
 
 	// SendAt is the field send_at: when the message is sent; "" for now.
 	SendAt string
 
-	// Warnings are for the report.
+	// Warnings are shown in the report.
 	Warnings []string
 }
 
 // RemoteFile is a file at an address.
 type RemoteFile struct {
 	URL  string `json:"url"`
-	Name string `json:"filename"` // "" for the name that the address has
+	Name string `json:"filename"` // "" for the name in the address
 }
 
 // SetContent sets the message of a request that ReadPayload has read.

@@ -19,8 +19,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/typeword"
 )
 
-// Request is a request to send one message, with its mappings applied. It owns
-// everything that the request allocates until Close. Read it in this order:
+// Request is a request to send one message, with its mappings applied. It owns what the request
+// allocates, until Close. Read it in this order:
 //
 //	Message, or Draft                title, body, type, format and incident
 //	SelectTags or SelectURLs         where it goes
@@ -81,8 +81,8 @@ func (q *Request) Close() {
 // Memory returns what the request holds in memory.
 func (q *Request) Memory() *memory.Allocation { return &q.limits.Memory }
 
-// Distrust counts what the request holds as that of a client's message with URLs. If there
-// is no room for it, Distrust returns an [*Error].
+// Distrust counts the memory of the request as a client's message with URLs. If there is no room
+// for it, Distrust returns an [*Error].
 func (q *Request) Distrust() error {
 	if !q.limits.Memory.Distrust() {
 		return errNoMemory(q.limits.Memory.Max())
@@ -310,11 +310,11 @@ func isPlain(text []byte) bool {
 	return len(bytes.TrimSpace(text)) > 0 && bytes.IndexByte(text, '=') < 0 && (!beginsLikeJSON(text) || !json.Valid(text))
 }
 
-// plainHeaders are the headers that stand for fields of a message whose body is its text. A
-// later one of a field precedes an earlier one.
+// plainHeaders are the headers that set fields of a message whose body is its text. A later header
+// takes precedence over an earlier one for the same field.
 //
-// Apprise API has had X-Apprise-Title and its like since 2.0.2, as its release notes say.
-// The names follow those of its other headers; no document that lists them was found.
+// Apprise API has X-Apprise-Title and similar headers since 2.0.2, according to its release notes.
+// The names follow its other headers; no document that lists them was found.
 var plainHeaders = []struct{ header, name string }{
 	{"Subject", fieldTitle},
 	{"Title", fieldTitle},
@@ -327,11 +327,10 @@ var plainHeaders = []struct{ header, name string }{
 	{"Incident", fieldIncident},
 }
 
-// readPlain sets the fields of a request whose body is the message itself.
-// The headers Title, Tags and Priority stand for the fields title, tag and type,
-// under the names that ntfy has made known, and Incident for incident. Subject, which
-// Kopia sends, is another name of Title. The format of the body, if that is not plain text,
-// precedes that of a header or of the query string.
+// readPlain sets the fields of a request whose body is the message itself. The headers Title, Tags
+// and Priority, as ntfy names them, set title, tag and type, and Incident sets incident. Subject,
+// which Kopia sends, is another name of Title. If the body is not plain text, its format takes
+// precedence over a header or the query string.
 func (x *requestReader) readPlain(text *bytes.Buffer, format markup.Format) {
 	fields := map[string]field{fieldBody: {texts: []string{text.String()}}}
 	for _, f := range plainHeaders {

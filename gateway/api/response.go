@@ -44,27 +44,27 @@ type Response struct {
 	// Stream, if set, has begun the response, and Write ends it.
 	Stream *Stream
 
-	// FormURL is the address of the page with a form for messages, for the
-	// link in HTML responses; "" for no link.
+	// FormURL is the address of the page with the form for messages, linked from HTML responses; ""
+	// for no link.
 	FormURL string
 
 	// BackURL is the address of the page whose button sent the request; "" for none.
 	BackURL string
 
-	// Frame surrounds a response in HTML.
+	// Frame surrounds an HTML response.
 	Frame view.Frame
 
-	// Title is the title of a response in HTML; "" for one about a message.
+	// Title is the title of an HTML response; "" for a response about a message.
 	Title string
 
 	location string                 // of the message in the queue; "" for no header Location
-	queued   bool                   // a delivery is not final
+	queued   bool                   // at least one delivery is not final
 	applied  string                 // value of the header Preference-Applied; "" for none
-	message  *message.QueuedMessage // the body of the JSON, instead of the fields above
+	message  *message.QueuedMessage // the body of the JSON response, instead of the fields above
 }
 
-// NewResponse returns the response for a message that was sent: 200, or 424 if
-// a destination that is not optional does not have it.
+// NewResponse returns the response for a sent message: 200, or 424 if a required destination does
+// not have it.
 func NewResponse(report *notifier.Report) *Response {
 	r := &Response{Status: http.StatusOK, Records: report.Records, Results: report.Results}
 	failed := 0
@@ -90,14 +90,13 @@ func (r *Response) Warn(warnings []string) {
 // MessageIDHeader is the header of a response with the ID of the message.
 const MessageIDHeader = "X-Message-Id"
 
-// minRetryAfter is the minimum time after which a program should send a message again
-// that no destination has.
+// minRetryAfter is the minimum time after which a program should resend a message that reached no
+// destination.
 const minRetryAfter = 30 * time.Second
 
-// NewProgramResponse returns the response for a message of a program that sends it
-// again, to all destinations, after an error: 200 if at least one destination has
-// the message or will get it. If none has it, the status is 503 if the message may
-// arrive when it is sent again, and otherwise 424.
+// NewProgramResponse returns the response for a program that resends a message to all destinations
+// after an error. It is 200 if at least one destination has the message or will get it, 503 if a
+// resend may succeed, and otherwise 424.
 func NewProgramResponse(report *notifier.Report) *Response {
 	r := NewResponse(report)
 	if r.Error == "" {
@@ -155,7 +154,7 @@ func (r *Response) Write(w http.ResponseWriter, req *http.Request) {
 	default:
 		body = r.text()
 	}
-	// A connection that does not support this has the server's timeouts.
+	// A connection that does not support deadlines keeps the server's timeouts.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
 	setHeaders(w.Header(), media)
 	if r.RetryAfter > 0 {
@@ -175,8 +174,8 @@ func (r *Response) Write(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// WriteAs writes another answer in place of the response, for clients of the API
-// of another program. A body of nil is none.
+// WriteAs writes another answer in place of the response, for clients of another program's API. A
+// nil body means none.
 func (r *Response) WriteAs(w http.ResponseWriter, status int, contentType string, body []byte) {
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
 	if contentType != "" {
@@ -264,8 +263,8 @@ func (r *Response) text() []byte {
 // formatSize formats a number of bytes, such as 8.0 MiB.
 func formatSize(n int64) string { return humanize.IBytes(uint64(max(n, 0))) }
 
-// Untold returns the decision of a rule because of which nobody is told of the message of the
-// response. It returns "" if somebody is told, or will be.
+// Untold returns the decision of a rule that kept the message from everybody. It returns "" if
+// somebody has the message or will get it.
 func (r *Response) Untold() string {
 	told := func(x notifier.Result) bool { return x.Status != notifier.Skipped || x.Rule == "" }
 	if len(r.Results) == 0 || slices.ContainsFunc(r.Results, told) {
@@ -274,8 +273,8 @@ func (r *Response) Untold() string {
 	return message.RuleText(r.Results[0].Rule, r.Results[0].By, time.Time{})
 }
 
-// SetQueued makes r the response for a message that the queue knows, whose address is
-// location. If a delivery is queued and the client prefers not to wait, the status is 202.
+// SetQueued makes r the response for a message in the queue; location is its address. If a delivery
+// is queued and the client prefers not to wait, the status is 202.
 func (r *Response) SetQueued(id, location string, p Preference) {
 	r.ID, r.location = id, location
 	r.queued = slices.ContainsFunc(r.Results, func(x notifier.Result) bool { return x.Status == message.StatusQueued })
@@ -288,20 +287,19 @@ func (r *Response) SetQueued(id, location string, p Preference) {
 	}
 }
 
-// SetAsked makes r the response for a message that asks, whose address is location: the client
-// hears of the answer there.
+// SetAsked makes r the response for a message that asks a question; the client reads the answer at
+// location.
 func (r *Response) SetAsked(id, location string) {
 	r.ID, r.Status, r.location = id, http.StatusAccepted, location
 }
 
-// MessageResponse returns the response to a request for a message: its JSON is m, and its text has a
-// line for each delivery.
+// MessageResponse returns the response with the state of a message: its JSON is m, and its text has
+// a line for each delivery.
 func MessageResponse(m *message.QueuedMessage) *Response {
 	return &Response{Status: http.StatusOK, message: m, Records: m.Records()}
 }
 
-// RootOf returns the address of the folder that has the routes, relative to a
-// request for path.
+// RootOf returns the address of the folder with the routes, relative to path.
 func RootOf(path string) string {
 	if depth := strings.Count(path, "/") - 1; depth > 0 {
 		return strings.Repeat("../", depth)

@@ -10,9 +10,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// page returns the page of a response in HTML for a request to a path. sent reports whether the
-// request was to send a message: then the page has the lines of the plain text, as that of
-// Apprise API has. The page for a button has the reason of an error and the other records.
+// page returns the HTML page of a response to a request for path. sent reports whether the request
+// was to send a message: then the page shows the lines of the plain text, like the page of Apprise
+// API. Otherwise it shows the reason of an error and the other records.
 func (r *Response) page(path string, sent bool) view.ResponsePage {
 	button := r.BackURL != ""
 	page := view.ResponsePage{Title: r.title(sent), Log: !button, FormURL: r.FormURL, BackURL: r.BackURL}

@@ -12,9 +12,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// Stream is a response that tells each result as soon as it is known, and last the
-// outcome of the whole message. The HTTP status is 200, since the outcome is not known
-// when the stream begins.
+// Stream is a response that sends each result as soon as it is known, and last the outcome of the
+// whole message. The HTTP status is 200, since the outcome is not known when the stream begins.
 //
 // Deliveries do not wait for the client. A goroutine writes the stream; it ends with
 // [Response.Write].
@@ -32,13 +31,12 @@ type streamFormat interface {
 	result(i int, r notifier.Result) []byte
 	end(r *Response) []byte
 
-	// silence returns what is written each silenceTime in which there is no other part; nil
-	// for nothing.
+	// silence returns what is written after silenceTime without another part; nil for nothing.
 	silence() []byte
 }
 
-// silenceTime is half of the 20 seconds after which the first proxies and clients give up a
-// connection on which nothing arrives; Apprise API has the same.
+// silenceTime is half of the 20 seconds after which some proxies and clients close an idle
+// connection. Apprise API uses the same time.
 const silenceTime = 10 * time.Second
 
 // NewStream begins a stream to a client that asks for one, and returns nil for any other
@@ -147,9 +145,9 @@ func jsonLine(v any) []byte {
 // mediaEvents is the media type of server-sent events (WHATWG HTML, section 9.2).
 const mediaEvents = "text/event-stream"
 
-// asksForEvents reports whether r asks for server-sent events as the clients of Apprise API
-// 2 do: by an Accept header that names them, with whatever preference, or by ?stream= with
-// a value that Apprise takes for yes.
+// asksForEvents reports whether r asks for server-sent events as the clients of Apprise API 2 do:
+// by an Accept header that names them, with any preference, or by ?stream= with a value that
+// Apprise takes for yes.
 func asksForEvents(r *http.Request) bool {
 	if accept := strings.Join(r.Header["Accept"], ","); strings.Contains(strings.ToLower(accept), mediaEvents) {
 		for _, a := range parseAccept(accept) {
@@ -168,9 +166,9 @@ func asksForEvents(r *http.Request) bool {
 // streamQuery is the parameter of the query that asks for a stream.
 const streamQuery = "stream"
 
-// serverSentEvents is a stream of events as Apprise API 2 has them: a comment when sending
-// begins, an event "log" for each log record, and last an event "result", or "error" where
-// the gateway could neither send nor store the message.
+// serverSentEvents is a stream of events like that in Apprise API 2: a comment when sending begins,
+// an event "log" for each log record, and last an event "result", or "error" if the gateway could
+// neither send nor store the message.
 type serverSentEvents struct {
 	mu     sync.Mutex
 	logged map[string]int // how many records with a text were written
@@ -186,7 +184,7 @@ type (
 	}
 	resultData struct {
 		Status string `json:"status"`
-		ID     string `json:"id,omitempty"` // of the message in the queue
+		ID     string `json:"id,omitempty"` // ID of the message in the queue
 	}
 	errorData struct {
 		Message string `json:"message"`
@@ -204,8 +202,8 @@ func (e *serverSentEvents) begin(h http.Header, _ []notifier.Target) []byte {
 	h.Set("Content-Type", mediaEvents)
 	h.Set("Cache-Control", "no-cache")
 	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("X-Accel-Buffering", "no")      // nginx must not collect the events
-	h.Set("Content-Encoding", "identity") // nor may a handler that compresses
+	h.Set("X-Accel-Buffering", "no")      // nginx must not buffer the events
+	h.Set("Content-Encoding", "identity") // a handler that compresses must not buffer them either
 	h.Add("Vary", "Accept")
 	return []byte(": connected\n\n")
 }
@@ -224,7 +222,7 @@ func (e *serverSentEvents) result(_ int, r notifier.Result) []byte {
 	return logEvent(record, &r.Service)
 }
 
-// end tells the records that are not about a result, such as warnings, before the outcome.
+// end writes the records that are not about a result, such as warnings, and then the outcome.
 func (e *serverSentEvents) end(r *Response) []byte {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -10,10 +10,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// SelectTags selects among the destinations of a key, and gives those that have a template
-// the values of the request. choose returns those that
-// a tag expression matches; the empty expression stands for a request without
-// tags. An error of choose becomes a 424.
+// SelectTags selects among the destinations of a key and fills in their templates from the request.
+// choose returns the destinations that a tag expression matches; the empty expression means a
+// request without tags. An error of choose becomes a 424.
 func (q *Request) SelectTags(choose func(notifier.TagExpr) ([]notifier.Target, error)) (*message.Selection, error) {
 	w, err := q.Wish()
 	if err != nil {
@@ -32,10 +31,9 @@ func (q *Request) SelectTags(choose func(notifier.TagExpr) ([]notifier.Target, e
 // searched, because the search takes a while.
 const maxSuggestions = 5
 
-// SelectURLs selects the destinations of the URLs in the request or, if there
-// are none, fallback. parse makes a destination of a URL; the Request closes
-// it. URLs that parse rejects are part of the report; if it rejects all of
-// them, SelectURLs returns a 400.
+// SelectURLs selects the destinations of the URLs in the request or, if it has none, fallback.
+// parse makes a destination of a URL; the Request closes it. URLs that parse rejects are part of
+// the report; if it rejects all, SelectURLs returns a 400.
 func (q *Request) SelectURLs(parse func(url string) (*notifier.Destination, error), fallback []notifier.Target) (*message.Selection, error) {
 	urls, err := q.content.urls(q.limits.Client)
 	if err != nil {

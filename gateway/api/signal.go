@@ -21,13 +21,12 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/typeword"
 )
 
-// A signal is a request that says most by arriving: a beat, an answer to a question, an action
-// on an incident, the receipt of a device. If its sender may send it, its content is no reason
-// to refuse it: what can be read of the content is kept, and the answer has a warning about the
-// rest.
+// A signal is a request whose arrival matters more than its content: a beat, an answer to a
+// question, an action on an incident, the receipt of a device. It is not refused for its content if
+// its sender may send it: what can be read is kept, and the answer warns about the rest.
 
 // ReadSignal reads the query string and the body of a signal. It keeps the part of the body that
-// can be read within the limits. names are the fields that a signal has and a message has not.
+// can be read within the limits. names are the additional fields that a signal may have.
 func ReadSignal(w http.ResponseWriter, r *http.Request, l message.Limits, names ...string) *Request {
 	q := newRequest(l)
 	x := &signalReader{requestReader{q, w, r}, names, nil}
@@ -187,12 +186,12 @@ func (x *signalReader) readXML(text []byte) (err error) {
 	return err
 }
 
-// keep reads the body, and returns the first MaxBody bytes of it. It reads the rest, too, as far
-// as a request may be long, because a client that still sends does not see the answer.
+// keep returns the first MaxBody bytes of the body. It reads the rest as well, up to the limit of a
+// request, because a client that is still sending does not see the answer.
 func (x *signalReader) keep() []byte {
 	body := &endingReader{r: x.r.Body}
 	b, err := x.q.texts.readBuffer(io.LimitReader(body, x.q.limits.MaxBody), x.q.limits.MaxBody)
-	if err != nil { // no memory
+	if err != nil { // out of memory
 		x.note(err)
 		return nil
 	}
@@ -215,10 +214,10 @@ func (x *signalReader) leaveOut(n int64, what string) {
 // maxTail bounds how much of the end of a body is looked at for the type.
 const maxTail = 4 << 10
 
-// keepTail makes the end of what was read the tail.
+// keepTail keeps the end of b as the tail.
 func (x *signalReader) keepTail(b []byte) { x.tail = slices.Clone(b[max(0, len(b)-maxTail):]) }
 
-// drop reads the rest of a body, keeps its end as the tail, and returns how long it is.
+// drop reads the rest of a body, keeps its end as the tail and returns its length.
 func (x *signalReader) drop(body io.Reader) (n int64) {
 	buf := make([]byte, 2*maxTail)
 	for n < maxMultipart(&x.q.limits) {
@@ -233,7 +232,7 @@ func (x *signalReader) drop(body io.Reader) (n int64) {
 	return n
 }
 
-// endingReader reads r, and turns the error that ends it into its end.
+// endingReader reads r and returns io.EOF in place of any error.
 type endingReader struct {
 	r   io.Reader
 	err error
@@ -265,8 +264,8 @@ func (x *signalReader) knows(name string) bool {
 	return isField(name) || slices.Contains(x.names, name)
 }
 
-// typeAtEnd matches a type among the last fields of a JSON object: within a text, a quote has a
-// backslash.
+// typeAtEnd matches a type among the last fields of a JSON object. A quote within a text is
+// preceded by a backslash and does not match.
 var typeAtEnd = lazyregexp.New(`"type"\s*:\s*"([^"\\]*)"`)
 
 // readJSON reads the fields of a JSON object up to where it is damaged.
@@ -274,8 +273,8 @@ func (x *signalReader) readJSON(text []byte) {
 	x.q.content.raw, x.q.content.fields = bytes.NewBuffer(text), x.members(text)
 }
 
-// members returns the fields of a JSON object up to where it is damaged. Without a body in them,
-// a damaged object is the text of a message.
+// members returns the fields of a JSON object up to where it is damaged. A damaged object without a
+// body becomes the text of a message.
 func (x *signalReader) members(text []byte) map[string]field {
 	fields := map[string]field{}
 	_, err := eachMember(text, func(name string, value json.RawMessage) error {
@@ -329,14 +328,14 @@ func (x *signalReader) keepText(text []byte, format markup.Format) {
 	x.readPlain(bytes.NewBuffer(text), format)
 }
 
-// readParts reads a multipart form up to where it is damaged. It leaves out what is too large. If
+// readParts reads a multipart form up to where it is damaged, without parts that are too large. If
 // there is no part at all, it returns the form as it is.
 func (x *signalReader) readParts(boundary string) []byte {
 	x.q.content.fields = map[string]field{}
 	start := &startKeeper{x: x}
 	body := bufio.NewReader(io.TeeReader(io.LimitReader(&endingReader{r: x.r.Body}, maxMultipart(&x.q.limits)), start))
 	if boundary = x.boundary(body, boundary); boundary == "" {
-		_, _ = io.Copy(io.Discard, body) // which does not fail
+		_, _ = io.Copy(io.Discard, body) // Discard returns no error
 		return x.raw(start)
 	}
 	parts := multipart.NewReader(body, boundary)
@@ -364,16 +363,16 @@ func (x *signalReader) readParts(boundary string) []byte {
 	return nil
 }
 
-// raw returns what is kept of a form.
+// raw returns the part of a form that is kept.
 func (x *signalReader) raw(start *startKeeper) []byte {
 	x.leaveOut(start.left+x.drop(x.r.Body), "form")
 	return start.kept
 }
 
-// boundary returns the boundary of a form: the one that Content-Type names, unless the form begins
-// with another one.
+// boundary returns the boundary of a form: the one in Content-Type, unless the form begins with
+// another.
 func (x *signalReader) boundary(form *bufio.Reader, declared string) string {
-	start, _ := form.Peek(maxBoundary) // a later read has the error
+	start, _ := form.Peek(maxBoundary) // a later read returns the error
 	line, _, ended := bytes.Cut(bytes.TrimLeft(start, "\r\n"), []byte("\n"))
 	first, begins := strings.CutPrefix(strings.TrimRight(string(line), " \t\r"), "--")
 	switch {
@@ -396,7 +395,7 @@ type startKeeper struct {
 	x    *signalReader
 	off  bool
 	kept []byte
-	left int64 // how many more there are
+	left int64 // how many more bytes are kept
 }
 
 func (s *startKeeper) Write(p []byte) (int, error) {
@@ -404,7 +403,7 @@ func (s *startKeeper) Write(p []byte) (int, error) {
 		return len(p), nil
 	}
 	more := p[:min(int64(len(p)), s.x.q.limits.MaxBody-int64(len(s.kept)))]
-	if s.x.q.texts.countText(len(more)) != nil { // no memory
+	if s.x.q.texts.countText(len(more)) != nil { // out of memory
 		more = nil
 	}
 	s.kept = append(s.kept, more...)
@@ -412,7 +411,7 @@ func (s *startKeeper) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// minPart is how much of a field is kept although those before it are too large.
+// minPart is how much of a field is kept even if earlier fields were too large.
 const minPart = 1 << 10
 
 // readPart reads a part of a form, or the beginning of a field that is too large. If the body
@@ -459,11 +458,11 @@ func (q *Request) SignalField(name string) string {
 	return text
 }
 
-// SignalText returns the body of a signal if that is a text and not a form, or "".
+// SignalText returns the body of a signal if it is a text and not a form, or "".
 func (q *Request) SignalText() string { return strings.TrimSpace(q.SignalField(fieldBody)) }
 
-// Signal returns the message of a signal, without its attachments. Mistakes in it become
-// warnings, except a wrong type in the query string, which is a part of the signal.
+// Signal returns the message of a signal, without its attachments. Mistakes in it become warnings,
+// except a wrong type in the query string.
 func (q *Request) Signal() (*notifier.Message, error) {
 	m := &notifier.Message{Foreign: q.content.foreign, Dialect: q.content.dialect, Time: q.began}
 	get := func(name string) string { return cmp.Or(q.SignalField(name), last(q.content.query[name])) }

@@ -10,19 +10,19 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// fieldTemplate has values for the variables in the URLs of a key: an object in JSON, and
-// the fields template[NAME] of a form.
+// fieldTemplate holds values for the variables in the URLs of a key: an object in JSON, or the
+// fields template[NAME] of a form.
 const fieldTemplate = "template"
 
-// templateField matches the name of a field of a form that has a value for a variable.
+// templateField matches a form field with a value for a variable.
 var templateField = lazyregexp.New(`^template\[(.*)\]$`)
 
 // variableName matches the names of variables.
 var variableName = lazyregexp.New(`^\w{1,32}$`)
 
-// values returns the values for the variables in URLs, by the names of the variables in lower
-// case. A blank value and null are none. Of a request with mappings, the field of another
-// program is ignored.
+// values returns the values for the variables in URLs, by the lower-case names of the variables. A
+// blank value and null count as none. In a request with mappings, the field belongs to another
+// program and is ignored.
 func (c *content) values() (map[string]string, error) {
 	values, err := c.readValues()
 	if err != nil && c.mapped {
@@ -56,7 +56,7 @@ func (c *content) readValues() (map[string]string, error) {
 
 // variableValues collects values for variables.
 type variableValues struct {
-	names  map[string]string // as they were written, by the name in lower case
+	names  map[string]string // spelling of the names, by the name in lower case
 	values map[string]string
 }
 
@@ -105,13 +105,13 @@ func (v *variableValues) add(name, value string) error {
 	return nil
 }
 
-// fill returns targets with the values that the request has for the variables of their
-// URLs. The Request closes the destinations that it makes.
+// fill returns targets with the variables of their URLs replaced by the request's values. The
+// Request closes the destinations that it makes.
 func (q *Request) fill(targets []notifier.Target, values map[string]string) []notifier.Target {
 	if len(values) == 0 {
 		return targets
 	}
-	targets = slices.Clone(targets) // they are those of the key
+	targets = slices.Clone(targets) // the slice belongs to the key
 	for i := range targets {
 		if t, made := targets[i].With(values); made {
 			targets[i] = t

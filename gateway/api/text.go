@@ -17,7 +17,7 @@ import (
 type textReader struct {
 	limits  *message.Limits
 	size    int64 // of all texts
-	counted int64 // the part of limits.Memory that they take
+	counted int64 // part of them that limits.Memory counts
 	doubt   charset.Doubt
 }
 
@@ -45,7 +45,7 @@ func (t *textReader) readText(w http.ResponseWriter, r *http.Request) (*bytes.Bu
 	return t.decode(b, charset.OfType(r.Header.Get("Content-Type")))
 }
 
-// decode returns a text in the charset that its sender has declared as UTF-8. If the result is
+// decode converts a text from the charset that its sender has declared to UTF-8. If the result is
 // not b, decode returns b with putBuffer.
 func (t *textReader) decode(b *bytes.Buffer, declared string) (*bytes.Buffer, error) {
 	text, doubt := charset.Decode(b.Bytes(), declared)
@@ -63,7 +63,7 @@ func (t *textReader) decode(b *bytes.Buffer, declared string) (*bytes.Buffer, er
 	if len(text) == b.Len() && (len(text) == 0 || &text[0] == &b.Bytes()[0]) {
 		return b, nil
 	}
-	decoded := bytes.NewBuffer(bytes.Clone(text)) // a text without its mark is a part of b
+	decoded := bytes.NewBuffer(bytes.Clone(text)) // a text without its byte order mark is a part of b
 	putBuffer(b)
 	return decoded, nil
 }
@@ -78,7 +78,7 @@ func (t *textReader) header(value string) string {
 	return strings.TrimSpace(text)
 }
 
-// note notes a doubt about one of the texts, for a warning.
+// note records a doubt about the charset of a text, for a warning.
 func (t *textReader) note(d charset.Doubt) { t.doubt = t.doubt.Or(d) }
 
 // readBytes reads the body of r, which must have at most MaxBody bytes. The
@@ -102,9 +102,8 @@ func (t *textReader) readBytes(w http.ResponseWriter, r *http.Request) (*bytes.B
 	return b, nil
 }
 
-// readBuffer reads r to its end, which is expected within max bytes. The error
-// is that of r, or an [*Error] if there is no memory for the text. The caller
-// returns the buffer with putBuffer.
+// readBuffer reads r to its end, which is expected within max bytes. The error is from r, or an
+// [*Error] if there is no memory for the text. The caller returns the buffer with putBuffer.
 func (t *textReader) readBuffer(r io.Reader, max int64) (*bytes.Buffer, error) {
 	b := buffers.Get().(*bytes.Buffer)
 	for {
@@ -131,12 +130,12 @@ func (t *textReader) readBuffer(r io.Reader, max int64) (*bytes.Buffer, error) {
 	}
 }
 
-// bufferSize returns the size of the buffer that replaces a full one of n bytes,
-// for a text of up to limit bytes. Memory for a long text is only allocated as
-// the text arrives, because the Content-Length is a claim of the client.
+// bufferSize returns the size of the buffer that replaces a full one of n bytes, for a text of up
+// to limit bytes. Memory for a long text is only allocated as the text arrives, because
+// Content-Length is only the client's claim.
 func bufferSize(n, limit int64) int64 {
 	size := max(2*n, memory.SmallText)
-	// Reading to the end needs room beyond it.
+	// Reading up to io.EOF needs room for one more read.
 	return min(size, max(limit, n)+bytes.MinRead)
 }
 
