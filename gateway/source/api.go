@@ -11,55 +11,53 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
 )
 
-// API is an API that programs speak to a chat or push service. Its endpoints read
-// requests and answer them as the service does. It replaces the templates.
+// API is an API that programs use to speak to a chat or push service. Its endpoints read requests
+// and answer them as the service does. It replaces the templates.
 type API struct {
-	// Endpoints are what clients can ask for. If several have a path, the first one
-	// that has the method, too, counts.
+	// Endpoints are what clients can ask for. The first one with the path and the method of a
+	// request answers it.
 	Endpoints []Endpoint
 
-	// Clean returns a path without what clients may add in front. nil means that
-	// clients add nothing.
+	// Clean removes a prefix that clients may add to a path. nil means that clients add none.
 	Clean func(path string) string
 
 	// Images means that messages can have Images.
 	Images bool
 
-	// Alerts means that the API is that of an incident tool. A text of the payload must not
-	// mention people unless the operator says so: clients put texts of others into alerts,
-	// and say nothing to a chat.
+	// Alerts means that the API belongs to an incident tool. Its texts must not mention people
+	// unless the operator allows it, because clients quote foreign texts in alerts and do not write
+	// for a chat.
 	Alerts bool
 }
 
-// Endpoint is what the clients of an API can ask for at some addresses.
+// Endpoint is what clients of an API can ask for at some addresses.
 type Endpoint struct {
 	// Methods are the accepted methods; nil means POST and PUT.
 	Methods []string
 
-	// Paths are the accepted paths below the source's address. * is any segment, ** at
-	// the beginning is one or more segments, and {token} is any segment that may be the
-	// token.
+	// Paths are the accepted paths below the source's address. * is any segment, ** at the
+	// beginning is one or more segments, and {token} is any segment that may be the token.
 	//
-	// A path with {token} is that of a webhook. It counts only if nothing else matches,
-	// and it matches nothing that begins with the segment api: an address of an API is
-	// not taken for one with a token.
+	// A path with {token} is a webhook's. It counts only if nothing else matches, and it never
+	// matches a path that begins with the segment api, so that no address of an API is taken for a
+	// webhook.
 	Paths []string
 
-	// Other reports whether a path is accepted that no endpoint has among paths without
-	// {token}. nil accepts none.
+	// Other reports whether to accept a path that matches no endpoint except through {token}. nil
+	// accepts none.
 	Other func(path string) bool
 
-	// Read returns the message of a request. nil means that a request sends nothing.
+	// Read returns the message of a request. If it is nil, a request sends nothing.
 	Read func(ctx context.Context, r *Request) (*Message, error)
 
-	// Beat returns the name of the beat that a request is by its address, or "". nil means that
-	// none is one.
+	// Beat returns the name of the beat that the address of a request stands for, or "". If it is
+	// nil, no request is a beat.
 	Beat func(r *Request) string
 
 	// Reply returns the answer.
 	Reply func(o Outcome) Reply
 
-	// Public means that the answer needs neither a token nor a key that exists.
+	// Public means that the answer needs neither a token nor an existing key.
 	Public bool
 }
 
@@ -73,8 +71,7 @@ func (e *Endpoint) allowed() []string {
 	return e.Methods
 }
 
-// The ranks of matches. Of the endpoints that have a path, those with the lowest rank
-// count.
+// The ranks of matches. Among the endpoints that match a path, the lowest rank counts.
 const (
 	rankPath  = iota // by one of Paths
 	rankOther        // by Other
@@ -82,8 +79,8 @@ const (
 	rankNone         // not at all
 )
 
-// match returns the rank of the match between path and the endpoint, and the segment of
-// the path for the token, or "".
+// match returns the rank of the match between path and the endpoint, and the path segment with the
+// token, or "".
 func (e *Endpoint) match(path string) (rank int, token string) {
 	segments := strings.Split(path, "/")
 	for _, p := range e.Paths {
@@ -117,7 +114,7 @@ func (e *Endpoint) match(path string) (rank int, token string) {
 // apiSegment is the first segment of the addresses of most APIs.
 const apiSegment = "api"
 
-// path returns the path of an endpoint for the path of a request.
+// path returns the path of a request as endpoints have it.
 func (a *API) path(path string) string {
 	if a.Clean == nil {
 		return path
@@ -125,13 +122,13 @@ func (a *API) path(path string) string {
 	return a.Clean(path)
 }
 
-// match is an endpoint that has a path, and the segment of the path for the token, or "".
+// match is an endpoint that matches a path, with the path segment for the token, or "".
 type match struct {
 	*Endpoint
 	token string
 }
 
-// matches returns the endpoints that have a path.
+// matches returns the endpoints that match a path.
 func (a *API) matches(path string) (out []match) {
 	best := rankNone
 	for i := range a.Endpoints {
@@ -146,8 +143,7 @@ func (a *API) matches(path string) (out []match) {
 	return out
 }
 
-// methods returns the methods of requests to a path. There are none if the API has no
-// such path.
+// methods returns the methods accepted for a path. There are none if no endpoint matches.
 func (a *API) methods(path string) (out []string) {
 	for _, m := range a.matches(path) {
 		out = append(out, m.allowed()...)
@@ -156,9 +152,8 @@ func (a *API) methods(path string) (out []string) {
 	return slices.Compact(out)
 }
 
-// endpoint returns the endpoint of a request and the segment of its path for the
-// token. Without one for its method, the endpoint is the first with its path, which
-// answers the error; without one of these, it is nil.
+// endpoint returns the endpoint for a request and the path segment with the token. If no endpoint
+// has the method, it returns the first one with the path, which answers the error, or nil.
 func (a *API) endpoint(r *Request) (*Endpoint, string) {
 	all := a.matches(r.Path)
 	if len(all) == 0 {
@@ -169,13 +164,13 @@ func (a *API) endpoint(r *Request) (*Endpoint, string) {
 	return m.Endpoint, m.token
 }
 
-// pathToken returns the segment of the path of r for the token, or "".
+// pathToken returns the path segment of r with the token, or "".
 func (a *API) pathToken(r *Request) string {
 	_, token := a.endpoint(r)
 	return token
 }
 
-// Beat returns the name of the beat that a request is by its address, or "".
+// Beat returns the name of the beat that the address of a request stands for, or "".
 func (s *Source) Beat(r *Request) string {
 	if s.Format.API == nil {
 		return ""
@@ -186,8 +181,8 @@ func (s *Source) Beat(r *Request) string {
 	return ""
 }
 
-// readAPI returns the message of a request to an API. A type in the query string takes
-// the place of one that follows from a priority or a colour.
+// readAPI returns the message of a request to an API. A type in the query string replaces the type
+// that follows from a priority or a colour.
 func (s *Source) readAPI(ctx context.Context, r *Request) (*Message, error) {
 	e, _ := s.Format.API.endpoint(r)
 	if e == nil {
@@ -227,8 +222,8 @@ func (s *Source) Reply(o Outcome) *Reply {
 	return &reply
 }
 
-// PublicReply returns the answer to a request that needs neither a token nor a key
-// that exists, or nil if there is none.
+// PublicReply returns the answer to a request that needs neither a token nor an existing key, or
+// nil if r is another request.
 func (s *Source) PublicReply(r *Request) *Reply {
 	if s.Format.API == nil {
 		return nil
@@ -241,7 +236,7 @@ func (s *Source) PublicReply(r *Request) *Reply {
 	return &reply
 }
 
-// ReadQuery makes the query string the form of a request without a body, for an API whose server
+// ReadQuery uses the query string as the form of a request without a body, for an API whose server
 // reads both alike.
 func (r *Request) ReadQuery() {
 	if len(bytes.TrimSpace(r.Body)) == 0 && len(r.Form) == 0 {
@@ -249,10 +244,9 @@ func (r *Request) ReadQuery() {
 	}
 }
 
-// JSONPayload returns the JSON payload of a request to an API: the body, or the last
-// non-empty field of a form among names. If a form has none of these fields, the
-// payload is an object with all fields of the form. JSONPayload sets r.Payload, too. program
-// is named in errors.
+// JSONPayload returns the JSON payload of a request to an API: the body, or the last non-empty form
+// field among names. If a form has none of these fields, the payload is an object with all its
+// fields. JSONPayload sets r.Payload, too. program is named in errors.
 func (r *Request) JSONPayload(program string, names ...string) (any, error) {
 	form := r.Form
 	if form == nil && !payload.LooksLikeJSON(r.Text()) {

@@ -17,12 +17,12 @@ var functionNames = []string{
 	"lower", "more", "pairs", "pick", "plain", "replace", "size", "split", "trim", "type", "upper", "where", "without",
 }
 
-// functions returns all functions of templates. They take values of any type. They
-// fail only if the run exceeds a limit or is stopped, or if a format of printf is not
-// allowed. Each charges what it reads, so that a large value is not read without end.
+// functions returns all functions of templates. They accept values of any type and fail only if the
+// run exceeds a limit or is stopped, or if a format of printf is not allowed. Each charges what it
+// reads, so that the work on a large value is bounded.
 //
-// Functions of text/template are changed to take values of any type, but for and, or and
-// not, which read nothing of a value but its length.
+// They replace the functions of text/template, except and, or and not, which read only the length
+// of a value.
 func (r *run) functions() map[string]any {
 	all := map[string]any{"_step": r.step, "header": r.headerValue}
 	maps.Copy(all, textFunctions{&r.meter}.all())

@@ -28,8 +28,8 @@ func (l listFunctions) all() map[string]any {
 	}
 }
 
-// rangeItems returns what range iterates over. An object is sorted by its names, which
-// is charged. The rounds are charged as steps.
+// rangeItems returns what range iterates over, and charges its rounds as steps. An object is sorted
+// by its names, which is charged too.
 func (l listFunctions) rangeItems(v any) (any, error) {
 	list := items(v)
 	if m, ok := list.(map[string]any); ok {

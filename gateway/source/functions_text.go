@@ -52,8 +52,7 @@ func (t textFunctions) mapText(v any, f func(string) string) (string, error) {
 	return f(s), nil
 }
 
-// textTest returns a template function that reports whether f holds for the text in
-// its last argument and the part in its first.
+// textTest returns a template function of a part and a text that reports whether f holds for them.
 func (t textFunctions) textTest(f func(s, part string) bool) func(part, v any) (bool, error) {
 	return func(part, v any) (bool, error) {
 		s, err := t.texts(v, part)
@@ -98,7 +97,7 @@ func (t textFunctions) printf(format any, args ...any) (string, error) {
 		}
 		longest = max(longest, payload.Size(args[i]))
 	}
-	if err := t.charge(16 * len(f)); err != nil { // of the search for verbs
+	if err := t.charge(16 * len(f)); err != nil { // for the search for verbs
 		return "", err
 	}
 	verbs := formatVerb.FindAllStringSubmatch(f, -1)

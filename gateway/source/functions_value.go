@@ -37,7 +37,7 @@ func (f valueFunctions) all() map[string]any {
 	}
 }
 
-// valueOr is the function default of templates.
+// valueOr implements the template function default.
 func (f valueFunctions) valueOr(other, v any) (any, error) {
 	read, empty := payload.IsEmpty(v)
 	if err := f.charge(read); err != nil || !empty {

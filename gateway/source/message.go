@@ -16,38 +16,38 @@ import (
 
 // Request is a request in the format of a program.
 type Request struct {
-	Method  string // "" for POST
-	Address string // of the source, as the client knows it; "" if there is none
+	Method  string // "" means POST
+	Address string // address of the source, as the client knows it; "" if there is none
 
 	Header  http.Header
 	Query   url.Values
 	Path    string     // below the source's address, without slashes at its ends and empty segments
 	RawPath string     // Path as the client has encoded it, with empty segments; "" if there is none
-	Body    []byte     // raw body, of which signatures are; nil for a multipart form, before it is read, and when it is answered
+	Body    []byte     // raw body, for signatures; nil for a multipart form, before it is read, and when it is answered
 	Form    url.Values // the fields of a multipart form; nil for another body, and when it is answered
 	Files   int        // number of files of a multipart form
 	Time    time.Time  // when the request arrived
 
-	// Payload is the JSON payload that Read of an [Endpoint] has found. If it is one of
-	// another program, the request is refused. Read leaves or sets it nil if the address
-	// says already which program has sent the request.
+	// Payload is the JSON payload that Read of an [Endpoint] has found. If it belongs to another
+	// program, the request is refused. Read sets it to nil if the address already identifies the
+	// program.
 	Payload any
 
 	text  []byte // Body as text; nil before it is needed
 	doubt charset.Doubt
 
-	// OpenFor, if set, returns how long an incident has been open, as in "14 min", or "".
-	// Templates of a source of the operator's read it as the field OpenFor of the payload.
+	// OpenFor, if set, returns how long an incident has been open, as in "14 min", or "". Templates
+	// of the operator's sources read it as the field OpenFor of the payload.
 	OpenFor func(incident string) string
 
-	// AlertTitle, if set, returns the title of the message that has opened an incident, or "".
+	// AlertTitle, if set, returns the title of the message that opened an incident, or "".
 	AlertTitle func(incident string) string
 
 	ticketing ticketing
 }
 
-// NewRequest returns the method, the headers and the query of r, in which clients send tokens.
-// Its body is not read.
+// NewRequest returns a request with the method, headers and query of r, which may hold a token. It
+// does not read the body.
 func NewRequest(r *http.Request) *Request {
 	query, doubt := charset.ParseQuery(r.URL.RawQuery)
 	return &Request{Method: r.Method, Header: r.Header, Query: query, doubt: doubt}
@@ -71,13 +71,13 @@ func (r *Request) HeaderText(name string) string {
 // declared returns the charset that the request declares for its body, or "".
 func (r *Request) declared() string { return charset.OfType(r.Header.Get("Content-Type")) }
 
-// note notes a doubt about a text and returns the text.
+// note records a doubt about the charset of a text and returns the text.
 func (r *Request) note(text []byte, d charset.Doubt) []byte {
 	r.doubt = r.doubt.Or(d)
 	return text
 }
 
-// Release forgets the body, whose memory another request gets.
+// Release drops the references to the body, because its memory is reused.
 func (r *Request) Release() { r.Body, r.Form, r.text = nil, nil, nil }
 
 // Message is the message of a request.
@@ -89,46 +89,45 @@ type Message struct {
 	Tags    []string // preferred tags: they select only if a destination has one
 	OwnTags bool     // the parameters tag and tags of the query string are among Tags
 	Attach  []RemoteFile
-	Images  []string // addresses of images to attach; one that cannot be fetched is left out
+	Images  []string // addresses of images to attach; an image that cannot be fetched is left out
 
-	// Incident is what the message is about, or "". Alerts are the identifiers of the
-	// alerts that are open in it, if the program tells.
+	// Incident is what the message is about, or "". Alerts are the identifiers of its open alerts,
+	// if the program sends them.
 	Incident string
 	Alerts   []string
 
-	// Acknowledged means that somebody takes care of the incident, and Unacknowledged that
-	// nobody does any more.
+	// Acknowledged means that somebody takes care of the incident, Unacknowledged that nobody does
+	// any more.
 	Acknowledged, Unacknowledged bool
 
-	// Partial means that all is well with what the payload lists, and that it leaves alerts out.
+	// Partial means that all listed alerts are resolved, but that the payload leaves alerts out.
 	Partial bool
 
-	// Priority is the priority of the alert of an incident tool, as its client calls it; "" for
-	// none. Another one is news, also if the message has the same type.
+	// Priority is the priority of an incident tool's alert in its client's words; "" for none. A
+	// change of it is news even if the type stays the same.
 	Priority string
 
-	// Named means that the message only names its alert, which another one has opened.
+	// Named means that the message only names its alert, which an earlier message opened.
 	Named bool
 
-	// Dialect is the chat whose Markdown the body is, or "".
+	// Dialect is the chat in whose Markdown the body is written, or "".
 	Dialect markup.Dialect
 
 	// Foreign means that the text must not mention people: see [notifier.Message].
 	Foreign bool
 
-	// File is the name of the file that the body of the request is, or of the first file of a
-	// multipart form, in place of its own; "" if the body is not a file, or the files have their
-	// own names.
+	// File is a name for the body of the request, which is a file, or for the first file of a
+	// multipart form. It is "" if the body is no file or the files keep their own names.
 	File string
 
-	// Beat is the name of the beat that the request is, or "" if it is a message.
+	// Beat is the name of the beat, or "" if the request is a message.
 	Beat string
 
 	// SendAt is when the message is sent: a time of RFC 3339, or a duration from now; "" for now.
 	SendAt string
 
-	// Sequence is the name of the messages that replace one another; "" for none. Those that
-	// are planned are not sent once another one comes, or one with Skip.
+	// Sequence names a series of messages in which each replaces the one before; "" for none. A
+	// later message, or one with Skip, cancels planned messages of the series.
 	Sequence string
 
 	// Skip means that there is nothing to send.
@@ -137,15 +136,15 @@ type Message struct {
 	// Warnings are for the sender.
 	Warnings []string
 
-	// Untold is why nobody is told of the message, which is no error; "" if somebody is. It is
-	// set when that is known, for Reply of an [Endpoint].
+	// Untold says why nobody is told of the message, which is no error; "" if somebody is. It is
+	// set for Reply of an [Endpoint].
 	Untold string
 
 	// Published is what the message says to ntfy's clients alone, for the inbox of its key;
 	// nil if it is not for ntfy.
 	Published *message.Published
 
-	// Echo has what Reply of an [Endpoint] repeats of the message, by the names of the
+	// Echo has the values of the message that Reply of an [Endpoint] repeats, by their names in the
 	// answer. Read sets it. It stays in memory until the message is delivered.
 	Echo map[string]any
 }
@@ -157,8 +156,8 @@ func (m *Message) FillBody() {
 	}
 }
 
-// Cut shortens a text whose words are longer than max bytes, and says so in the text and in a
-// warning. It returns how many bytes are left out.
+// Cut shortens a text of more than max bytes, and says so in the text and in a warning. It returns
+// how many bytes are left out.
 func (m *Message) Cut(max int) (left int) {
 	if len(m.Body) <= max || m.Dialect != "" && len(m.Dialect.Convert(m.Body, markup.Text, nil)) <= max {
 		return 0
@@ -173,21 +172,21 @@ func (m *Message) Cut(max int) (left int) {
 // RemoteFile is a file to attach.
 type RemoteFile struct {
 	URL  string
-	Name string // "" for the name that the address has
+	Name string // "" for the name in the address
 }
 
 // Outcome is the outcome of a request, for the answer to a client of an API.
 type Outcome struct {
 	Status  int    // HTTP status of the answer
 	Error   string // "" for success
-	Code    string // of the [Error]
+	Code    string // see [Error]
 	ID      string // ID of the message; may be empty
 	Time    time.Time
 	Took    time.Duration // from Time to the answer
 	Request *Request
 	Message *Message // nil if the request could not be read
 
-	// Anonymous means that the request was refused because it has no token at all.
+	// Anonymous means that the request was refused because it has no token.
 	Anonymous bool
 }
 
@@ -201,7 +200,7 @@ type Reply struct {
 // Error is returned when a request is refused.
 type Error struct {
 	Status int    // HTTP status of the answer
-	Code   string // of the error in the program's API; "" for the usual one of Status
+	Code   string // code of the error in the program's API; "" for the usual one of Status
 	Err    error
 }
 
@@ -219,8 +218,8 @@ func Errorf(status int, format string, args ...any) *Error {
 // MaxTags is the maximum number of tags of a message.
 const MaxTags = 50
 
-// ValidTags returns the valid tags in a text. It leaves out tags with a special
-// meaning: all, always, and numbers.
+// ValidTags returns the valid tags in a text, without tags with a special meaning: all, always, and
+// numbers.
 func ValidTags(s string) (out []string) {
 	for _, tag := range strings.FieldsFunc(s, func(r rune) bool { return r == ',' || r == ' ' || r == '\n' || r == '\t' }) {
 		tag = strings.ToLower(tag)
@@ -245,8 +244,8 @@ func addresses(s string) (out []string) {
 	return out
 }
 
-// IsAddress reports whether s begins as an HTTP or HTTPS address and has no spaces. A scheme
-// alone, which programs send for an empty address, is none.
+// IsAddress reports whether s begins like an HTTP or HTTPS address and has no spaces. Some programs
+// send a scheme alone for an empty address; that is no address.
 func IsAddress(s string) bool {
 	scheme, rest, _ := strings.Cut(s, "://")
 	return (scheme == "https" || scheme == "http") && rest != "" && !strings.ContainsAny(s, " \t\r\n")

@@ -12,7 +12,7 @@ const (
 	maxSteps  = 20_000    // rounds of range and calls of defined templates
 	maxOutput = 256 << 10 // bytes
 	maxWork   = 32 << 20  // bytes that functions read or make
-	callWork  = 16        // bytes that a call of a function counts as, besides
+	callWork  = 16        // bytes charged for each call of a function
 )
 
 // meter limits the work of one run of a template.
@@ -25,7 +25,8 @@ type meter struct {
 // errTooMuch is returned when a template exceeds a limit.
 var errTooMuch = errors.New("the template takes too long")
 
-// errTooLate is returned when the time of the templates has ended. The machine may be busy.
+// errTooLate is returned when the time for the templates is over, perhaps because the machine is
+// busy.
 var errTooLate = fmt.Errorf("%w: all templates of a source together have %s", errTooMuch, templateTimeout)
 
 // step counts one round of range or one call of a template.
@@ -36,9 +37,9 @@ func (m *meter) step() (string, error) {
 	return "", m.stopped()
 }
 
-// charge counts n bytes of work, which a function is about to do, and callWork. It
-// returns an error if the run exceeds maxWork or is stopped. text/template cannot be
-// interrupted, so every function charges at least once.
+// charge counts n bytes of work that a function is about to do, plus callWork. It returns an error
+// if the run exceeds maxWork or is stopped. text/template cannot be interrupted, so every function
+// charges at least once.
 func (m *meter) charge(n int) error {
 	if n < 0 || n > m.work-callWork {
 		return fmt.Errorf("%w: its functions handle more than %d MiB", errTooMuch, maxWork>>20)
@@ -47,7 +48,7 @@ func (m *meter) charge(n int) error {
 	return m.stopped()
 }
 
-// jsonWork is what a byte of JSON costs to encode or decode, in bytes of other work.
+// jsonWork is the cost of encoding or decoding one byte of JSON, in bytes of other work.
 const jsonWork = 8
 
 // text returns v as text and charges its size.

@@ -16,13 +16,13 @@ import (
 
 // condition is a row of Format.Has.
 type condition struct {
-	fields   []fieldPath // one of which must exist
+	fields   []fieldPath // at least one of them must exist
 	optional bool
 }
 
 // fieldPath is the path of a field of a payload.
 type fieldPath struct {
-	text  string   // as Format.Has has it
+	text  string   // as written in Format.Has
 	steps []string // names of members; elements stands for the elements of an array
 	value string   // text that the field must have; "" for any
 	edge  bool     // value needs only be at the beginning or the end of the text
@@ -79,8 +79,8 @@ func (p fieldPath) in(v any, steps []string) bool {
 	return ok && p.in(member, steps[1:])
 }
 
-// missing returns what is missing of the field in a payload that does not have it: the
-// first name of the path, or all of it if the payload has the first.
+// missing returns the part of the field that a payload lacks: the first name of the path, or all of
+// it if the payload has the first.
 func (p fieldPath) missing(data any) string {
 	if object, ok := data.(map[string]any); ok {
 		if _, ok := object[p.steps[0]]; ok {
@@ -90,8 +90,8 @@ func (p fieldPath) missing(data any) string {
 	return p.steps[0]
 }
 
-// fit returns how well a payload fits the format, and reports whether it meets all
-// conditions that it must.
+// fit returns how well a payload fits the format, and reports whether it meets all required
+// conditions.
 func (f *Format) fit(data any) (score int, ok bool) {
 	ok = len(f.conditions) > 0
 	for _, c := range f.conditions {
@@ -135,8 +135,8 @@ func recognize(h http.Header, data any) (best []*Format) {
 	return best
 }
 
-// Guess returns the built-in format of a payload that was sent without the name of a
-// source, or nil if none fits best, or the payload is a message for the gateway itself.
+// Guess returns the built-in format of a payload sent without the name of a source. It returns nil
+// if no single format fits best, or if the payload is a message for the gateway itself.
 func Guess(r *Request) *Format {
 	data := r.anyPayload()
 	if direct.holds(data) {
@@ -148,8 +148,8 @@ func Guess(r *Request) *Format {
 	return nil
 }
 
-// checkProgram returns an [*Error] if a payload is one of another program. A source of
-// the operator's own takes any payload.
+// checkProgram returns an [*Error] if a payload belongs to another program. A source that the
+// operator defines takes any payload.
 func (s *Source) checkProgram(r *Request, data any) error {
 	f := s.Format
 	if formats[f.Name] != f {
@@ -166,9 +166,9 @@ func (s *Source) checkProgram(r *Request, data any) error {
 	return s.foreignError(r, data, sent, best)
 }
 
-// checkProgramOfAPI is like checkProgram for an API, whose clients may send anything that
-// its read function accepts: it returns an error only if the payload is one of another
-// program. err is the error of the read function.
+// checkProgramOfAPI is like checkProgram for an API, whose read function decides what clients may
+// send: it returns an error only if the payload belongs to another program. err is the error of the
+// read function.
 func (s *Source) checkProgramOfAPI(r *Request, err error) error {
 	best := recognize(r.Header, r.Payload)
 	if len(best) == 0 || slices.Contains(best, s.Format) {
@@ -180,9 +180,8 @@ func (s *Source) checkProgramOfAPI(r *Request, err error) error {
 	return s.foreignError(r, r.Payload, r.Payload, best)
 }
 
-// foreignError returns the error for a payload that is not one of the source's program.
-// It says what is missing in data, which formats the payload fits best, and what sent,
-// the payload as it came, has.
+// foreignError returns the error for a payload that does not belong to the source's program. It
+// says what data lacks, which formats fit best, and what sent, the payload as it arrived, has.
 func (s *Source) foreignError(r *Request, data, sent any, best []*Format) *Error {
 	var reasons []string
 	if i := slices.IndexFunc(s.Format.conditions, func(c condition) bool { return !c.optional && !c.holds(data) }); i >= 0 {
@@ -209,12 +208,13 @@ func (s *Source) foreignError(r *Request, data, sent any, best []*Format) *Error
 	return Errorf(http.StatusBadRequest, "this is no payload of %s: %s", s.Format.Program, strings.Join(reasons, "; "))
 }
 
-// isRuler reports whether a payload is what rulers, such as Prometheus, post to the API of Alertmanager.
+// isRuler reports whether a payload is an array of alerts, as rulers such as Prometheus post it to
+// the API of Alertmanager.
 func isRuler(data any) bool {
 	return fieldPath{steps: []string{elements, "labels"}}.in(data, []string{elements, "labels"})
 }
 
-// IsRulerPath reports whether a path ends as that of the alerts in the API of Alertmanager does.
+// IsRulerPath reports whether a path ends like the path of the alerts in the API of Alertmanager.
 func IsRulerPath(path string) bool {
 	path = strings.TrimSuffix(path, "/")
 	return strings.HasSuffix(path, "/api/v2/alerts") || strings.HasSuffix(path, "/api/v1/alerts")
@@ -225,7 +225,7 @@ func RulerHint(key string) string {
 	return "it looks like the alerts that Prometheus or another ruler posts, whose address is " + key + site.SourceRuler + "; its configuration has that as path_prefix"
 }
 
-// direct is what a message for the API of the gateway itself has.
+// direct is a field that messages for the gateway's own API have.
 var direct = parseHas([]string{"body"})[0]
 
 // describe names the fields of a payload, without their values.
@@ -283,8 +283,8 @@ func enumerate(names []string, conjunction string) string {
 // formFields are the fields of forms in which programs send JSON.
 var formFields = []string{"payload", "payload_json", "data"}
 
-// anyPayload returns the payload of a request whose format is not known, or nil: the
-// JSON of the body or of a form.
+// anyPayload returns the payload of a request in an unknown format, or nil: the JSON of the body or
+// of a form.
 func (r *Request) anyPayload() any {
 	form := r.Form
 	if form == nil && !payload.LooksLikeJSON(r.Text()) {

@@ -52,8 +52,8 @@ var (
 // errEmptySecret is returned for a source whose secret or token is empty.
 var errEmptySecret = errors.New("the secret is empty")
 
-// newVerifier returns the verifier of a scheme, or nil if scheme is empty. roots are
-// what the certificates of Amazon SNS must lead to, or nil for those of the system.
+// newVerifier returns the verifier of a scheme, or nil if scheme is empty. roots are the root
+// certificates for Amazon SNS; nil means the system's.
 func newVerifier(scheme, secret string, roots *x509.CertPool) (verifier, error) {
 	if scheme != "" && NeedsSecret(scheme) && strings.TrimSpace(strings.TrimPrefix(secret, standardwebhook.SecretPrefix)) == "" {
 		return nil, errEmptySecret
@@ -110,8 +110,7 @@ func newVerifier(scheme, secret string, roots *x509.CertPool) (verifier, error) 
 	return nil, fmt.Errorf("there is no signature scheme %s; use %s", scheme, strings.Join(Schemes(), ", "))
 }
 
-// prefixed returns the verifier for a signature of the body in a header that begins with
-// sha256=.
+// prefixed returns the verifier for a header with sha256= and the signature of the body.
 func prefixed(key []byte, header string) verifier {
 	return func(_ context.Context, r *Request, _ Fetcher) error {
 		sum, ok := strings.CutPrefix(r.Header.Get(header), "sha256=")
@@ -177,8 +176,8 @@ func checkStripe(key []byte, r *Request) error {
 	return checkAny(sums, func(sum string) error { return checkHex(key, concat(at+".", r.Body), sum) })
 }
 
-// checkStandard checks the headers of Standard Webhooks, or those of Svix, which have
-// the same values: svix-id, svix-timestamp and svix-signature.
+// checkStandard checks the headers of Standard Webhooks, or Svix's headers with the same values:
+// svix-id, svix-timestamp and svix-signature.
 func checkStandard(key standardwebhook.Key, r *Request) error {
 	prefix := "Webhook-"
 	if r.Header.Get("Webhook-Id") == "" {
@@ -197,8 +196,8 @@ func checkStandard(key standardwebhook.Key, r *Request) error {
 	return nil
 }
 
-// maxSignatures is the maximum number of signatures to check of one request. Programs
-// send several signatures while a secret is being replaced.
+// maxSignatures is the maximum number of signatures checked per request. Programs send several
+// while a secret is being replaced.
 const maxSignatures = 10
 
 // checkAny returns nil if check accepts one of the signatures.

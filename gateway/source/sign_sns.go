@@ -4,7 +4,7 @@ import (
 	"context"
 	"crypto"
 	"crypto/rsa"
-	"crypto/sha1" //nolint:gosec // of signature version 1, which is the default of Amazon SNS
+	"crypto/sha1" //nolint:gosec // for signature version 1, the default of Amazon SNS
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/base64"
@@ -28,28 +28,27 @@ var (
 	// snsHost matches the hosts of Amazon SNS. Confirmations are fetched only from them.
 	snsHost = lazyregexp.New(`^sns\.[a-z0-9-]{3,32}\.amazonaws\.com(\.cn)?$`)
 
-	// snsCertificate matches the addresses of the certificates of Amazon SNS, and finds
-	// the region and the domain.
+	// snsCertificate matches the address of a certificate of Amazon SNS and captures the region and
+	// the domain.
 	snsCertificate = lazyregexp.New(`^https://sns\.([a-z0-9-]{3,32})\.(amazonaws\.com(?:\.cn)?)/SimpleNotificationService-[0-9a-f]{16,64}\.pem$`)
 )
 
 // maxCertificates is the maximum number of cached certificates.
 const maxCertificates = 16
 
-// maxIssuers is the maximum number of fetched certificates between that of Amazon SNS
-// and a root.
+// maxIssuers is the maximum number of certificates fetched between Amazon SNS's own and a root.
 const maxIssuers = 3
 
 // sns verifies the signatures of Amazon SNS and caches the certificates.
 // See https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html.
 type sns struct {
-	roots *x509.CertPool // nil for those of the system
+	roots *x509.CertPool // nil for the system's
 
 	mu     sync.Mutex
 	chains map[string]*snsChain // by the address of the certificate
 }
 
-// snsChain is a certificate of Amazon SNS with those of its issuers.
+// snsChain is a certificate of Amazon SNS with its issuers.
 type snsChain struct {
 	certificate *x509.Certificate
 	issuers     *x509.CertPool
@@ -152,8 +151,8 @@ func (s *sns) certificate(ctx context.Context, address string, now time.Time, fe
 	return c.certificate, nil
 }
 
-// complete checks a chain. Amazon's file has the certificate alone, so complete fetches
-// the issuers that the certificates name, until the chain leads to a root.
+// complete checks a chain. Amazon's file has only the certificate itself, so complete fetches the
+// issuers until the chain leads to a root.
 func (s *sns) complete(ctx context.Context, c *snsChain, now time.Time, fetch Fetcher) error {
 	last := c.certificate
 	for range maxIssuers {
@@ -190,9 +189,9 @@ func (s *sns) check(c *snsChain, now time.Time) error {
 	return nil
 }
 
-// snsNames returns the hosts that the certificate at an address may be for, or nil if
-// address is not one of a certificate of Amazon SNS. They are those of the SDKs of
-// Amazon: most regions have one certificate in common, and the others have their own.
+// snsNames returns the hosts that the certificate at an address may be for, or nil if address is
+// not one of Amazon SNS's certificates. The hosts are the same as in Amazon's SDKs: most regions
+// share one certificate, and the others have their own.
 func snsNames(address string) []string {
 	m := snsCertificate.FindStringSubmatch(address)
 	if m == nil {
@@ -231,8 +230,8 @@ func isSNS(address string) bool {
 	return err == nil && u.Scheme == "https" && u.User == nil && u.Port() == "" && snsHost.MatchString(u.Host)
 }
 
-// Confirmation returns the address that confirms a subscription of Amazon SNS,
-// or "" if r does not ask to confirm one. r must have passed Authenticate.
+// Confirmation returns the address that confirms a subscription of Amazon SNS, or "" if r does not
+// ask for a confirmation. r must have passed Authenticate.
 func (s *Source) Confirmation(r *Request) string {
 	if s.Format.Scheme != SchemeSNS && s.config.Scheme != SchemeSNS {
 		return ""

@@ -25,30 +25,27 @@ type Config struct {
 	// Name is the name of a built-in format, or a new name.
 	Name string
 
-	// Templates replace those of the built-in format. An empty one replaces nothing.
+	// Templates replace the built-in format's templates. An empty one replaces nothing.
 	Templates
 
-	// Types maps further words that the type template returns to types.
+	// Types maps additional words of the type template to types.
 	Types map[string]string
 
-	// Images means that images whose addresses are in the payload are attached.
+	// Images means that images are attached if the payload has their addresses.
 	Images bool
 
-	// Mentions sets whether a text of the payload can mention people. nil means only
-	// for an API of a chat or push service, whose clients write what the destination is to
-	// show.
+	// Mentions sets whether a text of the payload can mention people. nil allows it only for an API
+	// of a chat or push service, whose clients write for the destination.
 	Mentions *bool
 
-	// Scheme and Secret are the scheme and the secret of the signature that requests
-	// must have; "" for none.
+	// Scheme and Secret are for the signature that requests must have; "" for none.
 	Scheme, Secret string
 
 	// Token is the token that requests must have; "" for none.
 	Token string
 }
 
-// Source is a Format with the settings of the operator. Its methods may be called by
-// several goroutines at the same time.
+// Source is a Format with the settings of the operator. Its methods may be called concurrently.
 type Source struct {
 	Format *Format
 	config Config
@@ -57,15 +54,14 @@ type Source struct {
 
 	title, body, typ, tag, format, skip, incident, alerts, partial, images templatePair
 
-	readsOpenFor bool // the title or the body of the operator does
+	readsOpenFor bool // the operator's title or body does
 }
 
-// openForField is the field of the payload with which templates read how long the incident
-// of a resolution was open.
+// openForField is the payload field that tells templates how long a resolved incident was open.
 const openForField = "OpenFor"
 
-// templatePair is the operator's template and the built-in one. The built-in
-// one is used if the operator's is missing or fails. Either may be nil.
+// templatePair is the operator's template and the built-in one, which is used if the operator's is
+// missing or fails. Either may be nil.
 type templatePair struct{ custom, builtin *Template }
 
 // New returns the source with the settings c. The error names the wrong setting.
@@ -104,8 +100,8 @@ func newSource(c Config, roots *x509.CertPool) (*Source, error) {
 	return s, err
 }
 
-// noFormatError returns the error for a source without templates whose name no built-in
-// format has.
+// noFormatError returns the error for a source that has no templates and whose name is not a
+// built-in format.
 func noFormatError(name string) error {
 	names := slices.Sorted(maps.Keys(formats))
 	if similar := similar.Names(name, names); len(similar) > 0 {
@@ -114,7 +110,7 @@ func noFormatError(name string) error {
 	return fmt.Errorf("there is no built-in source %s; give it a title or a body, or use one of %s", name, strings.Join(names, ", "))
 }
 
-// check returns an error for a setting that has no effect on the format, or a wrong value.
+// check returns an error for a wrong value, or for a setting that has no effect on the format.
 func (c *Config) check(f *Format) error {
 	if f.API != nil && (c.Templates != Templates{} || len(c.Types) > 0) {
 		return fmt.Errorf("%s is an API, whose messages need no templates; it takes sign, token and images", c.Name)
@@ -122,7 +118,7 @@ func (c *Config) check(f *Format) error {
 	if c.Images && formats[c.Name] != nil && !f.HasImages() {
 		return fmt.Errorf("images on has no effect, because %s sends no images; remove it", f.Program)
 	}
-	// Only a template with actions can yield a format that is not its own text.
+	// Without actions, the template always yields its own text.
 	if f := c.Templates.Format; !strings.Contains(f, "{{") {
 		if _, err := markup.ParseFormat(f); err != nil {
 			return fmt.Errorf("the template format: %q is not a format; write text, markdown or html", markup.TruncateBytes(f, 40))
@@ -266,18 +262,17 @@ func (s *Source) Methods(path string) []string {
 	return nil
 }
 
-// ChecksSender reports whether the operator has set a token or the secret of a
-// signature, so that only who has it can send. The signature of Amazon SNS needs no
-// secret, and everyone who uses Amazon SNS can make it.
+// ChecksSender reports whether the operator has set a token or the secret of a signature, so that
+// only senders that know it can send. The signature of Amazon SNS does not count: it needs no
+// secret, and every user of Amazon SNS can make it.
 func (s *Source) ChecksSender() bool { return s.config.Token != "" || s.config.Secret != "" }
 
 // Fetcher returns the content at an address.
 type Fetcher func(ctx context.Context, url string) ([]byte, error)
 
-// AuthenticateHeader checks what it can of a request whose body has not been read. It
-// reports whether the request is verified, so that its body needs no check; this is so
-// for a source that requires neither a signature nor a token. The error is an [*Error]
-// with the status 401 if no body can make the request valid.
+// AuthenticateHeader checks a request as far as possible before its body is read. verified reports
+// whether the body needs no check, as for a source that requires neither a signature nor a token.
+// If no body can make the request valid, the error is an [*Error] with the status 401.
 func (s *Source) AuthenticateHeader(r *Request) (verified bool, err error) {
 	verified = true
 	if s.config.Token != "" && !s.hasToken(r) {
@@ -372,7 +367,7 @@ func (s *Source) read(ctx context.Context, r *Request) (*Message, error) {
 	}
 	switch {
 	case errors.Is(err, errTooLate):
-		// A program sends the alert again, as it does not after 400.
+		// After a 503, unlike after a 400, a program sends the alert again.
 		return nil, &Error{Status: http.StatusServiceUnavailable, Err: err}
 	case err != nil:
 		return nil, &Error{Status: http.StatusBadRequest, Err: err}
@@ -418,8 +413,8 @@ func (t templatePair) execute(ctx context.Context, data any, h http.Header, m *M
 	return t.builtin.Execute(ctx, data, h)
 }
 
-// typeOf returns the type for the word that the type template returns. It adds a
-// warning to m for an unknown word, and notes an acknowledgement.
+// typeOf returns the type for the word that the type template returns. It adds a warning to m for
+// an unknown word, and sets Acknowledged for an acknowledgement.
 func (s *Source) typeOf(word string, m *Message) string {
 	if word == "" {
 		return ""
@@ -435,6 +430,6 @@ func (s *Source) typeOf(word string, m *Message) string {
 	return string(t)
 }
 
-// TakesFiles reports whether the files of a multipart form are attached. They are for
-// an API, and for any other format if Config.Images is set.
+// TakesFiles reports whether the files of a multipart form are attached: for an API, and for
+// another format if Config.Images is set.
 func (s *Source) TakesFiles() bool { return s.Format.API != nil || s.config.Images }

@@ -16,8 +16,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 )
 
-// templateTimeout bounds the time of all templates of one payload. It ends runs that the
-// other limits let be expensive.
+// templateTimeout bounds the time of all templates of one payload. It ends runs that are expensive
+// within the other limits.
 const templateTimeout = 5 * time.Second
 
 // Template is a text/template of Go with these differences, which make it safe for
@@ -30,7 +30,7 @@ const templateTimeout = 5 * time.Second
 //   - The functions take values of any type. call, slice and js are not available.
 type Template struct {
 	name string
-	runs sync.Pool // of *run
+	runs sync.Pool // holds *run
 }
 
 // run is a template with the state of one execution.
@@ -121,12 +121,12 @@ func ParseTemplate(name, text string) (*Template, error) {
 	return out, nil
 }
 
-// leftOver matches the text that remains of {{$x}} and {{$x := …}} in a Caddyfile
-// after Caddy has replaced {$x} and {$x := …} as environment variables.
+// leftOver matches the rest of {{$x}} or {{$x := …}} in a Caddyfile after Caddy has replaced {$x}
+// or {$x := …} as an environment variable.
 var leftOver = lazyregexp.New(`(?:^|[^{])\{\s*(?:\}|=)`)
 
-// CheckLeftOver returns an error if text is a template from a Caddyfile in which Caddy
-// has replaced a variable of the template as an environment variable.
+// CheckLeftOver returns an error if Caddy has replaced a variable of the template text in a
+// Caddyfile as an environment variable.
 func CheckLeftOver(text string) error {
 	if !leftOver.MatchString(text) {
 		return nil
@@ -176,7 +176,7 @@ type rewriter struct {
 	err  error // the first error
 }
 
-// fail sets the error at a node, unless there is one.
+// fail sets the error at a node, unless there is an earlier one.
 func (rw *rewriter) fail(n parse.Node, format string, args ...any) {
 	if rw.err == nil {
 		location, _ := rw.tree.ErrorContext(n)
@@ -252,8 +252,8 @@ func (rw *rewriter) pipe(p *parse.PipeNode) {
 	}
 }
 
-// argument rewrites an argument of a command. It returns the command that gets the
-// field if the argument is a field, and otherwise nil.
+// argument rewrites an argument of a command. If it is a field, argument returns the command that
+// gets the field, and otherwise nil.
 func (rw *rewriter) argument(arg parse.Node) *parse.CommandNode {
 	switch arg := arg.(type) {
 	case *parse.FieldNode:
@@ -280,7 +280,7 @@ func (rw *rewriter) argument(arg parse.Node) *parse.CommandNode {
 	return nil
 }
 
-// get returns the command that gets the member at the path of names in a value.
+// get returns the command that gets the member of a value at the path of names.
 func (rw *rewriter) get(at parse.Pos, of parse.Node, names []string) *parse.CommandNode {
 	args := []parse.Node{rw.identifier("_get", at), of}
 	for _, name := range names {

@@ -12,15 +12,15 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
-// A ticket takes the place of the token in the query of one request to one address. The answers of
-// some APIs have an address to post to, and a token in it would stand in access logs. Only who
-// knows the hash of the token can make a ticket, so that each gateway with the key takes it.
+// A ticket replaces the token in the query of one request to one address. The answers of some APIs
+// contain an address to post to, and a token in it would get into access logs. A ticket is made
+// with the hash of the token, so each gateway with the key accepts it.
 
 const (
 	ticketQuery = "ticket"
 	ticketTime  = 10 * time.Minute
 
-	ticketHead = 8 + 16 // bytes: when it ends, and random ones
+	ticketHead = 8 + 16 // bytes: time of expiry, and random ones
 	ticketMAC  = 16     // bytes
 )
 
@@ -37,11 +37,11 @@ func (r *Request) TakeTickets(t *site.Tickets, at, key, source string) {
 	r.ticketing = ticketing{tickets: t, scope: strings.Join([]string{at, key, source}, "\x00")}
 }
 
-// SetTicketSecret says with the hash of which token the tickets are made that the request gives.
+// SetTicketSecret sets the token hash with which the request makes tickets.
 func (r *Request) SetTicketSecret(hash []byte) { r.ticketing.secret = hash }
 
-// Ticket returns a parameter of the query with a ticket for the path, or "" if the request has
-// needed no token.
+// Ticket returns a query parameter with a ticket for the path, or "" if the request needed no
+// token.
 func (r *Request) Ticket(path string) (name, value string) {
 	if r.ticketing.secret == nil {
 		return "", ""
@@ -52,8 +52,8 @@ func (r *Request) Ticket(path string) (name, value string) {
 	return ticketQuery, base64.RawURLEncoding.EncodeToString(append(b, r.ticketing.mac(r.ticketing.secret, path, b)...))
 }
 
-// HasTicket reports whether the request has a ticket that was made with the hash of a token, and
-// that no other request has used.
+// HasTicket reports whether the request has a ticket made with the hash of a token and not used by
+// another request.
 func (r *Request) HasTicket(hash []byte) bool {
 	b, err := base64.RawURLEncoding.DecodeString(r.Query.Get(ticketQuery))
 	if r.ticketing.tickets == nil || err != nil || len(b) != ticketHead+ticketMAC {

@@ -50,8 +50,8 @@ func HasToken(r *Request, match func(token string) bool) bool {
 	return new(Format).HasToken(r, match)
 }
 
-// HasToken is like the function of this name, and also looks in the places of the
-// format. Those in the body count if the body has been read.
+// HasToken is like the function HasToken and also looks in the places of the format. Places in the
+// body count if the body has been read.
 func (f *Format) HasToken(r *Request, match func(token string) bool) bool {
 	found := false
 	try := func(candidate string) {
@@ -132,7 +132,7 @@ func sameSecret(a, b string) bool {
 	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
 }
 
-// schemeToken returns what follows a scheme in an Authorization header, or "".
+// schemeToken returns the part after a scheme in an Authorization header, or "".
 func schemeToken(auth, scheme string) string {
 	got, token, ok := strings.Cut(auth, " ")
 	if !ok || !strings.EqualFold(got, scheme) {

@@ -2,8 +2,8 @@ package programs
 
 import "github.com/caddy-notify/caddy-notify/gateway/source"
 
-// Parts of the templates for Argo CD. The body that docs/program-setups.md gives has some
-// fields of the application; others post all of it in the field app.
+// Parts of the templates for Argo CD. The body in docs/program-setups.md has some fields of the
+// application; other bodies have all of it in the field app.
 const argocdValues = `{{ $name := default .app .app.metadata.name -}}
 {{ $health := default (default .health .health.status) .app.status.health.status -}}
 {{ $sync := default (default .sync .sync.status) .app.status.sync.status -}}

@@ -11,8 +11,8 @@ func init() {
 		// Only the common alert schema has essentials.
 		Has: []string{"schemaId", "data.essentials.monitorCondition|data.essentials.alertId", "schemaId=azureMonitorCommonAlertSchema?"},
 		Templates: source.Templates{
-			// The alert of a budget has no rule. What Azure says of its own services is not about
-			// a resource of the rule.
+			// A budget alert has no rule. Azure's notices about its own services are not about a
+			// resource of the rule.
 			Title: `{{ $e := .data.essentials }}{{ $c := .data.alertContext -}}
 {{ if eq $e.monitoringService "ServiceHealth" }}{{ default "Service health" $c.properties.stage }}: {{ default $e.alertRule $c.properties.title }}
 {{- else }}{{ default "Alert" $e.monitorCondition }}: {{ default (default $e.monitoringService $c.AlertData.BudgetName) $e.alertRule }}
@@ -61,7 +61,7 @@ func init() {
 {{- $condition := index $c.condition.allOf 0 -}}
 {{ with default (default $condition.linkToFilteredSearchResultsUI $c.LinkToFilteredSearchResultsUI) $e.investigationLink }}{{ . }}
 {{- else }}{{ if contains "/Microsoft.AlertsManagement/alerts/" $e.alertId }}https://portal.azure.com/#blade/Microsoft_Azure_Monitoring/AlertDetailsTemplateBlade/alertId/{{ urlquery $e.alertId }}{{ end }}{{ end }}`,
-			// What Azure says of its own services and of a resource has no severity.
+			// Azure's notices about its own services and about a resource have no severity.
 			Type: `{{ $e := .data.essentials }}{{ $p := .data.alertContext.properties -}}
 {{ if eq $e.monitorCondition "Resolved" }}success
 {{- else if eq $e.monitoringService "ServiceHealth" }}

@@ -8,7 +8,7 @@ func init() {
 		Program: "Cloudflare",
 		Doc:     "https://developers.cloudflare.com/notifications/reference/webhook-payload-schema/",
 		Checked: "2026-04-24",
-		// The test that Cloudflare sends when a webhook is saved has nothing but a text.
+		// The test message sent when a webhook is saved has only a text.
 		Has:    []string{"text", "alert_event|alert_correlation_id|alert_type?", "policy_id|policy_name|account_id?", "ts?"},
 		Tokens: []source.TokenPlace{{Header: "Cf-Webhook-Auth"}},
 		Templates: source.Templates{
@@ -35,8 +35,8 @@ func init() {
 {{- with .data.account_name }}Account: {{ . }}
 {{ end }}
 {{- .data.dashboard_link }}`,
-			// Notifications have no severity. What is new about the health of something says
-			// it, and an attack is a failure.
+			// Notifications have no severity. For health, the new state says it, and an attack is a
+			// failure.
 			Type: `{{ if eq .alert_event "ALERT_STATE_EVENT_END" }}success
 {{- else if not (or .alert_event .alert_type .policy_id) }}info
 {{- else if contains "attack" .alert_type }}failure

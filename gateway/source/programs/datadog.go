@@ -8,8 +8,8 @@ func init() {
 		Program: "Datadog",
 		Doc:     "https://docs.datadoghq.com/integrations/webhooks/",
 		Checked: "read 2026-11-23",
-		// The payload that docs/program-setups.md gives, or Datadog's default one, which has
-		// neither the state nor what is the same in all messages about an alert.
+		// Datadog's default payload, unlike the one in docs/program-setups.md, has neither the
+		// state nor a value that is the same in all messages about an alert.
 		Has: []string{"alert_transition|event_type", "event_title|title|alert_title", "alert_cycle_key|alert_id|last_updated|org.id"},
 		Templates: source.Templates{
 			Title: `{{ default (default .alert_title .title) .event_title }}`,
@@ -27,7 +27,7 @@ func init() {
 {{- with default .org_name .org.name }}{{ if not (hasPrefix "$" .) }}Organization: {{ . }}
 {{ end }}{{ end }}
 {{- with .link }}{{ if hasPrefix "http" . }}{{ . }}{{ end }}{{ end }}`,
-			// Without a transition, the title begins with it: [Triggered on {host:db1}] …
+			// Without a transition, the title begins with the state: [Triggered on {host:db1}] …
 			Type: `{{ $state := .alert_transition -}}
 {{ if not $state }}{{ $state = index (split " on " (index (split "]" (replace "[" "" (default .title .event_title))) 0)) 0 }}{{ end -}}
 {{ if eq $state "Renotify" }}{{ default "warning" (type .alert_type) }}

@@ -29,7 +29,7 @@ func init() {
 		Reads:   []string{"slack"},
 		Tokens:  []source.TokenPlace{{Path: true}},
 
-		MaxFiles: 10, // as Discord takes
+		MaxFiles: 10, // Discord's limit
 		API: &source.API{
 			Clean: discordPath,
 			Endpoints: []source.Endpoint{
@@ -46,8 +46,8 @@ func init() {
 	})
 }
 
-// discordHooks and discordMessages are the paths of a webhook, which may be without its
-// ID or its token, and of a message of it.
+// discordHooks are the paths of a webhook, which may lack its ID or its token, and discordMessages
+// are the paths of its messages.
 var (
 	discordHooks    = []string{"", "{token}", "*/{token}"}
 	discordMessages = []string{"*/{token}/messages/*"}
@@ -56,8 +56,7 @@ var (
 // discordPrefix matches the beginning of the paths of Discord's own webhooks.
 var discordPrefix = lazyregexp.New(`^api/(v\d+/)?webhooks/`)
 
-// discordPath returns the path of a webhook without the beginning that Discord's own
-// have.
+// discordPath returns the path of a webhook without the prefix of Discord's own webhooks.
 func discordPath(path string) string {
 	return path[len(discordPrefix.FindString(path)):]
 }
@@ -122,12 +121,11 @@ func readDiscord(_ context.Context, r *source.Request) (*source.Message, error) 
 // discordBody is the body of a message in Discord's markup.
 type discordBody struct{ compose.Lines }
 
-// own adds a text in Discord's markup. What it leaves open does not go on in what follows
-// it.
+// own adds a text in Discord's markup. Markup left open in it ends there.
 func (t *discordBody) own(s string) { t.Add(markup.DialectDiscord.Contain(s)) }
 
-// link adds a link, whose text is in Discord's markup. If the text or a valid address is
-// missing, it adds the other one.
+// link adds a link with a text in Discord's markup. If the text or a valid address is missing, it
+// adds only the other.
 func (t *discordBody) link(text, address string) {
 	switch {
 	case !source.IsAddress(address):
@@ -180,7 +178,7 @@ func addDiscordComponents(m *source.Message, v any, body *discordBody, left *int
 	}
 }
 
-// readGitHub reads an event of GitHub, for which Discord's webhooks have an address.
+// readGitHub reads an event of GitHub, which Discord's webhooks accept at an address of their own.
 func readGitHub(ctx context.Context, r *source.Request) (*source.Message, error) {
 	github, err := source.Builtin("github")
 	if err != nil {
@@ -189,8 +187,8 @@ func readGitHub(ctx context.Context, r *source.Request) (*source.Message, error)
 	return github.Read(ctx, r)
 }
 
-// readDiscordEdit reads the new text of a message. It is sent as a message of its own.
-// A change of something else, such as of buttons, is not sent.
+// readDiscordEdit reads the new text of a message, which is sent as a new message. Other changes,
+// such as of buttons, are not sent.
 func readDiscordEdit(ctx context.Context, r *source.Request) (*source.Message, error) {
 	m, err := readDiscord(ctx, r)
 	if errors.Is(err, compose.ErrNoText) {
@@ -203,13 +201,12 @@ func readDiscordEdit(ctx context.Context, r *source.Request) (*source.Message, e
 	return m, nil
 }
 
-// readDiscordMessage refuses to return a message, because the gateway keeps none.
+// readDiscordMessage refuses to return a message, because the gateway does not store it.
 func readDiscordMessage(context.Context, *source.Request) (*source.Message, error) {
 	return nil, &source.Error{Status: http.StatusNotFound, Code: "10008", Err: errors.New("the gateway does not keep messages")}
 }
 
-// replyDiscord answers with 204 or, with ?wait=true and to a message with files, with the
-// message.
+// replyDiscord answers with 204 or, with ?wait=true or for a message with files, with the message.
 func replyDiscord(o source.Outcome) source.Reply {
 	switch wait, err := strconv.ParseBool(o.Request.Query.Get("wait")); {
 	case o.Error != "":
@@ -277,7 +274,7 @@ func discordMessage(o source.Outcome, id string, edited any) source.Reply {
 	return compose.JSONReply(http.StatusOK, out)
 }
 
-// discordError answers with an error and the number that Discord has for it.
+// discordError answers with an error and Discord's number for it.
 func discordError(o source.Outcome) source.Reply {
 	return compose.JSONReply(o.Status, map[string]any{"message": o.Error, "code": json.Number(cmp.Or(o.Code, discordCodes[o.Status], "0"))})
 }

@@ -13,16 +13,15 @@ func init() {
 		Scheme:  source.SchemeFlux,
 		Templates: source.Templates{
 			Title: `{{ .involvedObject.kind }} {{ with .involvedObject.namespace }}{{ . }}/{{ end }}{{ .involvedObject.name }}: {{ .reason }}`,
-			// The keys of metadata may begin with the group of the object. Those of
-			// digests and tokens are for programs.
+			// The keys of metadata may have the group of the object as a prefix. Digests and tokens
+			// are only for programs.
 			Body: `{{ .message }}
 {{- range first 20 (pairs .metadata) }}
 	{{- $line := . | replace "kustomize.toolkit.fluxcd.io/" "" | replace "helm.toolkit.fluxcd.io/" "" | replace "source.toolkit.fluxcd.io/" "" | replace "image.toolkit.fluxcd.io/" "" | replace "event.toolkit.fluxcd.io/" "" -}}
 	{{- if not (eq (index (split ":" $line) 0) "checksum" "digest" "token" "commit_status" "change_request") }}
 {{ capitalize $line }}{{ end -}}
 {{- end }}`,
-			// A rollback is the end of an upgrade that has failed, and the object stays behind
-			// what it should be.
+			// A rollback follows a failed upgrade, so the object is not in the desired state.
 			Type: `{{ if eq .severity "error" }}failure
 {{- else if eq .reason "RollbackSucceeded" }}warning
 {{- else if eq .reason "UninstallSucceeded" }}info

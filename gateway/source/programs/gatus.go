@@ -19,7 +19,7 @@ func init() {
 		Has:     []string{"endpoint", "state|status", "group|conditions|errors|description|url?"},
 		Payload: readGatus,
 		Templates: source.Templates{
-			// Gatus escapes the quotation marks of errors, for bodies in JSON.
+			// Gatus escapes the quotation marks of errors, because bodies are usually JSON.
 			Title: `{{ with .group }}{{ . }}/{{ end }}{{ .endpoint }} {{ $state := default .status .state -}}
 {{ if eq (type $state) "success" }}has recovered{{ else if eq (type $state) "failure" }}has failed{{ else }}is {{ lower (replace "_" " " $state) }}{{ end }}`,
 			Body: `{{ with .description }}{{ . }}

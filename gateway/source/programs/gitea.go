@@ -56,7 +56,7 @@ func init() {
 {{- else if .workflow_job }}{{ type .workflow_job.conclusion }}
 {{- else if .run }}{{ if eq .action "recover" }}success{{ else }}{{ type .action }}{{ end }}
 {{- else if .context }}{{ type .state }}{{ end }}`,
-			// A later run on the same branch says how the earlier one ended up.
+			// A later run on the same branch resolves the incident of an earlier one.
 			Incident: `{{ $repository := default .run.repository.full_name .repository.full_name -}}
 {{ if .workflow_run }}{{ $repository }} workflow {{ default .workflow_run.name .workflow_run.path }} {{ .workflow_run.head_branch }}
 {{- else if .workflow_job }}{{ $repository }} job {{ .workflow_job.name }} {{ .workflow_job.head_branch }}

@@ -81,7 +81,7 @@ Branch: {{ .head_branch }}
 {{- else if .security_advisory }}{{ if ne .action "withdrawn" }}{{ type .security_advisory.severity }}{{ end }}
 {{- else if .build }}{{ type .build.status }}
 {{- else if .context }}{{ type .state }}{{ end }}`,
-			// A later run on the same branch says how the earlier one ended up.
+			// A later run on the same branch resolves the incident of an earlier one.
 			Incident: `{{ $repository := .repository.full_name -}}
 {{ if .workflow_run }}{{ $repository }} workflow {{ default .workflow_run.name .workflow_run.workflow_id }} {{ .workflow_run.head_branch }}
 {{- else if .workflow_job }}{{ $repository }} job {{ .workflow_job.workflow_name }} {{ .workflow_job.name }} {{ .workflow_job.head_branch }}

@@ -62,7 +62,7 @@ func init() {
 {{- else if eq .object_kind "vulnerability" }}{{ if eq $o.state "resolved" "dismissed" }}success{{ else }}{{ default "warning" (type $o.severity) }}{{ end }}
 {{- else if eq .object_kind "access_token" }}warning
 {{- else }}{{ type (default (default .status .build_status) $o.status) }}{{ end }}`,
-			// A later pipeline on the same branch says how the earlier one ended up.
+			// A later pipeline on the same branch resolves the incident of an earlier one.
 			Incident: `{{ $o := .object_attributes }}{{ $project := default .project_name .project.path_with_namespace -}}
 {{ if eq .object_kind "pipeline" }}{{ $project }} pipeline {{ $o.name }} {{ $o.ref }}
 {{- else if eq .object_kind "build" }}{{ $project }} job {{ .build_name }} {{ .ref }}

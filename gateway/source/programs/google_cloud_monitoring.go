@@ -13,7 +13,7 @@ func init() {
 			Title: `{{ $i := .incident -}}
 {{ if eq (lower $i.state) "closed" }}Closed{{ else }}Open{{ end }}: {{ default (default "incident" $i.condition_name) $i.policy_name }}
 {{- with default $i.resource_name $i.resource_display_name }} on {{ cut 100 . }}{{ end }}`,
-			// The documentation of a test is a text.
+			// In a test message, documentation is a text.
 			Body: `{{ $i := .incident -}}
 {{ with $i.summary }}{{ . }}
 {{ end }}

@@ -33,7 +33,7 @@ func init() {
 }
 
 func readGotify(_ context.Context, r *source.Request) (*source.Message, error) {
-	r.ReadQuery() // Gotify's server binds a form of both
+	r.ReadQuery() // Gotify's server reads a form from both
 	data, err := r.JSONPayload("Gotify")
 	if err != nil {
 		return nil, err
@@ -75,12 +75,12 @@ func readGotify(_ context.Context, r *source.Request) (*source.Message, error) {
 	return compose.CheckContent(m, "Gotify", r)
 }
 
-// gotifyApp is the name of the application that messages without a title have as their
-// title in answers.
+// gotifyApp is the name of the application, which answers have as the title of messages without
+// one.
 const gotifyApp = "caddy-notify"
 
-// gotifyType returns the type for a priority from 0 to 10: failure from 8 on, where
-// clients of Gotify make a loud sound, and warning from 5 on.
+// gotifyType returns the type for a priority from 0 to 10: failure from 8, because clients of
+// Gotify make a loud sound then, and warning from 5.
 func gotifyType(priority any) notifier.Type {
 	f, ok := payload.Float(priority)
 	switch {
@@ -104,8 +104,8 @@ func replyGotify(o source.Outcome) source.Reply {
 	return compose.JSONReply(http.StatusOK, out)
 }
 
-// replyGotifyVersion answers with the version of Gotify whose API this is. Commands ask
-// for it when they are set up.
+// replyGotifyVersion answers with the version of Gotify that this API follows. Clients ask for it
+// when they are set up.
 func replyGotifyVersion(source.Outcome) source.Reply {
 	return compose.JSONReply(http.StatusOK, map[string]any{"version": source.Lookup("gotify").Checked, "commit": "", "buildDate": ""})
 }

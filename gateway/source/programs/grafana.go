@@ -13,7 +13,7 @@ func init() {
 		Scheme:  source.SchemeGrafana,
 		Templates: source.Templates{
 			Title: `{{ default ` + alertsTitle + ` .title }}`,
-			// Grafana 10 and older can send alerts of its former alerting, with evalMatches.
+			// Grafana 10 and older can send alerts of the former alerting, which have evalMatches.
 			Body: `{{- if .ruleUrl }}{{ with .message }}{{ . }}
 {{ end }}{{ range first 20 .evalMatches }}{{ .metric }}: {{ .value }}
 {{ end }}{{ with more 20 .evalMatches }}and {{ . }} more
@@ -26,7 +26,7 @@ func init() {
 			Format: `{{ if and .message (not .ruleUrl) }}markdown{{ end }}`,
 			Images: `{{ range first 3 .alerts }}{{ .imageURL }}
 {{ end }}{{ .imageUrl }}`,
-			// The status of a group is resolved when all alerts that are listed are.
+			// A group is resolved when all its listed alerts are.
 			Incident: `{{ if .ruleUrl }}{{ .ruleUrl }}{{ else if .groupKey }}{{ .externalURL }} {{ .groupKey }}{{ end }}`,
 			Alerts:   alertsOpen,
 			Partial:  alertsPartial,

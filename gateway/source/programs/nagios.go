@@ -6,7 +6,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 )
 
-// The commands of Nagios and Icinga post the same fields.
+// Nagios and Icinga post the same fields.
 func init() {
 	source.Register(source.Format{
 		Name:      "nagios",
@@ -29,7 +29,7 @@ func init() {
 		Program: "Checkmk",
 		Doc:     "https://docs.checkmk.com/latest/en/notifications.html",
 		Checked: "2.4.0",
-		// The script also posts the name of the site, which others do not have.
+		// The script also posts the name of the site, which other programs do not have.
 		Has:       slices.Concat(nagiosHas, []string{"site"}),
 		Templates: nagiosTemplates,
 	})

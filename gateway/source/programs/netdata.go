@@ -37,8 +37,8 @@ func init() {
 {{- else if eq .status.reachable true }}success
 {{- else if eq .status.reachable false }}failure
 {{- else }}{{ default "info" (type (default .status .severity)) }}{{ end }}`,
-			// An alert of Netdata Cloud names no node in a field of its own, so the end of one
-			// cannot be told from that of another node's.
+			// An alert of Netdata Cloud has no field for its node, so the end of one node's alert
+			// looks like another's.
 			Incident: `{{ if .status.text }}{{ .host }}
 {{- else if and .alarm (not (eq .status "REMOVED" "UNDEFINED" "UNINITIALIZED")) }}{{ .host }} {{ .chart }} {{ .alarm }}{{ end }}`,
 		},

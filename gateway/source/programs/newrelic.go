@@ -8,8 +8,8 @@ func init() {
 		Program: "New Relic",
 		Doc:     "https://docs.newrelic.com/docs/alerts/get-notified/notification-integrations/#webhook",
 		Checked: "read 2026-11-23",
-		// The default payload of a workflow, or that of the former channels, whose names
-		// templates of others still use.
+		// The default payload of a workflow or, with names that many templates still use, of the
+		// former channels.
 		Has: []string{"issueUrl|alertConditionNames|alertPolicyNames|incident_url|condition_name", "state|current_state", "title|details|policy_name?"},
 		Templates: source.Templates{
 			Title: `{{ $title := .title }}{{ if not $title }}{{ $title = default (index .alertConditionNames 0) .condition_name }}{{ end -}}

@@ -35,8 +35,8 @@ func init() {
 			{Methods: compose.GetMethods, Paths: []string{"v1/health"}, Reply: replyNtfyHealth, Public: true},
 			{Paths: []string{"", "*"}, Read: readNtfy, Reply: replyNtfy},
 			{Methods: compose.GetMethods, Paths: []string{"*/publish", "*/send", "*/trigger"}, Read: readNtfy, Reply: replyNtfy},
-			// Since version 2.16, the second segment names a message that may be sent again,
-			// marked as read, or deleted.
+			// Since version 2.16, the second segment is the sequence of a message, which can be
+			// updated, marked as read, or deleted.
 			{Paths: []string{"*/*"}, Read: readNtfy, Reply: replyNtfy},
 			{Methods: []string{http.MethodPut}, Paths: []string{"*/*/clear", "*/*/read"}, Read: readNtfyEnd, Reply: replyNtfyEvent("message_clear")},
 			{Methods: []string{http.MethodDelete}, Paths: []string{"*/*"}, Read: readNtfyEnd, Reply: replyNtfyEvent("message_delete")},
@@ -48,9 +48,9 @@ func init() {
 // the query string.
 type ntfyMessage struct {
 	request  *source.Request
-	json     any    // nil for a message that is not JSON
+	json     any    // nil if the message is not JSON
 	topic    string // in the path or in JSON
-	sequence string // in the path: messages with the same one replace one another
+	sequence string // in the path; each message of a sequence replaces the one before
 }
 
 // field returns the field with the first name in the JSON object, or else with any of
@@ -70,8 +70,7 @@ func (n ntfyMessage) field(names ...string) string {
 	return ""
 }
 
-// header returns a header. It returns "" for the header Priority of HTTP (RFC 9218),
-// which browsers send.
+// header returns a header. It ignores the header Priority of HTTP (RFC 9218), which browsers send.
 func (n ntfyMessage) header(name string) string {
 	value := n.request.HeaderText(name)
 	if name == "priority" && httpPriority.MatchString(value) {
@@ -82,7 +81,7 @@ func (n ntfyMessage) header(name string) string {
 
 var httpPriority = lazyregexp.New(`^u=\d(,\s*(i|\d))?$`)
 
-// query returns a parameter of the query string, which may have encoded words as a header does.
+// query returns a parameter of the query string, which may have encoded words like a header.
 func (n ntfyMessage) query(name string) string {
 	value, _ := charset.DecodeHeader(n.request.Query.Get(name))
 	return value
@@ -129,14 +128,14 @@ func readNtfy(_ context.Context, r *source.Request) (*source.Message, error) {
 	return n.showTags(m, text, &body)
 }
 
-// The bounds of what an inbox keeps of a message for ntfy's clients, in bytes.
+// The bounds of ntfy's parts of a message in an inbox, in bytes.
 const (
 	maxNtfyTag   = 100
 	maxNtfyClick = 2 << 10
 )
 
-// showTags sets the body, in which destinations other than ntfy's clients see the tags as
-// ntfy shows them: emojis in front, and words at the end.
+// showTags adds the tags to the body as ntfy shows them, for destinations other than ntfy's
+// clients: emojis in front, and words at the end.
 func (n ntfyMessage) showTags(m *source.Message, message string, body *compose.Lines) (*source.Message, error) {
 	var emojis, words []string
 	for _, tag := range m.Published.Tags {
@@ -176,7 +175,7 @@ func newNtfyMessage(r *source.Request) (n ntfyMessage, err error) {
 		n.json = data
 		n.topic = n.field("topic")
 	}
-	if r.Method == http.MethodGet { // the second segment says what to do
+	if r.Method == http.MethodGet { // the second segment is the action
 		n.sequence = ""
 	}
 	if template := n.field("template", "tpl"); template != "" && !slices.Contains([]string{"0", "no", "false"}, strings.ToLower(template)) {
@@ -185,9 +184,9 @@ func newNtfyMessage(r *source.Request) (n ntfyMessage, err error) {
 	return n, nil
 }
 
-// readContent returns the text of the message, and sets its file or the address of one. The
-// body of the request is a file if it has a name, if the text is elsewhere, or if it is
-// not a text. Otherwise it is the text.
+// readContent returns the text of the message, and sets its file or the address of one. The body of
+// the request is a file if it has a file name, if the text is elsewhere, or if it is not a text.
+// Otherwise it is the text.
 func (n ntfyMessage) readContent(m *source.Message) (message string, err error) {
 	filename := n.field("filename", "file", "f")
 	if err := n.attach(m, filename); err != nil {
@@ -212,7 +211,7 @@ func (n ntfyMessage) readContent(m *source.Message) (message string, err error) 
 	return message, nil
 }
 
-// setType sets the tags, and the type that they, the priority, the texts and the icon mean.
+// setType sets the tags, and the type that follows from them, the priority, the texts and the icon.
 func (n ntfyMessage) setType(m *source.Message, message string) {
 	tags, icon := n.tags(), n.field("icon")
 	m.Tags = source.ValidTags(strings.Join(tags, ","))
@@ -224,7 +223,7 @@ func (n ntfyMessage) setType(m *source.Message, message string) {
 	compose.Echo(m, "icon", icon)
 }
 
-// addLinks adds the address that a click opens, and those of the buttons.
+// addLinks adds the addresses opened by a click and by the buttons.
 func (n ntfyMessage) addLinks(m *source.Message, body *compose.Lines) {
 	click := n.field("click")
 	links := n.actions(m)
@@ -250,7 +249,7 @@ func (n ntfyMessage) warnOfIgnored(m *source.Message) {
 	}
 }
 
-// setIncident makes the messages of a topic that replace one another an incident.
+// setIncident makes a sequence of a topic an incident.
 func (n ntfyMessage) setIncident(m *source.Message) {
 	sequence := cmp.Or(n.sequence, n.field("sequence_id", "sequence-id", "sid"))
 	if sequence != "" {
@@ -260,7 +259,7 @@ func (n ntfyMessage) setIncident(m *source.Message) {
 	compose.Echo(m, "sequence_id", sequence)
 }
 
-// ntfyErrorf returns an error with one of ntfy's numbers.
+// ntfyErrorf returns an error with an error number of ntfy.
 func ntfyErrorf(code, format string, args ...any) *source.Error {
 	err := source.Errorf(http.StatusBadRequest, format, args...)
 	err.Code = code
@@ -282,7 +281,7 @@ func (n ntfyMessage) attach(m *source.Message, filename string) error {
 	return nil
 }
 
-// priority returns the type that the priority means, or "" for none.
+// priority returns the type for the priority, or "" for none.
 func (n ntfyMessage) priority(m *source.Message) notifier.Type {
 	priority := n.field("priority", "prio", "p")
 	if priority == "" {
@@ -306,7 +305,7 @@ var ntfyPriorities = map[string]int{
 // a message.
 var appriseIcon = lazyregexp.New(`/apprise-(success|warning|failure)-`)
 
-// stateOfIcon returns the type that the address of an icon shows, or "".
+// stateOfIcon returns the type that an icon of Apprise stands for, or "".
 func stateOfIcon(address string) notifier.Type {
 	if m := appriseIcon.FindStringSubmatch(address); m != nil {
 		return notifier.Type(m[1])
@@ -354,15 +353,15 @@ func replyNtfy(o source.Outcome) source.Reply {
 // ntfyExpires is how long ntfy keeps a message by default.
 const ntfyExpires = 12 * time.Hour
 
-// readNtfyEnd reads a request to delete a message or to mark it as read. What is planned with
-// its sequence ID is not sent.
+// readNtfyEnd reads a request to delete a message or to mark it as read. Planned messages of its
+// sequence are not sent.
 func readNtfyEnd(_ context.Context, r *source.Request) (*source.Message, error) {
 	topic, rest, _ := strings.Cut(r.Path, "/")
 	sequence, _, _ := strings.Cut(rest, "/")
 	return &source.Message{Skip: true, Sequence: topic + "/" + sequence}, nil
 }
 
-// ntfyError answers with an error and the number that ntfy has for it.
+// ntfyError answers with an error and ntfy's number for it.
 func ntfyError(o source.Outcome) source.Reply {
 	number := o.Status*100 + 1
 	if o.Status == http.StatusBadRequest {

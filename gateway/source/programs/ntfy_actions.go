@@ -17,7 +17,7 @@ type ntfyAction struct {
 	action, label, url string
 	method, body       string
 	clear              bool              // the button removes the notification
-	headers            map[string]string // of the request; nil for none
+	headers            map[string]string // headers of the request; nil for none
 }
 
 // ntfyActionsJSON returns buttons as ntfy's clients read them.
@@ -42,14 +42,13 @@ func ntfyActionsJSON(all []ntfyAction) string {
 	return string(text)
 }
 
-// The bounds of the buttons that an inbox keeps: ntfy has three of a message.
+// The bounds of the buttons in an inbox. ntfy has three per message.
 const (
 	maxNtfyActions     = 3
 	maxNtfyActionsSize = 4 << 10 // bytes
 )
 
-// actions returns the links of the buttons. It adds a warning to m for buttons that
-// are something else.
+// actions returns the links of the buttons. It adds a warning to m for other buttons.
 func (n ntfyMessage) actions(m *source.Message) (links []ntfyAction) {
 	all, ok := readNtfyActions(payload.Get(n.json, "actions"), n.field("actions", "action"))
 	if !ok {
@@ -124,7 +123,7 @@ func parseNtfyActions(s string) (out []ntfyAction, ok bool) {
 	return out, true
 }
 
-// set sets the value of a button that has a name in the short format.
+// set sets a named value of a button in the short format.
 func (a *ntfyAction) set(name, value string) {
 	if header, ok := strings.CutPrefix(name, "headers."); ok {
 		a.setHeader(header, value)
@@ -153,8 +152,8 @@ func (a *ntfyAction) setHeader(name, value string) {
 	a.headers[name] = value
 }
 
-// cutNtfyValue returns the value at the beginning of s, and the rest, which is empty or
-// begins with a separator.
+// cutNtfyValue returns the value at the beginning of s and the rest, which is empty or begins with
+// a separator.
 func cutNtfyValue(s string) (value, rest string, ok bool) {
 	if s == "" || s[0] != '"' && s[0] != '\'' {
 		end := strings.IndexAny(s, ",;")

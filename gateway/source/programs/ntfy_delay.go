@@ -9,8 +9,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 )
 
-// The bounds of ntfy's delays. A server of ntfy takes three days at most unless its operator
-// allows more, and we take what the gateway does.
+// The bounds of ntfy's delays. A server of ntfy takes at most three days unless its operator allows
+// more; the gateway has its own limit.
 const (
 	minNtfyDelay = 10 * time.Second
 	maxNtfyDelay = 30 * 24 * time.Hour
@@ -37,14 +37,14 @@ func (n ntfyMessage) setDelay(m *source.Message) error {
 	}
 	m.SendAt = at.Format(time.RFC3339)
 	if _, err := strconv.ParseInt(text, 10, 64); err != nil {
-		m.SendAt = at.Sub(n.request.Time).String() // by the clock of the queue
+		m.SendAt = at.Sub(n.request.Time).String() // on the queue's clock
 	}
 	compose.Echo(m, "time", at.Unix())
 	compose.Echo(m, "expires", at.Add(ntfyExpires).Unix())
 	return nil
 }
 
-// parseNtfyDelay returns the time that a delay stands for.
+// parseNtfyDelay returns the time for a delay.
 func parseNtfyDelay(text string, now time.Time) (time.Time, bool) {
 	if unix, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return time.Unix(unix, 0), true

@@ -29,7 +29,7 @@ func init() {
 			"message", "alias|responders|visibleTo|entity|priority=P1|priority=P2|priority=P3|priority=P4|priority=P5",
 			"description|source|details|tags?", "alias?",
 		},
-		Reads:  []string{"gotify"}, // a message is all that an alert needs
+		Reads:  []string{"gotify"}, // Opsgenie needs no field but message
 		Tokens: []source.TokenPlace{{Scheme: "GenieKey"}},
 		API: &source.API{
 			Clean:     opsgeniePath,
@@ -40,8 +40,8 @@ func init() {
 	})
 }
 
-// opsgeniePath returns a path below that of the alerts. Some clients ask for the address of
-// the API, others for that of the alerts.
+// opsgeniePath returns a path below the alerts. Some clients are given the address of the API,
+// others that of the alerts.
 func opsgeniePath(path string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(path, "v2/alerts"), "/")
 }
@@ -50,15 +50,15 @@ func opsgeniePath(path string) string {
 type opsgenieAction struct {
 	methods []string
 	name    string // the last segment of the path; "" for the alert itself
-	action  string // as the status of the request names it
+	action  string // as a request's status names it
 
-	// read makes the message from the body. nil means that the action changes something
-	// that the gateway does not have, and the answer says so.
+	// read makes the message from the body. nil means that the gateway cannot do the action, and
+	// the answer says so.
 	read func(m *source.Message, data any, text *opsgenieText) error
 }
 
-// opsgenieText is the text of a message about what somebody did with an alert: "STATE:
-// ALIAS", then the lines.
+// opsgenieText is the text of a message about an action on an alert: "STATE: ALIAS", then the
+// lines.
 type opsgenieText struct {
 	state string
 	compose.Lines
@@ -69,8 +69,8 @@ var (
 	deleteMethods = []string{http.MethodDelete}
 )
 
-// opsgenieActions are the actions on alerts. What only the alert in Opsgenie has, such as
-// its tags, cannot be changed here.
+// opsgenieActions are the actions on alerts. Properties that only Opsgenie stores, such as tags,
+// cannot be changed here.
 var opsgenieActions = []opsgenieAction{
 	{nil, "close", "Close", readOpsgenieState("Closed", notifier.Success)},
 	{nil, "acknowledge", "Acknowledge", readOpsgenieAcknowledge},
@@ -98,8 +98,8 @@ func opsgenieEndpoints() []source.Endpoint {
 	}
 }
 
-// opsgenieSegments returns the segments of a path below that of the alerts. One that the
-// client has encoded may have slashes.
+// opsgenieSegments returns the segments of a path below the alerts. An encoded segment may have
+// slashes.
 func opsgenieSegments(r *source.Request) []string {
 	if r.RawPath == "" {
 		return strings.Split(opsgeniePath(r.Path), "/")
@@ -114,9 +114,9 @@ func opsgenieSegments(r *source.Request) []string {
 	return segments
 }
 
-// opsgenieActionOf returns the action that a request is, and the alias of its alert. The
-// action is nil if the gateway does not have it. An alias is the same as in the request that
-// has opened the alert: it may have slashes, encoded or not.
+// opsgenieActionOf returns the action of a request and the alias of its alert. The action is nil if
+// the gateway does not have it. The alias is the same as in the request that opened the alert: it
+// may have slashes, encoded or not.
 func opsgenieActionOf(r *source.Request) (*opsgenieAction, string) {
 	segments := opsgenieSegments(r)
 	last := len(segments) - 1
@@ -138,9 +138,9 @@ func opsgenieActionOf(r *source.Request) (*opsgenieAction, string) {
 	return nil, ""
 }
 
-// opsgenieHeartbeat returns the name of the heartbeat that a request is about, and what it
-// asks for: "ping", or something that the gateway does not have. ok is false if the request
-// is not about heartbeats.
+// opsgenieHeartbeat returns the name of a request's heartbeat and what the request asks for:
+// "ping", or something that the gateway does not have. ok is false if the request is not about
+// heartbeats.
 func opsgenieHeartbeat(r *source.Request) (name, what string, ok bool) {
 	segments := opsgenieSegments(r)
 	if len(segments) < 2 || segments[0] != "v2" || segments[1] != "heartbeats" {
@@ -160,7 +160,7 @@ func opsgenieBeat(r *source.Request) string {
 	return ""
 }
 
-// readOpsgenieOther reads a request about an alert that exists, or the ping of a heartbeat.
+// readOpsgenieOther reads a request about an existing alert, or the ping of a heartbeat.
 func readOpsgenieOther(_ context.Context, r *source.Request) (*source.Message, error) {
 	if name := opsgenieBeat(r); name != "" {
 		return &source.Message{Beat: name}, nil
@@ -208,7 +208,7 @@ func readOpsgenieAlert(_ context.Context, r *source.Request) (*source.Message, e
 	}
 	var body compose.Lines
 	compose.SetHeadline(m, field("message"), &body)
-	description := strings.TrimPrefix(field("description"), m.Title+"\n") // Grafana's repeats it
+	description := strings.TrimPrefix(field("description"), m.Title+"\n") // Grafana repeats the title in it
 	body.Add(description)
 	body.Add(markup.TruncateBytes(field("note"), compose.MaxDetail))
 	details := payload.Get(data, "details")
@@ -220,7 +220,7 @@ func readOpsgenieAlert(_ context.Context, r *source.Request) (*source.Message, e
 			body.Origin(f.label, f.value)
 		}
 	}
-	for address := range strings.SplitSeq(payload.Text(payload.Get(details, "image_urls")), ",") { // Grafana's
+	for address := range strings.SplitSeq(payload.Text(payload.Get(details, "image_urls")), ",") { // Grafana sends these
 		compose.AddImage(m, strings.TrimSpace(address))
 	}
 	m.Body = body.String()
@@ -228,8 +228,7 @@ func readOpsgenieAlert(_ context.Context, r *source.Request) (*source.Message, e
 	return compose.CheckContent(m, "Opsgenie", r)
 }
 
-// setOpsgeniePriority sets the type for a priority from P1 to P5. An alert without one has
-// the type t.
+// setOpsgeniePriority sets the type for a priority from P1 to P5, or t for an alert without one.
 func setOpsgeniePriority(m *source.Message, priority string, t notifier.Type) {
 	switch strings.ToUpper(priority) {
 	case "":
@@ -245,8 +244,8 @@ func setOpsgeniePriority(m *source.Message, priority string, t notifier.Type) {
 	m.Type = string(t)
 }
 
-// opsgenieNames returns the names in an object with a name, a user name or an ID, or in a
-// list of these.
+// opsgenieNames returns the names in an object with a name, a user name or an ID, or in a list of
+// such objects.
 func opsgenieNames(v any) string {
 	all, ok := v.([]any)
 	if !ok {
@@ -262,10 +261,10 @@ func opsgenieNames(v any) string {
 	return strings.Join(names, ", ")
 }
 
-// opsgenieAlias is the alias of an alert among the values that answers repeat.
+// opsgenieAlias is the name of the alias among the values that answers repeat.
 const opsgenieAlias = "alias"
 
-// readOpsgenieAction reads what a client does with an alert.
+// readOpsgenieAction reads an action on an alert.
 func readOpsgenieAction(r *source.Request, a *opsgenieAction, alias string) (*source.Message, error) {
 	if kind := r.Query.Get("identifierType"); kind == "tiny" {
 		return nil, source.Errorf(http.StatusBadRequest, "the gateway gives alerts no tiny ID; use the alias")
@@ -281,7 +280,7 @@ func readOpsgenieAction(r *source.Request, a *opsgenieAction, alias string) (*so
 		if data, err = r.JSONPayload("Opsgenie"); err != nil {
 			return nil, err
 		}
-		r.Payload = nil // the address says what it is
+		r.Payload = nil // the address identifies the format
 	}
 	m := &source.Message{Incident: alias}
 	var t opsgenieText
@@ -355,8 +354,8 @@ func readOpsgeniePriority(m *source.Message, data any, t *opsgenieText) error {
 	return nil
 }
 
-// replyOpsgenie returns a function that answers to a request for an action. The ID of the
-// request says what it was, because clients ask for its outcome.
+// replyOpsgenie returns a function that answers a request for an action. The ID of the request
+// holds the action, because clients ask for its outcome.
 func replyOpsgenie(action string) func(o source.Outcome) source.Reply {
 	return func(o source.Outcome) source.Reply {
 		if o.Error != "" {
@@ -376,22 +375,23 @@ func replyOpsgenie(action string) func(o source.Outcome) source.Reply {
 // opsgenieNothing is the result of an action that sends nothing.
 const opsgenieNothing = "Nothing was sent: the gateway keeps no alert that it could change"
 
-// opsgenieUntold ends the action in the ID of a request that nobody was told of.
+// opsgenieUntold ends the action in the ID of a request of which nobody was told.
 const opsgenieUntold = "Untold"
 
-// opsgenieReply answers with the fields that all answers of Opsgenie have.
+// opsgenieReply answers with the fields common to all answers of Opsgenie.
 func opsgenieReply(o source.Outcome, status int, q opsgenieRequest, fields map[string]any) source.Reply {
 	fields["took"], fields["requestId"] = o.Took.Seconds(), q.id()
 	return compose.JSONReply(status, fields)
 }
 
-// opsgenieRequest is a request that was answered.
+// opsgenieRequest is an answered request.
 type opsgenieRequest struct {
 	action, alias string
 	time          time.Time
 }
 
-// id returns the ID, which says all about the request: the gateway keeps none.
+// id returns the ID, which holds everything about the request, because the gateway does not store
+// it.
 func (q opsgenieRequest) id() string {
 	return fmt.Sprintf("%s-%d-%s", q.action, q.time.UnixMilli(), base64.RawURLEncoding.EncodeToString([]byte(q.alias)))
 }
@@ -420,8 +420,8 @@ func readOpsgenieStatus(_ context.Context, r *source.Request) (*source.Message, 
 	return &source.Message{Skip: true}, nil
 }
 
-// replyOpsgenieStatus answers with the outcome of a request. A request with an ID was
-// accepted: its message was delivered or will be, if the action has one.
+// replyOpsgenieStatus answers with the outcome of a request. A request with an ID was accepted: its
+// message, if its action sends one, was or will be delivered.
 func replyOpsgenieStatus(o source.Outcome) source.Reply {
 	if o.Error != "" {
 		return replyOpsgenie("")(o)

@@ -110,7 +110,7 @@ func pagerDutyType(m *source.Message, severity string) string {
 	return string(t)
 }
 
-// addPagerDutyText adds what an event has besides its summary.
+// addPagerDutyText adds the fields of an event other than its summary.
 func addPagerDutyText(ctx context.Context, m *source.Message, data any, body *compose.Lines) {
 	client, address := payload.Text(payload.Get(data, "client")), payload.Text(payload.Get(data, "client_url"))
 	details := payload.Get(data, "payload", "custom_details")
@@ -141,9 +141,9 @@ func addPagerDutyText(ctx context.Context, m *source.Message, data any, body *co
 	}
 }
 
-// alertmanagerDetails adds the alerts that Alertmanager lists in the details of an event,
-// as for its own webhook. It returns the names of the details that need no further line:
-// those, and the numbers of alerts, which Grafana sends as well.
+// alertmanagerDetails adds the alerts that Alertmanager lists in the details of an event, as its
+// own webhook does. It returns the names of the details that are covered: these, and the numbers of
+// alerts, which Grafana sends as well.
 func alertmanagerDetails(ctx context.Context, details any, address string, body *compose.Lines) []string {
 	firing, resolved := payload.Get(details, "firing"), payload.Get(details, "resolved")
 	if firing == nil && resolved == nil {
@@ -167,8 +167,8 @@ func alertmanagerDetails(ctx context.Context, details any, address string, body 
 	return append(counts, "firing", "resolved")
 }
 
-// newDedupKey returns a key for an alert that comes without one. It is the same for a
-// request that is sent again with its idempotency key, and otherwise random.
+// newDedupKey returns a key for an alert that arrives without one. It is the same for each
+// repetition with the same idempotency key, and otherwise random.
 func newDedupKey(r *source.Request) string {
 	var b [sha256.Size]byte
 	_, _ = rand.Read(b[:]) // it never returns an error
@@ -178,7 +178,7 @@ func newDedupKey(r *source.Request) string {
 	return hex.EncodeToString(b[:16])
 }
 
-// replyPagerDuty answers as PagerDuty does. Clients show the errors.
+// replyPagerDuty answers like PagerDuty. Clients show the errors.
 func replyPagerDuty(o source.Outcome) source.Reply {
 	if o.Error != "" {
 		return pagerDutyError(o)
@@ -197,7 +197,7 @@ func replyPagerDutyChange(o source.Outcome) source.Reply {
 	return compose.JSONReply(http.StatusAccepted, map[string]any{"status": "success", "message": "Change event processed"})
 }
 
-// pagerDutyError answers with an error. PagerDuty has the same body for all of them.
+// pagerDutyError answers with an error. All errors of PagerDuty have the same body.
 func pagerDutyError(o source.Outcome) source.Reply {
 	status, message := "error", http.StatusText(o.Status)
 	if o.Status == http.StatusBadRequest {

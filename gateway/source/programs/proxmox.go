@@ -12,8 +12,7 @@ func init() {
 		Templates: source.Templates{
 			Title: `{{ default "Proxmox" .title }}`,
 			Body:  `{{ .message }}`,
-			// Proxmox forwards mail to root, for example from smartd, with the severity
-			// unknown.
+			// Proxmox forwards mail to root, for example of smartd, with the severity unknown.
 			Type: `{{ if eq .severity "unknown" }}warning{{ else }}{{ .severity }}{{ end }}`,
 		},
 	})

@@ -12,8 +12,7 @@ func init() {
 			"eventType", "author|book|books|level|message|newVersion|instanceName",
 			"author|book|books|instanceName~Readarr?", "instanceName~Readarr?",
 		},
-		// Readarr does not tell the end of a health issue, so nothing would resolve an
-		// incident.
+		// Readarr does not report the end of a health issue, so nothing would resolve an incident.
 		Templates: source.Templates{
 			Title: `{{ $book := default (index .books 0) .book -}}
 {{ with .author.name }}{{ . }}{{ with $book.title }}: {{ . }}{{ end }}{{ with more 1 $.books }} and {{ . }} more{{ end }}{{ else }}{{ default "Readarr" .instanceName }}{{ end }}`,

@@ -57,7 +57,7 @@ func init() {
 {{- else if $d.buildId }}{{ type $d.state }}
 {{- else if eq .action "assigned" "archived" "ignored" }}info
 {{- else }}{{ type (default (default .level $d.issue.level) $error.level) }}{{ end }}`,
-			// Alerts and issues are numbered apart.
+			// Alerts and issues have separate numbers.
 			Incident: `{{ $d := .data }}{{ $error := default $d.error $d.event -}}
 {{ if $d.metric_alert }}alert {{ $d.metric_alert.id }}
 {{- else if default (default $error.issue_id $d.issue_id) $d.issue.id }}issue {{ default (default $error.issue_id $d.issue_id) $d.issue.id }}{{ end }}`,

@@ -2,8 +2,8 @@ package programs
 
 import "github.com/caddy-notify/caddy-notify/gateway/source"
 
-// Parts of the templates for Amazon SNS. The message of a CloudWatch alarm is JSON, as is that
-// of an EventBridge rule, which can be about an alarm, too.
+// Parts of the templates for Amazon SNS. The message of a CloudWatch alarm or of an EventBridge
+// rule is JSON, and a rule can be about an alarm, too.
 const (
 	snsAlarm = `{{ $m := fromJSON .Message }}{{ $d := "" }}{{ if eq $m.source "aws.cloudwatch" }}{{ $d = $m.detail }}{{ end -}}
 {{ $name := default $d.alarmName $m.AlarmName }}{{ $state := default $d.state.value $m.NewStateValue -}}
@@ -27,8 +27,8 @@ func init() {
 			Title: snsAlarm + `
 {{ if .Subject }}{{ .Subject }}{{ else if and $name $state }}{{ $state }}: "{{ $name }}"{{ with index (split ":" $arn) 3 }} in {{ . }}{{ end }}
 {{- else }}{{ default (default (index (split ":" .TopicArn) 5) (index $m "detail-type")) $m.AlarmName }}{{ end }}`,
-			// The link is that of Amazon's own mails. The partitions for China and the
-			// government have other hosts.
+			// Amazon's own mails have this link. The partitions for China and the government have
+			// other hosts.
 			Body: snsAlarm + `
 {{ if and $name $state }}
 	{{- with default $d.configuration.description $m.AlarmDescription }}{{ . }}

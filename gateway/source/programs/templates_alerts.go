@@ -3,20 +3,19 @@ package programs
 // Parts of the templates for a group of alerts. Grafana uses the format of Prometheus
 // Alertmanager.
 const (
-	// alertsTitle is an expression for the name that the alerts share, or the labels of
-	// the group.
+	// alertsTitle is an expression for the name that the alerts share, or the labels of the group.
 	alertsTitle = `(default (default "Alerts" (join ", " (pairs .groupLabels))) (default .commonLabels.alertname .groupLabels.alertname))`
 
-	// alertObjects are the labels that name what an alert of Kubernetes is about. The
-	// label instance of such an alert is often the exporter that has reported it.
+	// alertObjects are the labels that identify the object of a Kubernetes alert. Its label
+	// instance is often the exporter that reported it.
 	alertObjects = `"persistentvolumeclaim" "horizontalpodautoscaler" "job_name" "daemonset" "statefulset" "deployment" "pod"`
 
 	// alertNoise are labels that do not help to tell alerts apart.
 	alertNoise = `"alertname" "severity" "prometheus" "prometheus_replica" "endpoint" "uid"`
 
-	// alertLine prints an alert: its summary and description without what the group has
-	// in common, and its place unless the text has it. An alert without a text of its own
-	// has its place and the labels in which it differs from the others.
+	// alertLine prints an alert: its summary and description without the parts common to the group,
+	// and its place unless the text has it. An alert without text has its place and the labels that
+	// distinguish it from the others.
 	alertLine = `{{- if and $several (not $.commonLabels.severity) }}{{ with .labels.severity }}, {{ cut 50 . }}{{ end }}{{ end }}: ` +
 		`{{ if and $several (not $.commonLabels.alertname) }}{{ with .labels.alertname }}{{ cut 100 . }}: {{ end }}{{ end -}}
 {{- $s := trim (cut 500 .annotations.summary) }}{{ if eq $s $summary }}{{ $s = "" }}{{ end -}}
@@ -36,8 +35,8 @@ const (
 	{{- if not (or $place $labels) }}{{ default "an alert without a name" .labels.alertname }}{{ end -}}
 {{- end }}`
 
-	// alertsList lists what the alerts have in common, the firing ones with the runbook
-	// if it is not that of the one before, and the resolved ones.
+	// alertsList lists what the alerts have in common, then the firing ones with the runbook if it
+	// differs from the one before, and the resolved ones.
 	alertsList = `{{- $firing := without "status" "resolved" .alerts -}}
 {{- $resolved := where "status" "resolved" .alerts -}}
 {{- $several := gt (len .alerts) 1 -}}
@@ -65,7 +64,7 @@ const (
 {{- with pick .commonAnnotations "runbook_url" "runbook" }}Runbook: {{ cut 500 . }}
 {{ end -}}`
 
-	// alertsLeftOut says how many alerts a payload leaves out, and what follows from that.
+	// alertsLeftOut says how many alerts a payload leaves out, and with what effect.
 	alertsLeftOut = `{{- with .truncatedAlerts }}The sender left out {{ . }} more
 {{- if eq $.status "resolved" }}, so this does not say that all is well{{ end }}
 {{ end -}}`
@@ -73,8 +72,8 @@ const (
 	// alertsPartial reports whether a payload leaves alerts out.
 	alertsPartial = `{{ with .truncatedAlerts }}{{ . }}{{ end }}`
 
-	// alertsType is success if all alerts are resolved, and otherwise the type of the
-	// most severe one that fires.
+	// alertsType is success if all alerts are resolved, and otherwise the type of the most severe
+	// firing one.
 	alertsType = `{{- if eq .status "resolved" }}success
 {{- else if .commonLabels.severity }}{{ default "failure" (type .commonLabels.severity) }}
 {{- else }}{{ $type := "" -}}
@@ -84,7 +83,7 @@ const (
 
 	alertsTag = `{{ .commonLabels.severity }}`
 
-	// alertsOpen are the fingerprints of the alerts that fire.
+	// alertsOpen are the fingerprints of the firing alerts.
 	alertsOpen = `{{ range first 101 (without "status" "resolved" .alerts) }}{{ .fingerprint }}
 {{ end }}`
 )

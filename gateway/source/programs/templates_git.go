@@ -9,8 +9,8 @@ const (
 	{{- else if and .pull_request.merged (eq .action "closed") }}merged
 	{{- else }}{{ replace "_" " " .action }}{{ end }}`
 
-	// pushTitle prints what a push did. A push that deletes a branch or tag has zeros
-	// as the new commit.
+	// pushTitle prints the change of a push. A push that deletes a branch or tag has zeros as the
+	// new commit.
 	pushTitle = `{{ $ref := replace "refs/tags/" "" (replace "refs/heads/" "" .ref) -}}
 {{ if or .deleted (hasPrefix "0000000000" .after) }}deleted{{ else if .commits }}{{ if .forced }}force-{{ end }}pushed to{{ else if .created }}created{{ else }}pushed to{{ end }} {{ $ref }}`
 )

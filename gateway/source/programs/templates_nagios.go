@@ -2,8 +2,8 @@ package programs
 
 import "github.com/caddy-notify/caddy-notify/gateway/source"
 
-// Parts of Nagios, Icinga and Checkmk, whose notifications have the same types and states. A
-// command posts them in fields, which docs/program-setups.md gives.
+// Parts of the templates for Nagios, Icinga and Checkmk, whose notifications have the same types
+// and states. A command posts them in the fields given in docs/program-setups.md.
 const (
 	nagiosTitle = `{{ $what := .host }}{{ with .service }}{{ $what = print $.host "/" . }}{{ end -}}
 {{ $type := upper .notification_type -}}

@@ -42,7 +42,7 @@ Indexer: {{ . }}{{ end -}}
 {{- else if eq .eventType "Health" }}{{ default "warning" (type .level) }}
 {{- else if eq .eventType "ManualInteractionRequired" "DownloadFailure" "ImportFailure" }}warning{{ end }}`
 
-	// servarrIncident is the health check that a message is about.
+	// servarrIncident is the health check of a message.
 	servarrIncident = `{{ if eq .eventType "Health" "HealthRestored" }}{{ .instanceName }} {{ .type }}{{ end }}`
 
 	// servarrPoster ends a template that begins with a range over the images.

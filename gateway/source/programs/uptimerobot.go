@@ -7,13 +7,13 @@ func init() {
 		Name:    "uptimerobot",
 		Program: "UptimeRobot",
 		Doc:     "https://help.uptimerobot.com/en/articles/14498593-webhook-integration",
-		// The names of the variables are those of UptimeRobot's Terraform provider at
-		// this date. The values are those of received messages.
+		// The names of the variables come from UptimeRobot's Terraform provider at this date, and
+		// the values from received messages.
 		Checked: "2026-08-20",
 		Has:     []string{"monitorFriendlyName|monitorURL", "alertType|alertTypeFriendlyName|monitorStatusFullName"},
 		Templates: source.Templates{
-			// If an alert has no value for a variable, UptimeRobot sends its name, such as
-			// *sslExpiryDate* or $sslExpiryDate.
+			// UptimeRobot leaves the name of a variable, such as *sslExpiryDate* or $sslExpiryDate,
+			// in place of a missing value.
 			Title: `{{ $state := default .monitorStatusFullName .alertTypeFriendlyName -}}
 {{ default "A monitor" .monitorFriendlyName }}
 {{- if eq .alertType 3 }}: {{ default "certificate or domain" $state }}

@@ -12,8 +12,7 @@ func init() {
 		Text:    "message",
 		Templates: source.Templates{
 			Title: `{{ default (default "Watchtower" .host) .title }}`,
-			// Without a report, as with the notification template json.v1, message has
-			// the text.
+			// Without a report, as with the notification template json.v1, the text is in message.
 			Body: `{{ if .report }}{{ range first 20 .report.updated }}Updated: {{ .name }} ({{ .imageName }})
 {{ end }}{{ with more 20 .report.updated }}and {{ . }} more
 {{ end }}{{ range first 20 .report.failed }}Failed: {{ .name }} ({{ .imageName }}){{ with .error }}: {{ . }}{{ end }}

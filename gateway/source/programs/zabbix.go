@@ -11,8 +11,8 @@ func init() {
 		Has:     []string{"subject", "message", "status|severity?"},
 		Templates: source.Templates{
 			Title: `{{ default "Zabbix" .subject }}`,
-			// A script may send the address of the gateway as the URL. It is left out,
-			// because it may have a token.
+			// A script may send the gateway's own address as the URL. It is left out, because it
+			// may have a token.
 			Body: `{{ .message }}{{ with .url }}{{ if not (contains "/notify/" .) }}
 {{ . }}{{ end }}{{ end }}`,
 			// A test of the media type does not replace macros such as {EVENT.SEVERITY}.
@@ -20,7 +20,7 @@ func init() {
 {{- else if and (eq .update "1") (eq .acknowledged "Yes") }}acknowledged
 {{- else if or (hasPrefix "{" .severity) (eq .update "1") (eq .severity "Not classified" "Information") }}info
 {{- else }}{{ default "failure" (type .severity) }}{{ end }}`,
-			// The event that tells of the end of a problem has the ID of the problem.
+			// The recovery event has the event ID of the problem.
 			Incident: `{{ if not (hasPrefix "{" .eventid) }}{{ .eventid }}{{ end }}`,
 		},
 	})

@@ -12,8 +12,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
-// addBlocks adds blocks of Block Kit and returns how many have text. left is the
-// number of blocks and elements that may still be read.
+// addBlocks adds blocks of Block Kit and returns how many have text. left is the number of blocks
+// and elements that may still be read.
 func addBlocks(m *source.Message, blocks []map[string]any, body *text, left *int) int {
 	shown := 0
 	for _, b := range blocks {
@@ -113,7 +113,7 @@ func addElement(m *source.Message, v any, body *text) {
 	compose.AddImage(m, payload.Get(v, "image_url"))
 }
 
-// row returns the cells of a table row, separated by bars. left is as for addBlocks.
+// row returns the cells of a table row, separated by bars. left is as in addBlocks.
 func (t *text) row(row any, left *int) string {
 	var cells []string
 	for _, c := range payload.Objects(row, compose.MaxFacts) {
@@ -129,7 +129,7 @@ func (t *text) row(row any, left *int) string {
 	return strings.Join(cells, " | ")
 }
 
-// richText returns the elements of a rich text. left is as for addBlocks.
+// richText returns the elements of a rich text. left is as in addBlocks.
 func (t *text) richText(v any, left *int) string {
 	var b strings.Builder
 	for _, e := range payload.Objects(v, maxNested) {
@@ -196,7 +196,7 @@ func richCode(v any) string {
 	return escapeCode(b.String())
 }
 
-// escapeCode returns a text as Slack has it in code.
+// escapeCode escapes a text as Slack does in code.
 var escapeCode = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace
 
 // styled returns a text of a rich text in its style.

@@ -1,4 +1,3 @@
-// Package slack reads the messages of programs that send to Slack, or to a
-// chat that takes Slack's messages: incoming webhooks, the Web API,
-// Mattermost and Rocket.Chat.
+// Package slack reads messages for Slack or for a chat that takes Slack's messages: incoming
+// webhooks, the Web API, Mattermost and Rocket.Chat.
 package slack

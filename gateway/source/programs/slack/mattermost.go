@@ -33,14 +33,14 @@ func mattermostEndpoints() []source.Endpoint {
 	}
 }
 
-// readMattermost reads a post. Its files have been sent when they were uploaded, so that
-// there is nothing to send of a post that has only files.
+// readMattermost reads a post. Its files were sent when they were uploaded, so a post with only
+// files sends nothing.
 func readMattermost(_ context.Context, r *source.Request) (*source.Message, error) {
 	data, err := r.JSONPayload("Mattermost")
 	if err != nil {
 		return nil, err
 	}
-	r.Payload = nil // the address says what it is
+	r.Payload = nil // the address identifies the format
 	m, err := compose.CheckContent(slackMessage(map[string]any{
 		"text": payload.Get(data, "message"), "props": payload.Get(data, "props"), "priority": payload.Get(data, "metadata", "priority"),
 	}, markup.DialectMattermost), "Mattermost", r)
@@ -70,7 +70,7 @@ func readMattermostFile(_ context.Context, r *source.Request) (*source.Message, 
 	return &source.Message{}, nil
 }
 
-// readMattermostUnknown refuses what the gateway does not have.
+// readMattermostUnknown refuses what the gateway does not support.
 func readMattermostUnknown(context.Context, *source.Request) (*source.Message, error) {
 	return nil, source.Errorf(http.StatusNotFound, "the gateway does not have this address of Mattermost; it has POST …/api/v4/posts and POST …/api/v4/files")
 }

@@ -19,8 +19,8 @@ import (
 // rocketAPI is the beginning of the paths of the REST API.
 const rocketAPI = "api/v1"
 
-// rocketEndpoints returns the endpoints of the REST API. Their paths are not those of a
-// webhook: a client takes the answer of a webhook for an error, and sends again.
+// rocketEndpoints returns the endpoints of the REST API. Their paths differ from a webhook's: a
+// client would take a webhook's answer for an error and send again.
 func rocketEndpoints() []source.Endpoint {
 	return []source.Endpoint{
 		{Paths: []string{rocketAPI + "/chat.postMessage", rocketAPI + "/chat.sendMessage"}, Read: readRocket, Reply: replyRocket(rocketPosted)},
@@ -31,19 +31,19 @@ func rocketEndpoints() []source.Endpoint {
 	}
 }
 
-// isBelow returns a function that reports whether a path is prefix, or is below it.
+// isBelow returns a function that reports whether a path is prefix or below it.
 func isBelow(prefix string) func(path string) bool {
 	return func(path string) bool { return path == prefix || strings.HasPrefix(path, prefix+"/") }
 }
 
-// readRocket reads a message: the fields of chat.postMessage, or those of
-// chat.sendMessage, which are below message.
+// readRocket reads a message from the fields of chat.postMessage or, below message, the fields of
+// chat.sendMessage.
 func readRocket(_ context.Context, r *source.Request) (*source.Message, error) {
 	data, err := r.JSONPayload("Rocket.Chat")
 	if err != nil {
 		return nil, err
 	}
-	r.Payload = nil // the address says what it is
+	r.Payload = nil // the address identifies the format
 	if message, ok := payload.Get(data, "message").(map[string]any); ok {
 		data = message
 	}
@@ -108,7 +108,7 @@ func rocketAccount() map[string]any {
 	return map[string]any{"_id": rocketUser, "username": slackName, "name": slackName}
 }
 
-// readRocketLogin reads a login. The password is the token, so that what follows has it in
+// readRocketLogin reads a login. The password is the token, and later requests have it in
 // X-Auth-Token.
 func readRocketLogin(_ context.Context, r *source.Request) (*source.Message, error) {
 	m := &source.Message{Skip: true}

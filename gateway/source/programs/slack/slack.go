@@ -20,7 +20,7 @@ func init() {
 		Doc:     "https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks/",
 		Checked: "2026-11-05",
 		Has:     []string{"text|attachments|blocks|msg", "attachments|blocks|channel|username|alias|icon_url|icon_emoji|emoji|priority|props?"},
-		// The fields are those of the Web API, and of a login at Rocket.Chat.
+		// The fields are used by the Web API and by a login at Rocket.Chat.
 		Tokens: []source.TokenPlace{{Path: true}, {Header: "X-Auth-Token"}, {Field: "token"}, {Field: "password"}},
 		Scheme: source.SchemeSlack,
 		API: &source.API{
@@ -51,8 +51,8 @@ func Read(_ context.Context, r *source.Request) (*source.Message, error) {
 	return compose.CheckContent(slackMessage(data, dialectOf(r, data)), "Slack", r)
 }
 
-// dialectOf returns the chat in whose markup the payload of a webhook is. The addresses of
-// webhooks are /hooks/TOKEN in Mattermost and /hooks/ID/TOKEN in Rocket.Chat, and each has
+// dialectOf returns the chat in whose markup a webhook's payload is written. Webhooks have the
+// address /hooks/TOKEN in Mattermost and /hooks/ID/TOKEN in Rocket.Chat, and each chat has some
 // fields of its own.
 func dialectOf(r *source.Request, data any) markup.Dialect {
 	has := func(name string) bool { return payload.Get(data, name) != nil }
@@ -79,14 +79,14 @@ func slackMessage(data any, dialect markup.Dialect) *source.Message {
 	body.More(m, len(list)-maxBlocks, "blocks")
 	if blocks == 0 { // text repeats the blocks for clients that cannot show them
 		body.markdown(payload.Text(payload.Get(data, "markdown_text")))
-		own := payload.Text(payload.Or(payload.Get(data, "text"), payload.Get(data, "msg"))) // msg is Rocket.Chat's
+		own := payload.Text(payload.Or(payload.Get(data, "text"), payload.Get(data, "msg"))) // Rocket.Chat has msg
 		if dialect == markup.DialectSlack && payload.Text(payload.Get(data, "mrkdwn")) == "false" {
 			body.Add(unformatted(own))
 		} else {
 			body.own(own)
 		}
 	}
-	switch payload.Text(payload.Get(data, "priority", "priority")) { // Mattermost's
+	switch payload.Text(payload.Get(data, "priority", "priority")) { // Mattermost has this
 	case "urgent":
 		compose.RaiseType(m, notifier.Failure)
 	case "important":
@@ -115,13 +115,13 @@ func listOf(v any) []any {
 	return list
 }
 
-// addAttachment adds an attachment, the older form of a message before blocks. The
-// only attachment of a message can have its title.
+// addAttachment adds an attachment, the predecessor of blocks. The only attachment of a message can
+// set its title.
 func addAttachment(m *source.Message, a map[string]any, body *text, only bool) {
 	compose.RaiseType(m, typeOfColor(payload.Text(a["color"])))
 	titleOf := func(name string) string { return m.Dialect.Title(body.titled(payload.Text(a[name]))) }
 	title, pretext, fallback := titleOf("title"), payload.Text(a["pretext"]), titleOf("fallback")
-	link, content := payload.Text(a["title_link"]), payload.Text(payload.Or(a["text"], a["msg"])) // msg is Rocket.Chat's
+	link, content := payload.Text(a["title_link"]), payload.Text(payload.Or(a["text"], a["msg"])) // Rocket.Chat has msg
 	nested := payload.Objects(a["blocks"], maxBlocks)
 	isTitle := only && m.Title == "" && !slices.ContainsFunc(nested, isHeader)
 	empty := title == "" && content == "" && len(payload.Objects(a["fields"], 1)) == 0 && len(nested) == 0

@@ -16,15 +16,14 @@ type text struct {
 	dialect markup.Dialect
 }
 
-// own adds a text in the markup of the chat. What it leaves open does not go on in what
-// follows it.
+// own adds a text in the markup of the chat. Markup left open in it ends there.
 func (t *text) own(s string) { t.Add(t.dialect.Contain(s)) }
 
 // plain adds a plain text.
 func (t *text) plain(s string) { t.Add(t.dialect.Escape(s)) }
 
 // labelled returns a text that the chat shows without markup, such as the footer of an attachment.
-// Slack has references, links and escapes in it all the same.
+// In Slack, it may still have references, links and escapes.
 func (t *text) labelled(s string) string {
 	if t.dialect == markup.DialectSlack {
 		return unformatted(s)
@@ -32,8 +31,8 @@ func (t *text) labelled(s string) string {
 	return t.dialect.Escape(markup.ReplaceEmojis(s))
 }
 
-// titled returns the title of an attachment or of a field. Programs for Mattermost and Rocket.Chat
-// have markup there.
+// titled returns the title of an attachment or of a field. In Mattermost and Rocket.Chat, it may
+// have markup.
 func (t *text) titled(s string) string {
 	if t.dialect == markup.DialectSlack {
 		return unformatted(s)
@@ -41,7 +40,7 @@ func (t *text) titled(s string) string {
 	return t.dialect.Contain(s)
 }
 
-// unformatted returns a text of Slack whose signs, such as *, are no markup.
+// unformatted returns a text of Slack in which characters such as * are no markup.
 func unformatted(s string) string {
 	references := reference.FindAllString(s, -1)
 	parts := strings.Split(markup.DialectSlack.Escape(words(reference.ReplaceAllString(strings.ReplaceAll(s, place, ""), place))), place)
@@ -55,12 +54,12 @@ func unformatted(s string) string {
 	return b.String()
 }
 
-// reference matches what is in angle brackets, and place stands for it.
+// reference matches text in angle brackets. place is put in its place.
 var reference = lazyregexp.New(`<[^<>\n]+>`)
 
 const place = "\uE000"
 
-// words returns a plain text of Slack, in which three characters are escaped, and emojis have
+// words returns a plain text of Slack without its three escapes and with emojis in place of their
 // names.
 func words(s string) string { return markup.ReplaceEmojis(entities.Replace(s)) }
 
@@ -69,8 +68,8 @@ var entities = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&")
 // markdown adds a text in Markdown.
 func (t *text) markdown(s string) { t.Add(t.dialect.Write(s, true)) }
 
-// link adds a link, whose text is in the markup of the chat. If the text or a valid address
-// is missing, it adds the other one.
+// link adds a link with a text in the markup of the chat. If the text or a valid address is
+// missing, it adds only the other.
 func (t *text) link(label, address string) {
 	switch {
 	case !source.IsAddress(address):
@@ -90,7 +89,7 @@ func (t *text) object(v any) string {
 	return t.dialect.Escape(plainObject(v))
 }
 
-// plainObject returns the words of a text object that is plain text.
+// plainObject returns the text of a text object that is plain text.
 func plainObject(v any) string {
 	s := payload.Text(payload.Get(v, "text"))
 	if payload.Get(v, "emoji") == false {

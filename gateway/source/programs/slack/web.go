@@ -23,10 +23,10 @@ import (
 
 // webMethod is a method of the Web API.
 type webMethod struct {
-	// read returns the message of a request. nil means that a request sends nothing.
+	// read returns the message of a request. If it is nil, a request sends nothing.
 	read func(r *source.Request, data map[string]any) (*source.Message, error)
 
-	// answer returns the fields of the answer to a request with success.
+	// answer returns the fields of the answer to a successful request.
 	answer func(o source.Outcome) map[string]any
 }
 
@@ -47,10 +47,10 @@ var webMethods = map[string]webMethod{
 	"reactions.remove":             {nil, slackNothing},
 }
 
-// methodFamilies are the beginnings of the names of other methods.
+// methodFamilies are the first parts of the names of other methods.
 var methodFamilies = []string{"api", "apps", "auth", "bots", "chat", "conversations", "files", "pins", "reactions", "team", "usergroups", "users", "views"}
 
-// webEndpoints returns the endpoints of the Web API, which has GET for all methods.
+// webEndpoints returns the endpoints of the Web API, which accepts GET for all methods.
 func webEndpoints() []source.Endpoint {
 	methods := []string{http.MethodGet, http.MethodPost}
 	var out []source.Endpoint
@@ -78,19 +78,19 @@ func webEndpoints() []source.Endpoint {
 	)
 }
 
-// isMethod reports whether a path is that of a method of an API: it begins with api,
-// or ends with a name such as chat.postMessage.
+// isMethod reports whether a path is a method of an API: it begins with api, or ends with a name
+// such as chat.postMessage.
 func isMethod(path string) bool {
 	first, _, _ := strings.Cut(path, "/")
 	family, method, _ := strings.Cut(path[strings.LastIndexByte(path, '/')+1:], ".")
 	return first == "api" || slices.Contains(methodFamilies, family) && methodName.MatchString(method)
 }
 
-// methodName matches what follows the family in the name of a method.
+// methodName matches the part of a method's name after the family.
 var methodName = lazyregexp.New(`^[A-Za-z]+(\.[A-Za-z]+)*$`)
 
-// readWeb reads a request to the Web API: the fields of the query string, of a form
-// or of a JSON object. Objects in a form are JSON.
+// readWeb reads a request to the Web API: the fields of the query string, of a form or of a JSON
+// object. Objects in a form are JSON.
 func readWeb(r *source.Request, method webMethod) (*source.Message, error) {
 	data := source.FormFields(r.Query)
 	if len(r.Body) > 0 || len(r.Form) > 0 {
@@ -98,7 +98,7 @@ func readWeb(r *source.Request, method webMethod) (*source.Message, error) {
 		if err != nil {
 			return nil, webErrorf("invalid_json", "%w", err)
 		}
-		r.Payload = nil // the method says what it is
+		r.Payload = nil // the method identifies the format
 		object, _ := body.(map[string]any)
 		maps.Copy(data, object)
 	}
@@ -152,9 +152,9 @@ var errorCodes = map[int]string{
 	http.StatusServiceUnavailable:    "service_unavailable",
 }
 
-// webError answers with an error. Its status is 200, as that of Slack, because clients such
-// as Slack's SDK for Node repeat a request with any other status for half an hour. Another
-// status remains for an error that may be gone then.
+// webError answers with an error. Its status is 200, as Slack's is: clients such as Slack's SDK for
+// Node repeat a request with any other status for half an hour. An error that may pass within that
+// time keeps its status.
 func webError(o source.Outcome) source.Reply {
 	code, status := cmp.Or(o.Code, errorCodes[o.Status], "internal_error"), o.Status
 	if o.Anonymous && o.Status == http.StatusUnauthorized {
@@ -166,7 +166,7 @@ func webError(o source.Outcome) source.Reply {
 	return compose.JSONReply(status, map[string]any{"ok": false, "error": code, "response_metadata": map[string]any{"messages": []string{"[ERROR] " + o.Error}}})
 }
 
-// webWarnings returns the warnings about a message as Slack writes them, which clients log.
+// webWarnings returns the warnings about a message in Slack's form, which clients log.
 func webWarnings(m *source.Message) (messages []string) {
 	for _, w := range m.Warnings {
 		messages = append(messages, "[WARN] "+w)
@@ -188,8 +188,8 @@ func readMessage(r *source.Request, data map[string]any) (*source.Message, error
 	return m, nil
 }
 
-// readUpdate reads the new text of a message. It is sent as a message of its own.
-// A change of something else, such as of buttons, is not sent.
+// readUpdate reads the new text of a message, which is sent as a new message. Other changes, such
+// as of buttons, are not sent.
 func readUpdate(r *source.Request, data map[string]any) (*source.Message, error) {
 	m, err := compose.CheckContent(slackMessage(data, markup.DialectSlack), "Slack", r)
 	if err != nil {
@@ -199,8 +199,8 @@ func readUpdate(r *source.Request, data map[string]any) (*source.Message, error)
 	return m, nil
 }
 
-// readUploadURL reads a request for an address to post a file to. Some clients send no token
-// to it, so it has a ticket.
+// readUploadURL reads a request for an address to post a file to. Some clients send no token to the
+// address, so it has a ticket.
 func readUploadURL(_ *source.Request, data map[string]any) (*source.Message, error) {
 	if payload.Text(data["filename"]) == "" {
 		return nil, webErrorf("invalid_arguments", "filename is missing")
@@ -208,9 +208,9 @@ func readUploadURL(_ *source.Request, data map[string]any) (*source.Message, err
 	return &source.Message{Skip: true}, nil
 }
 
-// readUploaded reads a file, as a form or as the body. It is sent at once, because
-// the gateway keeps nothing between requests. Its name is that of the address: Slack's SDK
-// for Node calls every file of a form "Untitled".
+// readUploaded reads a file, as a form or as the body. It is sent at once, because the gateway
+// keeps nothing between requests. Its name is taken from the address: Slack's SDK for Node calls
+// every file of a form "Untitled".
 func readUploaded(_ context.Context, r *source.Request) (*source.Message, error) {
 	if r.Files == 0 && len(r.Body) == 0 {
 		return nil, source.Errorf(http.StatusBadRequest, "the request has no file")
@@ -226,8 +226,7 @@ func readUploaded(_ context.Context, r *source.Request) (*source.Message, error)
 	return m, nil
 }
 
-// readUpload reads the comment on files that were posted. Without one, there is
-// nothing to send.
+// readUpload reads the comment on posted files. Without one, there is nothing to send.
 func readUpload(r *source.Request, data map[string]any) (*source.Message, error) {
 	if len(payload.Objects(data["files"], 1)) == 0 {
 		return nil, webErrorf("invalid_arguments", "files is missing")

@@ -14,17 +14,17 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
-// This file has what the APIs of incident tools share. Their clients open, acknowledge
+// This file has the parts that the APIs of incident tools share. Their clients open, acknowledge
 // and close alerts.
 
-// The bounds of the details of an alert that are read.
+// The bounds of the details read from an alert.
 const (
 	MaxDetail         = 2000 // bytes of a value
-	maxNamesOfDetails = 200  // of members, also of those that add nothing to the text
+	maxNamesOfDetails = 200  // members, including those that add nothing to the text
 )
 
-// Details adds the members of an object, sorted by name, or another value as it is. It
-// leaves out empty members, those named in ignored, and values that the text has already.
+// Details adds the members of an object, sorted by name, or another value as it is. It leaves out
+// empty members, members named in ignored, and values that the text already has.
 func (l *Lines) Details(v any, ignored ...string) {
 	object, ok := v.(map[string]any)
 	if !ok {
@@ -50,8 +50,8 @@ func (l *Lines) Details(v any, ignored ...string) {
 	}
 }
 
-// minKnown is the minimum length of a value that the text can have already, in bytes. A
-// shorter one may stand there by chance.
+// minKnown is the minimum length in bytes of a value that Details looks for in the text. A shorter
+// one may occur there by chance.
 const minKnown = 3
 
 // Has reports whether one of the lines has s as words of its own.
@@ -74,7 +74,7 @@ func (l *Lines) Has(s string) bool {
 
 func isWordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// Origin adds who or what a message comes from, with a label unless it is an address.
+// Origin adds the origin of a message, with a label unless it is an address.
 func (l *Lines) Origin(label, value string) {
 	switch value = strings.TrimSpace(markup.TruncateBytes(value, MaxDetail)); {
 	case source.IsAddress(value):
@@ -84,11 +84,11 @@ func (l *Lines) Origin(label, value string) {
 	}
 }
 
-// hash matches the name of an alert that is a hash, as Alertmanager and Grafana have it.
+// hash matches an alert name that is a hash, as Alertmanager and Grafana send it.
 var hash = lazyregexp.New(`^[0-9a-f]{32,}$`)
 
-// NameAlert returns what people call the alert of m that only its alias says: the title with
-// which it was opened, or else the alias, of which they cannot read a whole hash.
+// NameAlert returns the name that people know the alert of m by, if m has only its alias: the title
+// with which it was opened, or else the alias, shortened if it is a hash.
 func NameAlert(m *source.Message, r *source.Request) string {
 	m.Named = true
 	if r.AlertTitle != nil {
@@ -117,8 +117,8 @@ func IsTitleLike(s string) bool {
 	return s != "" && len(s) <= max && !strings.Contains(s, "\n")
 }
 
-// SetOver makes an alert whose text begins with a word such as RESOLVED a success: Gatus
-// opens an alert with such a text before it closes it.
+// SetOver makes an alert a success if its text begins with a word such as RESOLVED: Gatus opens an
+// alert with such a text before it closes it.
 func SetOver(m *source.Message, text string) {
 	if notifier.TypeOfTitle(text) == notifier.Success {
 		m.Type = string(notifier.Success)
@@ -137,5 +137,5 @@ func WithState(state notifier.IncidentState, s string) string {
 	return s
 }
 
-// Untold returns the text for a client whose message nobody is told of.
+// Untold returns the text for a client if nobody is told of its message.
 func Untold(m *source.Message) string { return "Nothing was sent: " + m.Untold }

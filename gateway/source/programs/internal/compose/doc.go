@@ -1,4 +1,3 @@
-// Package compose has what several programs share: how a payload becomes the
-// lines, the type and the state of a message, and what answers and IDs look
-// like.
+// Package compose has the helpers that several programs share: for the lines, the type and the
+// state of a message, and for answers and IDs.
 package compose

@@ -16,8 +16,7 @@ func (l *Lines) Add(s string) {
 	}
 }
 
-// Link adds a Markdown link. If the text or a valid address is missing, it adds the
-// other one.
+// Link adds a Markdown link. If the text or a valid address is missing, it adds only the other.
 func (l *Lines) Link(text, address string) {
 	switch {
 	case !source.IsAddress(address):
@@ -34,8 +33,8 @@ func MarkdownLink(text, address string) string {
 	return "[" + strings.NewReplacer("[", "(", "]", ")").Replace(text) + "](" + address + ")"
 }
 
-// More says in the text, and in a warning of m, that n of what follows are left out. It does
-// nothing if n is not positive.
+// More notes in the text, and in a warning of m, that n more of what are left out. It does nothing
+// if n is not positive.
 func (l *Lines) More(m *source.Message, n int, what string) {
 	if n > 0 {
 		l.Add(fmt.Sprintf("and %d more", n))
@@ -45,8 +44,7 @@ func (l *Lines) More(m *source.Message, n int, what string) {
 
 func (l *Lines) String() string { return strings.Join(l.Parts, "\n") }
 
-// MaxFacts is the maximum number of fields, buttons or cells to read of one part of a
-// message.
+// MaxFacts is the maximum number of fields, buttons or cells read from one part of a message.
 const MaxFacts = 25
 
 // Field returns a field of an attachment or embed as a line.

@@ -24,7 +24,7 @@ func RaiseType(m *source.Message, t notifier.Type) {
 	}
 }
 
-// severity returns the place of a type in the order of RaiseType, or 0 if it has none.
+// severity returns the rank of a type for RaiseType, or 0 if it has none.
 func severity(t notifier.Type) int {
 	switch t {
 	case notifier.Info:
@@ -39,8 +39,8 @@ func severity(t notifier.Type) int {
 	return 0
 }
 
-// CheckContent returns m, or an error if m has no content. A title without a body becomes
-// the body, and so do the addresses of pictures if there is nothing else.
+// CheckContent returns m, or an error if m has no content. The title moves into an empty body, and
+// so do the addresses of images if there is nothing else.
 func CheckContent(m *source.Message, program string, r *source.Request) (*source.Message, error) {
 	m.FillBody()
 	if m.Body == "" {
@@ -55,8 +55,8 @@ func CheckContent(m *source.Message, program string, r *source.Request) (*source
 // MaxEcho is the maximum size of a value that an answer repeats, in bytes.
 const MaxEcho = 64 << 10
 
-// Echo makes the answer repeat a value of the request, unless it is missing or larger than
-// MaxEcho: it stays in memory until the message is delivered.
+// Echo lets the answer repeat a value of the request, unless it is missing or larger than MaxEcho:
+// it stays in memory until the message is delivered.
 func Echo(m *source.Message, name string, v any) {
 	if v == nil || v == "" || payload.Size(v) > MaxEcho {
 		return
@@ -70,8 +70,8 @@ func Echo(m *source.Message, name string, v any) {
 // ErrNoText is returned for a message without content.
 var ErrNoText = errors.New("has no text")
 
-// MarkEdited adds to the body what chats show behind a message that was changed. The
-// gateway cannot change what a destination has, so a change is a message of its own.
+// MarkEdited marks the body as edited, as chats do. The gateway cannot change a message at its
+// destination, so each change is a new message.
 func MarkEdited(m *source.Message) {
 	if m.Body != "" {
 		m.Body += "\n"

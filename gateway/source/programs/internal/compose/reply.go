@@ -28,8 +28,8 @@ func JSONReply(status int, v any) source.Reply {
 	return source.Reply{Status: status, ContentType: "application/json", Body: append(body, '\n')}
 }
 
-// entropy returns bytes that differ from those of any other message. They follow from
-// the ID of the message if it has one, so that a repeated request has the same.
+// entropy returns bytes unique to the message. They follow from its ID if it has one, so that a
+// repeated request gets the same.
 func entropy(o source.Outcome) (b [sha256.Size]byte) {
 	if o.ID != "" {
 		return sha256.Sum256([]byte(o.ID))
@@ -48,19 +48,19 @@ func TextID(o source.Outcome, n int) string {
 	return base32.StdEncoding.EncodeToString(b[:])[:n]
 }
 
-// snowflakeEpoch is the time at which the IDs of Discord begin.
+// snowflakeEpoch is the time at which Discord's IDs start.
 const snowflakeEpoch = 1420070400000
 
-// NumericID returns an ID for the message: the milliseconds since 2015, followed by
-// random bits. With 22 bits it is like the IDs of Discord. Clients that read numbers as
-// floating-point numbers take at most 12 bits.
+// NumericID returns an ID for the message: the milliseconds since 2015, followed by random bits. 22
+// bits give IDs like Discord's. Clients that read numbers as floating-point numbers can take at
+// most 12 bits.
 func NumericID(o source.Outcome, bits int) uint64 {
 	b := entropy(o)
 	return uint64(max(o.Time.UnixMilli()-snowflakeEpoch, 0))<<bits | binary.BigEndian.Uint64(b[:])>>(64-bits)
 }
 
-// TimestampID returns an ID for the message as Slack has them: the time in seconds,
-// with six digits after the point.
+// TimestampID returns an ID like Slack's for the message: the time in seconds, with six digits
+// after the point.
 func TimestampID(o source.Outcome) string {
 	b := entropy(o)
 	return fmt.Sprintf("%d.%06d", o.Time.Unix(), binary.BigEndian.Uint64(b[:])%1_000_000)

@@ -11,10 +11,10 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/typeword"
 )
 
-// SetType sets the type of a message whose API has a priority instead of a type.
-// priority is the type that it means, or "". state is what else the message says, or
-// "". A success stays one with any priority, because programs announce the end of an
-// alert as urgently as the alert.
+// SetType sets the type of a message whose API has a priority instead of a type. priority is the
+// type for the priority, and state is the type for the rest of the message; either may be "". A
+// success stays one with any priority, because programs announce the end of an alert as urgently as
+// the alert.
 func SetType(m *source.Message, priority, state notifier.Type) {
 	m.Type = string(priority)
 	if state == notifier.Success {
@@ -24,8 +24,8 @@ func SetType(m *source.Message, priority, state notifier.Type) {
 	RaiseType(m, state)
 }
 
-// StateWithoutColor returns the state that the text of m names, or "" if m has a type:
-// a colour says more than words.
+// StateWithoutColor returns the state in the text of m, or "" if m has a type already: a colour
+// takes precedence over words.
 func StateWithoutColor(m *source.Message) notifier.Type {
 	if m.Type != "" {
 		return ""
@@ -33,7 +33,7 @@ func StateWithoutColor(m *source.Message) notifier.Type {
 	return StateOfText(m.Title, m.Body)
 }
 
-// Worse returns the more serious one of two states.
+// Worse returns the more serious of two states.
 func Worse(a, b notifier.Type) notifier.Type {
 	if severity(b) > severity(a) {
 		return b
@@ -41,8 +41,7 @@ func Worse(a, b notifier.Type) notifier.Type {
 	return a
 }
 
-// stateTags are tags for ntfy, most of them names of emojis, with which programs mark
-// the state of what a message is about.
+// stateTags are tags for ntfy, mostly names of emojis, that programs use to mark a state.
 var stateTags = map[string]notifier.Type{
 	"white_check_mark": notifier.Success, "heavy_check_mark": notifier.Success, "ballot_box_with_check": notifier.Success,
 	"green_circle": notifier.Success, "large_green_circle": notifier.Success, "green_square": notifier.Success,
@@ -55,8 +54,7 @@ var stateTags = map[string]notifier.Type{
 	"critical": notifier.Failure, "error": notifier.Failure, "failure": notifier.Failure, "failed": notifier.Failure,
 }
 
-// StateOfTags returns the state that tags for ntfy name, or "". The most serious one
-// counts.
+// StateOfTags returns the most serious state among tags for ntfy, or "".
 func StateOfTags(tags []string) (t notifier.Type) {
 	for _, tag := range tags {
 		t = Worse(t, stateTags[strings.ToLower(strings.TrimSpace(tag))])
@@ -64,7 +62,7 @@ func StateOfTags(tags []string) (t notifier.Type) {
 	return t
 }
 
-// stateRunes are emojis with the same purpose in texts.
+// stateRunes are emojis that texts use in the same way.
 var stateRunes = map[rune]notifier.Type{
 	'✅': notifier.Success, '✔': notifier.Success, '☑': notifier.Success, '🟢': notifier.Success, '🟩': notifier.Success,
 	'⚠': notifier.Warning, '🟡': notifier.Warning, '🟠': notifier.Warning,
@@ -73,8 +71,8 @@ var stateRunes = map[rune]notifier.Type{
 }
 
 var (
-	// stateWord matches a word in capitals with which a text begins: "CLEAR, …" of
-	// Netdata, "OK - …" of plugins for Nagios.
+	// stateWord matches a word in capitals at the beginning of a text: "CLEAR, …" of Netdata, "OK -
+	// …" of plugins for Nagios.
 	stateWord = lazyregexp.New(`^([A-Z]{2,20})(?:,| -) `)
 
 	// statePhrase matches a sentence about a state.
@@ -84,11 +82,11 @@ var (
 	stateEnd = lazyregexp.New(`(?i)\bis (?:now |back )?(up|down)(?: again)?[^\pL\pN]{0,8}$`)
 )
 
-// StateOfText returns the state that a title or, if it names none, the first line of a
-// body names with words or emojis, or "". The most serious one counts. If there is no title,
-// a short first line stands for it, so that the second one counts, too.
+// StateOfText returns the state that words or emojis of a title name or, if it names none, those of
+// the first line of the body, or "". The most serious one counts. Without a title, a short first
+// line takes its place, and the second line counts, too.
 func StateOfText(title, body string) notifier.Type {
-	const most = 1000 // bytes; a text says it at its beginning
+	const most = 1000 // bytes; a text states it at its beginning
 	for _, line := range headlines(title, body) {
 		line = markup.TruncateBytes(line, most)
 		if t := cmp.Or(notifier.TypeOfTitle(line), stateOfLine(line)); t != "" {
@@ -98,8 +96,8 @@ func StateOfText(title, body string) notifier.Type {
 	return ""
 }
 
-// headlines returns the lines that may name a state. An emphasized line before them names a
-// group, as that of a monitor in Uptime Kuma.
+// headlines returns the lines that may name a state. An emphasized line before them is the name of
+// a group, such as a monitor of Uptime Kuma.
 func headlines(title, body string) []string {
 	const short = 100 // bytes
 	first, rest, _ := strings.Cut(strings.TrimSpace(body), "\n")
