@@ -17,7 +17,7 @@ import (
 const octets = "application/octet-stream"
 
 const (
-	sniffLength = 512      // bytes from which the type of a file is found
+	sniffLength = 512      // bytes for detecting the type of a file
 	maxInvite   = 64 << 10 // bytes of a calendar that is compared with the others
 )
 
@@ -54,12 +54,11 @@ func (p *part) isCalendar() bool {
 	return p.media == "text/calendar" || p.media == "application/ics" || strings.HasSuffix(strings.ToLower(p.name), ".ics")
 }
 
-// isCopy reports whether the mail already has a calendar with the events of this
-// one. Programs send an invitation as an alternative of the text and once more as a
-// file.
+// isCopy reports whether the mail already has a calendar with the events of this one. Programs send
+// an invitation both as an alternative of the text and as a file.
 func (m *reader) isCopy(b *bufio.Reader) bool {
 	start, err := b.Peek(maxInvite)
-	if err == nil { // there is more
+	if err == nil { // the calendar is longer
 		return false
 	}
 	ids := eventIDs.FindAllString(strings.ReplaceAll(strings.ReplaceAll(string(start), "\r\n", "\n"), "\n ", ""), -1)
@@ -78,7 +77,7 @@ func (m *reader) isCopy(b *bufio.Reader) bool {
 // eventIDs matches the lines with the IDs of events (RFC 5545, section 3.8.4.7).
 var eventIDs = lazyregexp.New(`(?m)^UID[;:].*$`)
 
-// nameFor returns a name for a file of a type that has none.
+// nameFor returns a name for a nameless file of a type.
 func (m *reader) nameFor(media string, b *bufio.Reader) string {
 	base := "attachment"
 	switch media {
@@ -87,7 +86,7 @@ func (m *reader) nameFor(media string, b *bufio.Reader) string {
 	case "message/rfc822":
 		base = "message"
 	case octets:
-		start, _ := b.Peek(sniffLength) // a later read has the error
+		start, _ := b.Peek(sniffLength) // a later read returns the error
 		media, _, _ = strings.Cut(http.DetectContentType(start), ";")
 	}
 	if m.unnamed++; m.unnamed > 1 {

@@ -21,7 +21,7 @@ type Header struct{ fields message.Header }
 // text returns a field as one line, decoded (RFC 2047).
 func (h Header) text(name string) string { return oneLine(h.fields.Get(name)) }
 
-// thread returns the first Message-ID that the mails of a thread share.
+// thread returns the first Message-ID of the thread, which all its mails share.
 func (h Header) thread() string {
 	for _, name := range []string{"References", "In-Reply-To", "Message-ID"} {
 		_, id, found := strings.Cut(h.fields.Get(name), "<")
@@ -48,12 +48,11 @@ func (h Header) Max(name string) int {
 func (h Header) Count(name string) int { return h.fields.FieldsByKey(name).Len() }
 
 // readHeader reads the header of a mail or of a part. A line that cannot be a field begins the
-// body, unless fields that say how to read the body follow it: then it is stray. Fields that
-// nobody knows begin the body, too, if the header has no end. start is what of the body has been
-// read.
+// body, unless fields for reading the body follow it: then it is stray. If the header has no end,
+// unknown fields begin the body, too. start is the part of the body that was read.
 func readHeader(r *bufio.Reader) (h message.Header, stray, start []byte, err error) {
 	var fields [][]byte
-	inStray := false // the last line, which the next one may continue, is in stray
+	inStray := false // the last line is in stray, and the next line may continue it
 	for left := maxHeader; ; {
 		line, err := readLine(r, left)
 		if err != nil {
@@ -66,7 +65,7 @@ func readHeader(r *bufio.Reader) (h message.Header, stray, start []byte, err err
 			}
 			return h, nil, nil, ErrHeader
 		}
-		if len(line) == 0 { // the end, without an empty line
+		if len(line) == 0 { // the end of the input, without an empty line
 			known := len(fields)
 			for known > 0 && !isKnown(fields[known-1]) {
 				known--
@@ -86,9 +85,9 @@ func readHeader(r *bufio.Reader) (h message.Header, stray, start []byte, err err
 		case !isMore && isField(line):
 			fields, inStray = append(fields, line), false
 			continue
-		case len(fields) == 0 && bytes.HasPrefix(line, []byte("From ")): // of a mailbox file
+		case len(fields) == 0 && bytes.HasPrefix(line, []byte("From ")): // the first line in a mailbox file
 			continue
-		case line[0] == ':': // a field without a name, which says nothing
+		case line[0] == ':': // a field without a name
 			continue
 		}
 		if !saysHow(r) {
@@ -106,18 +105,18 @@ func readHeader(r *bufio.Reader) (h message.Header, stray, start []byte, err err
 	return h, stray, start, nil
 }
 
-// isParameter reports whether a line without an indentation continues the field before it: it
-// is name=value after a semicolon.
+// isParameter reports whether an unindented line continues the field before it: it is name=value
+// after a semicolon.
 func isParameter(fields [][]byte, line []byte) bool {
 	return len(fields) > 0 && bytes.HasSuffix(bytes.TrimRight(fields[len(fields)-1], " \t\r\n"), []byte(";")) && parameterLine.Match(line)
 }
 
 var parameterLine = lazyregexp.New(`(?i)^(boundary|charset|name|filename|format|type)[*0-9]*[ \t]*=`)
 
-// saysHow reports whether a field that says how to read the body comes before the next empty
-// line, so that r is still within the header.
+// saysHow reports whether a field for reading the body comes before the next empty line, so that r
+// is still within the header.
 func saysHow(r *bufio.Reader) bool {
-	start, _ := r.Peek(r.Size()) // a later read has the error
+	start, _ := r.Peek(r.Size()) // a later read returns the error
 	for len(start) > 0 {
 		line, rest, _ := bytes.Cut(start, lf)
 		if len(trimLine(line)) == 0 {
@@ -131,13 +130,13 @@ func saysHow(r *bufio.Reader) bool {
 	return false
 }
 
-// howFields matches the fields of MIME.
+// howFields matches the fields of MIME, which say how to read the body.
 var howFields = lazyregexp.New(`(?i)^(MIME-Version|Content-[A-Za-z-]+)[ \t]*:`)
 
-// isKnown reports whether a field is one that mails have.
+// isKnown reports whether a field is a usual field of mails.
 func isKnown(field []byte) bool { return knownFields.Match(field) }
 
-// knownFields matches fields of mails and of MIME (RFC 4021), and those that programs add.
+// knownFields matches the fields of mails and MIME (RFC 4021) and fields that programs add.
 var knownFields = lazyregexp.New(`(?i)^(MIME-Version|Content-[A-Za-z-]+|X-[!-9;-~]+|(Resent-)?(Date|From|Sender|Reply-To|To|Cc|Bcc|Message-ID)|` +
 	`Subject|Comments|Keywords|References|In-Reply-To|Received|Return-Path|Importance|Priority|Sensitivity|Precedence|Organization|User-Agent|` +
 	`Auto-Submitted|Thread-[A-Za-z]+|List-[A-Za-z-]+|DKIM-Signature|ARC-[A-Za-z-]+|Authentication-Results|Delivered-To|Errors-To|Return-Receipt-To|` +

@@ -1,10 +1,9 @@
-// Package mail reads mails (RFC 5322, with MIME) as messages: the subject, one
-// text, and the attachments.
+// Package mail reads mails (RFC 5322, with MIME) as messages: the subject, one text, and the
+// attachments.
 //
-// Programs that alert by mail are old or small, and their mails are often
-// malformed. A mistake in a mail is no reason to refuse it, or to lose its text: a line
-// that cannot be a field begins the body, a text whose encoding is unknown is kept as it
-// is, and a charset that is unknown is as if undeclared.
+// Programs that alert by mail are often old or small, and their mails malformed. No mail is
+// refused, and no text lost, because of a mistake: a line that cannot be a field begins the body, a
+// text in an unknown encoding is kept as it is, and an unknown charset is ignored.
 package mail
 
 import (
@@ -25,9 +24,9 @@ import (
 
 // Limits of the structure of a mail.
 const (
-	maxDepth  = 10        // of parts in parts
-	maxParts  = 500       // at all depths together
-	maxHeader = 256 << 10 // of a mail and of each part, in bytes
+	maxDepth  = 10        // nested parts
+	maxParts  = 500       // parts at all depths
+	maxHeader = 256 << 10 // header of a mail or a part, in bytes
 )
 
 // Mail is the content of a mail.
@@ -35,30 +34,29 @@ type Mail struct {
 	Header  Header
 	Subject string // one line; "" if there is none
 	Body    string
-	Format  markup.Format // of Body
+	Format  markup.Format // format of Body
 
-	// Type is the type that the subject states, if it is one of a monitoring program:
-	// success for "[RESOLVED] Disk full". It is "" if the subject states none.
+	// Type is the type that a monitoring program's subject states: success for "[RESOLVED] Disk
+	// full". It is "" if the subject states none.
 	Type notifier.Type
 
-	// Thread is what the mails of a thread share: the first Message-ID of the field
+	// Thread is an ID that the mails of a thread share: the first Message-ID in the field
 	// References or else In-Reply-To, or the mail's own, without angle brackets.
 	Thread string
 
-	// UnknownCharset is the charset that the subject or a part of the text declares, but
-	// which is unknown, so that it was read without it. It is "" if there is none.
+	// UnknownCharset is an unknown charset that the subject or a part of the text declares, and
+	// that was ignored. It is "" if there is none.
 	UnknownCharset string
 
-	// LeftOut are the names of attachments that [Store].File has rejected with a
-	// [*LeftOutError], and Reason is why the first one was.
+	// LeftOut are the names of attachments that [Store].File has rejected with a [*LeftOutError],
+	// and Reason is the reason for the first one.
 	LeftOut []string
 	Reason  string
 }
 
 // Store keeps the content of a mail.
 type Store struct {
-	// Text reads a text to its end and returns it. The text may be in any
-	// encoding.
+	// Text reads a text to its end and returns it. The text may be in any encoding.
 	Text func(r io.Reader) (string, error)
 
 	// File reads an attachment to its end and keeps it. The name is never "". The
@@ -66,8 +64,7 @@ type Store struct {
 	File func(name, contentType string, r io.Reader) error
 }
 
-// LeftOutError is the error of [Store].File for an attachment that the message
-// is sent without.
+// LeftOutError is returned by [Store].File for an attachment that is left out of the message.
 type LeftOutError struct{ Reason string }
 
 // Error implements error.
@@ -80,9 +77,8 @@ var (
 	ErrHeader       = fmt.Errorf("the mail, or a part of it, has a header of more than %d KiB", maxHeader>>10)
 )
 
-// Read reads a mail to its end. The text is the plain text or, if there is none,
-// the HTML; all other parts are attachments. The error is that of r or of s, or
-// one of the errors of this package.
+// Read reads a mail to its end. The text is the plain text or, if there is none, the HTML; all
+// other parts are attachments. The error is from r or from s, or one of the errors of this package.
 func Read(r io.Reader, s Store) (*Mail, error) {
 	in := &source{r: r}
 	mail, err := read(in, s)
@@ -95,7 +91,7 @@ func Read(r io.Reader, s Store) (*Mail, error) {
 func read(in *source, s Store) (*Mail, error) {
 	m := &reader{store: s, in: in}
 	b := newBuffer(in)
-	if start, _ := b.Peek(len(byteOrderMark)); string(start) == byteOrderMark { // a later read has the error
+	if start, _ := b.Peek(len(byteOrderMark)); string(start) == byteOrderMark { // a later read returns the error
 		_, _ = b.Discard(len(byteOrderMark))
 	}
 	if start, _ := b.Peek(bufferSize); bytes.Contains(start, cr) && !bytes.Contains(bytes.TrimRight(start, "\r\n"), lf) {
@@ -118,7 +114,7 @@ func read(in *source, s Store) (*Mail, error) {
 	return mail, nil
 }
 
-// carriageReturns reads lines that end with carriage returns alone.
+// carriageReturns reads lines that end with a carriage return alone.
 type carriageReturns struct{ r io.Reader }
 
 func (c carriageReturns) Read(p []byte) (int, error) {
@@ -131,11 +127,11 @@ func (c carriageReturns) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// byteOrderMark begins the files in UTF-8 that some scripts send as mails.
+// byteOrderMark begins files in UTF-8 that some scripts send as mails.
 const byteOrderMark = "\uFEFF"
 
-// bufferSize is the size of the buffers of a mail and its parts, in bytes: how far is looked
-// ahead for the end of a header.
+// bufferSize is the size of the buffers of a mail and its parts, in bytes. It bounds how far
+// readHeader looks ahead for the end of a header.
 const bufferSize = 16 << 10
 
 func newBuffer(r io.Reader) *bufio.Reader { return bufio.NewReaderSize(r, bufferSize) }
@@ -199,7 +195,7 @@ func (m *reader) readPart(p *part, depth int) (texts, error) {
 	return nil, m.readFile(p)
 }
 
-// isUnshown reports whether parts of a type are of use to mail programs only.
+// isUnshown reports whether parts of a media type are for mail programs only.
 func isUnshown(media string) bool {
 	switch media {
 	case "application/pgp-signature", "application/pkcs7-signature", "application/x-pkcs7-signature", "text/x-amp-html", "text/watch-html":
@@ -208,9 +204,9 @@ func isUnshown(media string) bool {
 	return false
 }
 
-// readParts reads the parts of a multipart and returns their texts: all of them,
-// or one of the alternatives. Without any, it returns what is outside of the parts, which is
-// everything if the boundary does not occur.
+// readParts reads the parts of a multipart and returns all their texts, or one of the alternatives.
+// Without any, it returns the text outside of the parts, which is everything if the boundary does
+// not occur.
 func (m *reader) readParts(multipart *part, depth int) (texts, error) {
 	s := newSplitter(multipart.body, multipart.params["boundary"])
 	before, err := m.readOutside(s)
@@ -243,8 +239,8 @@ func (m *reader) readParts(multipart *part, depth int) (texts, error) {
 // maxOutside bounds a text outside of the parts, in bytes.
 const maxOutside = 64 << 10
 
-// readOutside reads what is before the first boundary or after the last one. It is of no use if
-// it says only that the mail is in MIME, as mail programs write there.
+// readOutside reads the text before the first boundary or after the last one. It ignores a text
+// that only says that the mail is in MIME, which mail programs write there.
 func (m *reader) readOutside(s *splitter) (texts, error) {
 	start, err := io.ReadAll(io.LimitReader(s, maxOutside))
 	if err != nil {
@@ -263,8 +259,7 @@ func (m *reader) readOutside(s *splitter) (texts, error) {
 // aboutMIME matches a text of a few lines about the format of the mail.
 var aboutMIME = lazyregexp.New(`(?is)^.{0,300}(\bMIME\b|multi-?part).{0,300}$`)
 
-// tolerant returns r without errors of decoding: where a part is malformed, it
-// ends.
+// tolerant returns r without decoding errors: a part ends where it is malformed.
 func (m *reader) tolerant(r io.Reader) io.Reader { return &tolerantReader{r, m.in} }
 
 type tolerantReader struct {
@@ -283,12 +278,12 @@ func (t *tolerantReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// readText reads a text. What is declared as a text but is none, such as a picture whose header
-// is damaged, becomes a file.
+// readText reads a text. A part that is declared as a text but is not one, such as a picture whose
+// header is damaged, becomes a file.
 func (m *reader) readText(p *part, format markup.Format) (texts, error) {
 	b := newBuffer(m.tolerant(p.body))
 	declared := p.params["charset"]
-	if start, _ := b.Peek(sniffLength); charset.IsText(start, declared) { // a later read has the error
+	if start, _ := b.Peek(sniffLength); charset.IsText(start, declared) { // a later read returns the error
 		p.body = b
 		return m.readShown(p, format)
 	}
@@ -317,7 +312,7 @@ func (m *reader) readShown(p *part, format markup.Format) (texts, error) {
 	return texts{{s, format, doubt.Unknown}}, nil
 }
 
-// clean returns a text without NUL and without space at its ends, with bare line feeds.
+// clean returns a text with bare line feeds, without NUL and without space at its ends.
 func clean(s string) string {
 	return strings.TrimSpace(lineBreaks.ReplaceAllString(strings.ReplaceAll(s, "\x00", ""), "\n"))
 }
@@ -327,7 +322,7 @@ var lineBreaks = lazyregexp.New(`\r+\n`)
 // source is the reader that a mail is read from. It keeps the error that ended the reading.
 type source struct {
 	r   io.Reader
-	err error // not io.EOF
+	err error // other than io.EOF
 }
 
 func (s *source) Read(p []byte) (int, error) {

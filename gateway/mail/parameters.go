@@ -12,10 +12,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
-// ParseParameters reads a field such as Content-Type: its value in lower case, and
-// the texts of its parameters by their names in lower case. It reads what programs
-// really send: a text with spaces but without quotes, quotes that are not closed, a
-// missing semicolon, and texts in several sections and in any charset (RFC 2231).
+// ParseParameters reads a field such as Content-Type: its value in lower case, and the texts of its
+// parameters by their lower-case names. It also reads common mistakes: unquoted spaces, quotes that
+// are not closed, a missing semicolon, and texts in several sections and in any charset (RFC 2231).
 func ParseParameters(field string) (value string, params map[string]string) {
 	field = strings.TrimSpace(field)
 	rest := ""
@@ -53,8 +52,8 @@ func ParseParameters(field string) (value string, params map[string]string) {
 	return strings.ToLower(field), params
 }
 
-// cutText returns the text of a parameter at the beginning of s, and what follows
-// it. quotes reports whether to look for a closing quote.
+// cutText returns the text of a parameter at the beginning of s, and the rest. quotes reports
+// whether to look for a closing quote.
 func cutText(s string, quotes bool) (text, rest string, _ bool) {
 	s = strings.TrimLeft(s, " \t")
 	if quoted, ok := strings.CutPrefix(s, `"`); ok {
@@ -70,9 +69,8 @@ func cutText(s string, quotes bool) (text, rest string, _ bool) {
 	return strings.TrimSpace(text), rest, quotes
 }
 
-// cutQuoted returns the text before the closing quote, and what follows it. Within
-// a text, a quote that nothing ends is a part of it, and so is a backslash that
-// escapes nothing, as in paths of Windows.
+// cutQuoted returns the text before the closing quote, and the rest. A quote that does not end the
+// text is part of it, and so is a backslash that escapes nothing, as in paths of Windows.
 func cutQuoted(s string) (text, rest string, ok bool) {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -100,8 +98,8 @@ type section struct {
 	encoded bool // the text has percent escapes; the first section begins with the charset
 }
 
-// newSection returns the section that the name of a parameter has after the first
-// asterisk: 0, 0* or nothing.
+// newSection returns the section for the part of a parameter's name after the first asterisk: 0, 0*
+// or nothing.
 func newSection(number, text string) (s section, ok bool) {
 	number, s.encoded = strings.CutSuffix(number, "*")
 	s.text = text
@@ -114,7 +112,7 @@ func newSection(number, text string) (s section, ok bool) {
 	return s, err == nil
 }
 
-// joinSections returns the text that sections in any order have together.
+// joinSections returns the text of sections in any order.
 func joinSections(sections []section) string {
 	slices.SortStableFunc(sections, func(a, b section) int { return cmp.Compare(a.number, b.number) })
 	declared := ""
@@ -134,13 +132,13 @@ func joinSections(sections []section) string {
 	return text
 }
 
-// fileName returns the name of the file that a part is, or "".
+// fileName returns the file name of a part, or "".
 func fileName(disposition, contentType map[string]string) string {
 	name := disposition["filename"]
 	if name == "" {
 		name = contentType["name"]
 	}
-	// Many programs encode the name as the text of a header (RFC 2047).
+	// Many programs encode the name like the text of a header (RFC 2047).
 	name = path.Base(strings.ReplaceAll(oneLine(name), `\`, "/"))
 	if strings.Trim(name, "./") == "" {
 		return ""

@@ -12,8 +12,8 @@ type part struct {
 	media       string // text/plain if it is missing or malformed
 	params      map[string]string
 	disposition string
-	name        string        // of the file that the part is; "" if there is none
-	body        *bufio.Reader // the encoding for the transfer is decoded
+	name        string        // file name; "" if there is none
+	body        *bufio.Reader // without the transfer encoding
 }
 
 func newPart(h textproto.Header, body *bufio.Reader) *part {
@@ -26,7 +26,7 @@ func newPart(h textproto.Header, body *bufio.Reader) *part {
 	p.disposition, disposition = ParseParameters(h.Get("Content-Disposition"))
 	p.name = fileName(disposition, p.params)
 	p.body = body
-	if !p.multipart() { // some programs name an encoding of the whole multipart that none of it has
+	if !p.multipart() { // some programs declare an encoding of the whole multipart that no part has
 		isText := !p.isFile() && strings.HasPrefix(p.media, "text/")
 		p.body = decodeTransfer(h.Get("Content-Transfer-Encoding"), body, isText, p.params["charset"])
 	}
@@ -39,7 +39,7 @@ func (p *part) multipart() bool { return strings.HasPrefix(p.media, "multipart/"
 // isFile reports whether the part is a file, even if it is a text.
 func (p *part) isFile() bool { return p.name != "" || p.disposition == "attachment" }
 
-// contentType returns the type of the part as a file, whose bytes stay as they are.
+// contentType returns the media type of the part as a file, whose bytes stay as they are.
 func (p *part) contentType() string {
 	if charset := p.params["charset"]; strings.HasPrefix(p.media, "text/") && charset != "" {
 		return p.media + "; charset=" + charset

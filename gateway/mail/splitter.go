@@ -9,20 +9,18 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 )
 
-// splitter splits a multipart (RFC 2046, section 5.1) into what is before the first boundary,
-// the parts, and what is after the last boundary. Read reads one of them and then returns
-// [io.EOF].
+// splitter splits a multipart (RFC 2046, section 5.1) into the text before the first boundary, the
+// parts, and the text after the last boundary. Read reads one of them and then returns [io.EOF].
 //
-// The mails of some programs have another boundary than they declare, or declare none. Before
-// the first part, a line that begins with two hyphens is a boundary, too, if a field of a
-// part follows it.
+// The mails of some programs have another boundary than they declare, or declare none. So before
+// the first part, a line of two hyphens that a field of a part follows is a boundary, too.
 type splitter struct {
 	r        *bufio.Reader
-	boundary []byte // with the hyphens; nil for one that is not known
+	boundary []byte // with the hyphens; nil if unknown
 
-	buffer []byte // of out
-	out    []byte // of the current line, not read yet
-	end    string // of the line before, which belongs to the boundary if one follows
+	buffer []byte // holds out
+	out    []byte // unread bytes of the current line
+	end    string // end of the line before; part of the boundary if one follows
 	inLine bool   // the next bytes of r continue a line
 	inPart bool   // a boundary has been found
 	ended  bool   // a boundary or the end was read
@@ -37,8 +35,8 @@ func newSplitter(r *bufio.Reader, boundary string) *splitter {
 	return s
 }
 
-// next begins the next part, and reports whether there is one. Without one, what is after the
-// last boundary can be read.
+// next begins the next part, and reports whether there is one. Without one, the text after the last
+// boundary can be read.
 func (s *splitter) next() bool {
 	more := !s.last
 	s.ended, s.end = false, ""
@@ -74,7 +72,7 @@ func (s *splitter) readLine() error {
 		return err
 	}
 	if !s.inLine && bytes.HasPrefix(line, []byte("--")) {
-		line = bytes.Clone(line) // the look ahead moves it
+		line = bytes.Clone(line) // looking ahead moves it
 		if s.isBoundary(line) {
 			s.ended, s.inPart, s.end = true, true, ""
 			return nil
@@ -99,8 +97,8 @@ func lineEnd(end []byte) string {
 	return string(end)
 }
 
-// isBoundary reports whether a line that begins with two hyphens is a boundary, and notes whether it
-// is the last one.
+// isBoundary reports whether a line that begins with two hyphens is a boundary, and records whether
+// it is the last one.
 func (s *splitter) isBoundary(line []byte) bool {
 	line = bytes.TrimRight(line, " \t\r\n")
 	if rest, ok := bytes.CutPrefix(line, s.boundary); ok && s.boundary != nil {
@@ -111,7 +109,7 @@ func (s *splitter) isBoundary(line []byte) bool {
 	if s.inPart || len(line) == 2 {
 		return false
 	}
-	start, _ := s.r.Peek(maxFieldName) // a later read has the error
+	start, _ := s.r.Peek(maxFieldName) // a later read returns the error
 	if partField.Match(start) {
 		s.boundary = line
 		return true

@@ -26,8 +26,7 @@ func (t texts) plain() bool {
 	return len(t) > 0
 }
 
-// better returns the alternative to show: t, or o which follows it. Plain text
-// is better than HTML.
+// better returns the alternative to show: t, or o after it. Plain text is better than HTML.
 func (t texts) better(o texts) texts {
 	if t.plain() || len(o) == 0 {
 		return t
@@ -74,9 +73,9 @@ func (t texts) unknownCharset() string {
 	return ""
 }
 
-// unflow joins the lines of a text with format=flowed (RFC 3676): those that end with a space go
-// on in the next line, if that is quoted as deeply and is not the line before a signature. delsp
-// removes that space.
+// unflow joins the lines of a text with format=flowed (RFC 3676): a line that ends with a space
+// continues in the next line, if that is quoted as deeply and does not begin a signature. delsp
+// removes the space.
 func unflow(s string, delsp bool) string {
 	var b strings.Builder
 	flows, depth := false, 0
@@ -84,7 +83,7 @@ func unflow(s string, delsp bool) string {
 		line, ended := strings.CutSuffix(line, "\n")
 		text := strings.TrimLeft(line, ">")
 		quotes := len(line) - len(text)
-		text = strings.TrimPrefix(text, " ") // stuffed
+		text = strings.TrimPrefix(text, " ") // space-stuffed
 		isSeparator := text == "-- "
 		if flows && (quotes != depth || isSeparator) {
 			b.WriteByte('\n')

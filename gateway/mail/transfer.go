@@ -14,9 +14,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/percent"
 )
 
-// decodeTransfer decodes the encoding of a body for its transfer. A body in an
-// unknown encoding stays as it is, and so does one that is not in the encoding that its
-// header names. A file in base64 whose header is damaged is decoded, too. isText reports whether the body is a text, in the charset declared.
+// decodeTransfer decodes the transfer encoding of a body. A body stays as it is if its encoding is
+// unknown or not the one that its header names. A base64 file with a damaged header is decoded,
+// too. isText reports whether the body is a text, in the charset declared.
 func decodeTransfer(encoding string, body *bufio.Reader, isText bool, declared string) *bufio.Reader {
 	encoding, _, _ = strings.Cut(strings.Trim(strings.TrimSpace(encoding), "\"';,"), " ")
 	switch strings.ToLower(strings.Trim(encoding, "\"';,")) {
@@ -34,12 +34,12 @@ func decodeTransfer(encoding string, body *bufio.Reader, isText bool, declared s
 	return body
 }
 
-// minEncoded is the minimum length of the first line of a file in base64, in bytes.
+// minEncoded is the minimum length of the first line of a base64 file, in bytes.
 const minEncoded = 40
 
 // firstLine returns the first line of r that is not empty, without space at its ends.
 func firstLine(r *bufio.Reader) []byte {
-	start, _ := r.Peek(sniffLength) // a later read has the error
+	start, _ := r.Peek(sniffLength) // a later read returns the error
 	line, _, _ := bytes.Cut(bytes.TrimLeft(start, " \t\r\n"), lf)
 	return bytes.TrimRight(line, " \t\r")
 }
@@ -50,7 +50,7 @@ func decodeLine(line []byte) []byte {
 	return decoded
 }
 
-// isFile reports whether the content of a file begins with b.
+// isFile reports whether b is the beginning of a file.
 func isFile(b []byte) bool {
 	media := http.DetectContentType(b)
 	return media != octets && !strings.HasPrefix(media, "text/")
@@ -69,7 +69,7 @@ func isBase64(r *bufio.Reader, isText bool, declared string) bool {
 	return len(line) == 0 || isFile(decoded) || len(decoded) > 0 && charset.IsText(decoded, declared)
 }
 
-// isForeign reports whether a character has no place in base64.
+// isForeign reports whether a character does not occur in base64.
 func isForeign(r rune) bool {
 	return r >= utf8.RuneSelf || !base64Characters[byte(r)] && !strings.ContainsRune("= \t\r\n", r)
 }
@@ -82,17 +82,17 @@ var base64Characters = func() (set [256]bool) {
 	return set
 }()
 
-// base64Reader decodes base64 as far as it goes (RFC 2045, section 6.8): it leaves out what is
-// not of the alphabet, goes on after padding, and needs none at the end. Lines of a text after
-// the end, such as those that a mailing list adds, are left out. Padding is an end, and so is a line
-// without base64, because what needs no padding has none.
+// base64Reader decodes base64 leniently (RFC 2045, section 6.8): it skips other characters,
+// continues after padding, and needs no padding at the end. Text lines after the end, as mailing
+// lists add them, are left out. The data ends at padding or, since it may need none, at a line
+// without base64.
 type base64Reader struct {
 	r      *bufio.Reader
-	group  []byte // characters that are not decoded yet
-	buffer []byte // of out
-	out    []byte // decoded, and not read yet
+	group  []byte // characters not decoded yet
+	buffer []byte // holds out
+	out    []byte // decoded but not read yet
 	begun  bool   // something was decoded
-	ended  bool   // it can be over
+	ended  bool   // the data may have ended
 	err    error
 }
 
@@ -140,14 +140,14 @@ func (b *base64Reader) decode(line []byte) {
 	}
 }
 
-// flush decodes the first n characters that have come.
+// flush decodes the first n characters in the group.
 func (b *base64Reader) flush(n int) {
-	b.buffer, _ = base64.RawStdEncoding.AppendDecode(b.buffer, b.group[:n]) // one character alone is no byte
+	b.buffer, _ = base64.RawStdEncoding.AppendDecode(b.buffer, b.group[:n]) // a single character is no byte
 	b.group = append(b.group[:0], b.group[n:]...)
 }
 
-// quotedPrintable decodes quoted-printable (RFC 2045, section 6.7). An equals sign that
-// begins no escape is kept, and so are all other characters.
+// quotedPrintable decodes quoted-printable (RFC 2045, section 6.7). It keeps all other characters,
+// including an equals sign that begins no escape.
 type quotedPrintable struct {
 	r      *bufio.Reader
 	buffer []byte // of out
@@ -177,9 +177,9 @@ func (q *quotedPrintable) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// more reads up to n bytes more of a line.
+// more reads up to n further bytes of a line.
 func (q *quotedPrintable) more(n int) []byte {
-	next, _ := q.r.Peek(n) // a later read has the error
+	next, _ := q.r.Peek(n) // a later read returns the error
 	next = bytes.Clone(next)
 	_, _ = q.r.Discard(len(next))
 	return next
@@ -191,7 +191,7 @@ func (q *quotedPrintable) decode(line []byte) {
 	text := trimLine(line)
 	end := line[len(text):]
 	if len(end) > 0 {
-		text = bytes.TrimRight(text, " \t") // what mail servers add
+		text = bytes.TrimRight(text, " \t") // spaces that mail servers add
 		if rest, soft := bytes.CutSuffix(text, []byte("=")); soft {
 			text, end = rest, nil
 		}
