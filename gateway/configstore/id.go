@@ -15,9 +15,9 @@ const (
 	idKeySize = sha256.Size
 )
 
-// IDKey returns the key for the IDs of URLs. It does not change, and is the
-// same for all processes that use the storage. With a secret, the key is
-// derived from it. Otherwise it is random, and stored at the first use.
+// IDKey returns the key for the IDs of URLs. It does not change, and is the same for all processes
+// that use the storage. It is derived from the secret or, without one, random and stored at its
+// first use.
 func (s *Store) IDKey(ctx context.Context) ([]byte, error) {
 	s.index.idMu.Lock()
 	defer s.index.idMu.Unlock()

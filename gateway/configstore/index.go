@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// Index holds the list of the keys of a space, so that it is not read from the
-// storage each time, and locks. The Stores of a space share it. The zero value is
-// ready for use.
+// Index caches the list of the keys of a space and holds its locks. The Stores of a space share it.
+// The zero value is ready for use.
 type Index struct {
 	writing sync.Mutex // held while a configuration is saved or deleted
 	idMu    sync.Mutex // held while the key for IDs is read
@@ -16,7 +15,7 @@ type Index struct {
 
 	mu      sync.Mutex
 	keys    map[string]bool // nil until they are listed
-	marked  map[string]bool // the names of keys with a token, which need not exist
+	marked  map[string]bool // names with the mark of a token; the key need not exist
 	moved   map[string]bool // the names from which keys were moved
 	ids     map[string]knownID
 	listed  time.Time
@@ -26,8 +25,8 @@ type Index struct {
 // Changes returns how many changes this process has made.
 func (x *Index) Changes() int64 { return x.changes.Load() }
 
-// countAge is how long a list of the keys is used to count them while the count
-// is far below the limit. Other processes can add keys in that time.
+// countAge is how old a list of the keys may be when it is used to count them, as long as the count
+// is far below the limit. Other processes can add keys meanwhile.
 const countAge = time.Minute
 
 // hasRoom reports whether a recent list has less than nine tenths of maxKeys keys.
@@ -83,8 +82,8 @@ func (x *Index) mayList(refresh time.Duration) bool {
 	return true
 }
 
-// endList stores a list that was begun when the number of changes was before.
-// It drops the list if this process has made a change since then.
+// endList stores a list unless this process has made a change since the number of changes was
+// before.
 func (x *Index) endList(names *names, err error, before int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -114,7 +113,7 @@ func (x *Index) mayBeMoved(name string) bool {
 	return x.keys == nil || x.moved[name]
 }
 
-// setMoved records that this process has moved a key from a name, or that none is left that was.
+// setMoved records whether keys that were moved from a name are left.
 func (x *Index) setMoved(name string, moved bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -128,7 +127,7 @@ func (x *Index) setMoved(name string, moved bool) {
 	x.changes.Add(1)
 }
 
-// found records that a key exists that another process has saved or moved.
+// found records that a key of another process, which saved or moved it, exists.
 func (x *Index) found(key string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

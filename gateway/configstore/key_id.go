@@ -26,7 +26,7 @@ func (s *Store) ID(ctx context.Context, key string, refresh time.Duration) (id, 
 	return o.ID, o.first(), err
 }
 
-// knownID is the ID of a key, with its first name, when it was read.
+// knownID is the ID of a key and its first name, with the time of reading.
 type knownID struct {
 	id, first string
 	read      time.Time
@@ -40,8 +40,8 @@ func (x *Index) id(key string, refresh time.Duration) (knownID, bool) {
 	return known, ok && time.Since(known.read) < refresh
 }
 
-// setID remembers the ID of a key, or that the key does not exist. It does nothing if this
-// process has made a change since the number of changes was before.
+// setID stores the ID of a key, or that the key does not exist, unless this process has made a
+// change since the number of changes was before.
 func (x *Index) setID(key string, known knownID, exists bool, before int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

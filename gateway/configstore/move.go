@@ -9,18 +9,18 @@ import (
 	"slices"
 )
 
-// A key that is moved keeps its ID and its first name, by which everything is known that
-// belongs to it. What waits in a queue has the name that the key had when it came in. So under
-// each name from which keys were moved there is an object that leads to them.
+// A key that is moved keeps its ID and its first name, under which its records are stored. A
+// message that waits in a queue has the name that the key had when it arrived. So each name from
+// which keys were moved has an object that leads to them.
 
-// move leads from a name to a key that had it.
+// move leads from a former name to its key.
 type move struct {
 	ID    string `json:"id,omitempty"`
 	First string `json:"first"`
-	To    string `json:"to"` // the name that the key had next
+	To    string `json:"to"` // the next name of the key
 }
 
-// is reports whether o is the object of the key that was moved.
+// is reports whether o is the object of the moved key.
 func (m *move) is(o *object) bool { return m.ID == o.ID && m.First == o.first() }
 
 // first returns the first name of the key.
@@ -31,9 +31,9 @@ func (o *object) first() string {
 	return o.Key
 }
 
-// Move gives a key another name. Its text, format, times, tokens and ID stay as they are. The
-// error is [ErrNotFound] if there is no such key, and [ErrExists] if another one has the name.
-// A move that an error or the end of the process has interrupted is finished by the same call.
+// Move gives a key another name. Its text, format, times, tokens and ID stay the same. The error is
+// [ErrNotFound] if there is no such key, and [ErrExists] if another one has the name. The same call
+// finishes a move that was interrupted by an error or the end of the process.
 func (s *Store) Move(ctx context.Context, from, to string) error {
 	return s.write(ctx, storageTimeout, func(ctx context.Context) error {
 		o, _, err := s.readObject(ctx, from)
@@ -55,7 +55,7 @@ func (s *Store) Move(ctx context.Context, from, to string) error {
 		if err != nil {
 			return err
 		}
-		// First what leads to the key, so that nobody looks for it in vain, and the mark.
+		// The way to the key and the mark come first, so that nobody looks for the key in vain.
 		if err := s.addMove(ctx, from, move{o.ID, o.first(), to}); err != nil {
 			return err
 		}
@@ -64,7 +64,7 @@ func (s *Store) Move(ctx context.Context, from, to string) error {
 				return fmt.Errorf("saving the tokens: %w", err)
 			}
 		}
-		if err := s.storeObject(ctx, to, moved); err != nil { // from now on, the key is there
+		if err := s.storeObject(ctx, to, moved); err != nil { // from now on, the key has its new name
 			return err
 		}
 		if err := s.removeMove(ctx, to, &moved); err != nil {
@@ -74,7 +74,7 @@ func (s *Store) Move(ctx context.Context, from, to string) error {
 	})
 }
 
-// renamed returns the object of a key as it is under another name.
+// renamed returns the object of a key for another name.
 func (s *Store) renamed(from, to string, o object) (object, error) {
 	text, err := s.textOf(from, o)
 	if err != nil {
@@ -87,8 +87,7 @@ func (s *Store) renamed(from, to string, o object) (object, error) {
 	return o, nil
 }
 
-// isLeft reports whether the object of a key is what an interrupted move has left: the key has
-// another name.
+// isLeft reports whether the object of a key is left over from an interrupted move to another name.
 func (s *Store) isLeft(ctx context.Context, key string, o *object) (bool, error) {
 	moves, err := s.moves(ctx, key)
 	i := slices.IndexFunc(moves, func(m move) bool { return m.is(o) })
@@ -99,8 +98,8 @@ func (s *Store) isLeft(ctx context.Context, key string, o *object) (bool, error)
 	return now != nil && now.Moves > o.Moves, err
 }
 
-// endMove removes what an interrupted move has left under a name. The error is [ErrNotFound]
-// if the key was moved to another name than to.
+// endMove removes the rest of an interrupted move from a name. The error is [ErrNotFound] if the
+// key was moved to another name than to.
 func (s *Store) endMove(ctx context.Context, from, to string, o *object) error {
 	there, _, err := s.readObject(ctx, to)
 	if err == nil && (there.ID != o.ID || there.first() != o.first()) {
@@ -124,7 +123,7 @@ func (s *Store) moves(ctx context.Context, name string) (all []move, err error) 
 	return all, nil
 }
 
-// addMove notes that a key was moved from a name.
+// addMove records that a key was moved from a name.
 func (s *Store) addMove(ctx context.Context, from string, m move) error {
 	all, err := s.moves(ctx, from)
 	if err != nil {
@@ -134,7 +133,7 @@ func (s *Store) addMove(ctx context.Context, from string, m move) error {
 	return s.storeMoves(ctx, from, append(all, m))
 }
 
-// removeMove removes what leads from a name to a key.
+// removeMove removes the way from a former name to a key.
 func (s *Store) removeMove(ctx context.Context, from string, o *object) error {
 	all, err := s.moves(ctx, from)
 	if err != nil || !slices.ContainsFunc(all, func(m move) bool { return m.is(o) }) {
@@ -159,7 +158,7 @@ func (s *Store) storeMoves(ctx context.Context, from string, all []move) (err er
 	return nil
 }
 
-// forgetNames removes what the names that a key had still have of it, because it is deleted.
+// forgetNames removes a deleted key from the objects of its former names.
 func (s *Store) forgetNames(ctx context.Context, o *object) error {
 	for _, name := range o.Names {
 		old, _, err := s.readObject(ctx, name)
@@ -175,8 +174,8 @@ func (s *Store) forgetNames(ctx context.Context, o *object) error {
 	return nil
 }
 
-// Moved returns the present names of the keys that had a name and have another one now. It
-// reads the storage, so that it is right while another process moves a key.
+// Moved returns the present names of the keys that had a name before and have another now. It reads
+// the storage, so that it is right while another process moves a key.
 func (s *Store) Moved(ctx context.Context, name string) (now []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, storageTimeout)
 	defer cancel()
@@ -200,9 +199,9 @@ func (s *Store) Moved(ctx context.Context, name string) (now []string, err error
 // MayHaveMoved reports whether Moved may return a name, without reading the storage.
 func (s *Store) MayHaveMoved(name string) bool { return s.index.mayBeMoved(name) }
 
-// follow returns the object of a key that was moved; nil if it is gone. While the key is
-// moved, it can have two: the newer one counts. A name is looked at once, so that it ends also
-// if somebody has changed the objects.
+// follow returns the object of a moved key, or nil if the key is gone. During a move the key has
+// two objects, and the newer one counts. follow looks at each name once, so that it ends even if
+// somebody has changed the objects.
 func (s *Store) follow(ctx context.Context, m move) (now *object, err error) {
 	for seen := map[string]bool{}; !seen[m.To]; {
 		seen[m.To] = true

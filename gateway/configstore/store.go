@@ -1,6 +1,6 @@
-// Package configstore stores the configurations that clients save, one for each
-// key, in a certmagic.Storage: in files, or in the shared storage of a cluster.
-// Each Store has one space of keys. The spaces of a storage have no key in common.
+// Package configstore stores the configurations that clients save, one per key, in a
+// certmagic.Storage: in files, or in the shared storage of a cluster. Each Store has one space of
+// keys, and the spaces are separate.
 package configstore
 
 import (
@@ -30,8 +30,8 @@ const (
 
 // Config is the saved configuration of a key.
 type Config struct {
-	// ID is random, and another one if the key is deleted and saved again. It is "" for a
-	// key that was saved before keys had IDs.
+	// ID is random and changes if the key is deleted and saved again. It is "" for a key saved
+	// before keys had IDs.
 	ID string
 
 	// First is the first name of the key. It differs from its name if the key was moved.
@@ -41,7 +41,7 @@ type Config struct {
 	Text    string // as it was saved, byte for byte
 	Changed time.Time
 	Created time.Time   // when the key was made; zero for a key of an early version
-	Tokens  []TokenHash // of those who may send to the key, the newest last; empty for everyone
+	Tokens  []TokenHash // hashes for clients that may send to the key, the newest last; empty for everyone
 
 	// Revision changes with each change of the stored object.
 	Revision Revision
@@ -66,7 +66,7 @@ var (
 	ErrSealed = errors.New("the saved configuration cannot be decrypted; it was saved with another secret, or it is damaged")
 )
 
-// DefaultSpace stands for the space without a name in texts. No space has this name.
+// DefaultSpace is the name of the default space in texts. No other space can have it.
 const DefaultSpace = "default"
 
 // CheckSpace returns an error if name cannot be the name of a space. Names are in
@@ -93,7 +93,7 @@ type Store struct {
 	index   *Index
 	folder  folder
 	lock    string
-	table   string       // that encrypted texts are bound to
+	table   string       // table name that encrypted texts are bound to
 	sealer  *seal.Sealer // nil for no encryption
 	idKey   []byte       // nil until it is read
 }
@@ -102,7 +102,7 @@ type Store struct {
 type Options struct {
 	Storage certmagic.Storage
 	Space   string // "" for the default one
-	Index   *Index // shared by the Stores of the space in this process, and by no others
+	Index   *Index // shared by the Stores of the space in this process and by no others
 	Secret  string // at least 16 characters; "" to encrypt nothing
 }
 
@@ -134,17 +134,17 @@ func New(o Options) (*Store, error) {
 
 // object is the stored form of a Config.
 type object struct {
-	Version int       `json:"version"` // of this form
+	Version int       `json:"version"` // version of this form
 	Key     string    `json:"key"`
 	ID      string    `json:"id,omitempty"`
-	Names   []string  `json:"names,omitempty"` // of a key that was moved: all that it had, the first one first
+	Names   []string  `json:"names,omitempty"` // former names of a moved key, the first one first
 	Moves   int       `json:"moves,omitempty"` // how often the key was moved
 	Format  string    `json:"format"`
 	Changed time.Time `json:"changed"`
 	Created time.Time `json:"created,omitzero"`
 	Text    string    `json:"text,omitempty"`
 	Sealed  []byte    `json:"sealed,omitempty"` // the text, encrypted
-	Tokens  [][]byte  `json:"tokens,omitempty"` // as TokenHash
+	Tokens  [][]byte  `json:"tokens,omitempty"` // see TokenHash
 }
 
 const objectVersion = 1
@@ -194,8 +194,8 @@ func (s *Store) seal(key string, o *object, text string) {
 	}
 }
 
-// read returns the object of a key. One that was moved away, and that its move has not
-// removed because the process ended, does not exist.
+// read returns the object of a key. An object left over from an interrupted move does not exist for
+// it.
 func (s *Store) read(ctx context.Context, key string) (o object, revision Revision, err error) {
 	o, revision, err = s.readObject(ctx, key)
 	if err != nil || !s.index.mayBeMoved(key) {
@@ -208,7 +208,7 @@ func (s *Store) read(ctx context.Context, key string) (o object, revision Revisi
 	return o, revision, err
 }
 
-// readObject returns the object of a key, also one that is left of a move.
+// readObject returns the object of a key, even one left over from a move.
 func (s *Store) readObject(ctx context.Context, key string) (o object, revision Revision, err error) {
 	content, err := s.storage.Load(ctx, s.folder.objectName(key))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -249,10 +249,9 @@ func (s *Store) Save(ctx context.Context, key, format, text string, maxKeys int)
 // importTimeout bounds how long Import takes.
 const importTimeout = 10 * time.Minute
 
-// Import stores the configurations of many keys. Of each it uses only Format
-// and Text. Unless replace is true, it skips keys that exist and returns their
-// names. If there would be more than maxKeys keys, it stores nothing and
-// returns ErrTooMany.
+// Import stores the configurations of many keys, of which it uses only Format and Text. Unless
+// replace is true, it skips existing keys and returns their names. If there would be more than
+// maxKeys keys, it stores nothing and returns ErrTooMany.
 func (s *Store) Import(ctx context.Context, configs map[string]Config, maxKeys int, replace bool) (existing []string, err error) {
 	err = s.write(ctx, importTimeout, func(ctx context.Context) error {
 		saved, err := s.list(ctx)
@@ -285,7 +284,7 @@ func (s *Store) Import(ctx context.Context, configs map[string]Config, maxKeys i
 	return existing, err
 }
 
-// store stores a configuration with the ID and the tokens that its key has.
+// store stores a configuration with the ID and the tokens of its key.
 func (s *Store) store(ctx context.Context, key, format, text string) error {
 	o, err := s.kept(ctx, key)
 	if err != nil {
@@ -322,7 +321,7 @@ func (s *Store) isFull(ctx context.Context, maxKeys int) (bool, error) {
 
 // Deleted identifies a key that was deleted.
 type Deleted struct {
-	ID, First string // as in [Config]; "" if they cannot be read
+	ID, First string // see [Config]; "" if they cannot be read
 }
 
 // Delete removes the configuration of a key.
@@ -342,7 +341,7 @@ func (s *Store) Delete(ctx context.Context, key string) (was Deleted, err error)
 			return err
 		}
 		if errors.Is(readErr, ErrNotFound) {
-			return ErrNotFound // it was left of a move
+			return ErrNotFound // the object is left over from a move
 		}
 		return nil
 	})
@@ -386,11 +385,11 @@ func (s *Store) Keys(ctx context.Context) ([]string, error) {
 	return names.keys, nil
 }
 
-// names are names of keys.
+// names are the names of keys that have an object.
 type names struct {
-	keys   []string // those that exist
-	marked []string // those with the mark of a token, which need not exist
-	moved  []string // those from which a key was moved
+	keys   []string // names of existing keys
+	marked []string // names with the mark of a token; the key need not exist
+	moved  []string // names from which a key was moved
 }
 
 // list returns the names that have an object.
@@ -411,10 +410,9 @@ func (s *Store) list(ctx context.Context) (out names, err error) {
 	return out, nil
 }
 
-// Has reports whether a key exists, from a list of the keys that is at most
-// refresh old. So requests for unknown keys cost at most one list in that time.
-// If the storage cannot be listed, Has uses the last list, or returns true if
-// there is none.
+// Has reports whether a key exists, from a list of the keys that is at most refresh old, so that
+// requests for unknown keys cost at most one list per refresh. If the storage cannot be listed, Has
+// uses the last list, or returns true if there is none.
 func (s *Store) Has(ctx context.Context, key string, refresh time.Duration) bool {
 	s.refreshList(ctx, refresh)
 	x := s.index
@@ -423,7 +421,7 @@ func (s *Store) Has(ctx context.Context, key string, refresh time.Duration) bool
 	return x.keys == nil || x.keys[key]
 }
 
-// refreshList lists the keys, if the last list is older than refresh.
+// refreshList lists the keys if the last list is older than refresh.
 func (s *Store) refreshList(ctx context.Context, refresh time.Duration) {
 	x := s.index
 	if !x.mayList(refresh) {
@@ -436,7 +434,7 @@ func (s *Store) refreshList(ctx context.Context, refresh time.Duration) {
 	x.endList(&names, err, before)
 }
 
-// Check reads and writes the storage, and returns an error if that does not work.
+// Check returns an error if the storage cannot be read and written.
 func (s *Store) Check(ctx context.Context) error {
 	return s.write(ctx, storageTimeout, func(ctx context.Context) error {
 		name := s.folder.file("check.tmp")

@@ -34,7 +34,7 @@ func (s *Store) AddToken(ctx context.Context, key string, hash TokenHash) (count
 		if len(o.Tokens) >= MaxTokens {
 			return ErrTooManyTokens
 		}
-		// First the mark: without it, clients could find out which keys exist.
+		// The mark comes first: without it, clients could find out which keys exist.
 		if err := s.storage.Store(ctx, s.folder.markName(key), []byte("{}")); err != nil {
 			return fmt.Errorf("saving the token: %w", err)
 		}
@@ -59,9 +59,9 @@ func (s *Store) RemoveOldTokens(ctx context.Context, key string) (removed int, e
 	return removed, err
 }
 
-// kept returns an object with what a key keeps that is about to be saved: its ID, which is
-// a new one if the key is new, when it was made, the names that it had, and its tokens. An object that is damaged
-// has none, unless its mark says that it had.
+// kept returns an object with the parts that a key keeps when it is saved again: ID, time of
+// creation, former names and tokens. A new key gets a new ID. A damaged object has no tokens,
+// unless its mark says that it had some.
 func (s *Store) kept(ctx context.Context, key string) (object, error) {
 	fresh := object{Version: objectVersion, Key: key, ID: newID(), Created: time.Now().UTC()}
 	if !s.storage.Exists(ctx, s.folder.objectName(key)) {
@@ -81,8 +81,8 @@ func (s *Store) kept(ctx context.Context, key string) (object, error) {
 	return object{}, err
 }
 
-// removeMark removes the mark of a key that no longer exists. A mark that stays has no
-// effect until there is a key of this name.
+// removeMark removes the mark of a key that no longer exists. If this fails, the mark has no effect
+// until there is a key of this name.
 func (s *Store) removeMark(ctx context.Context, key string) error {
 	if !s.storage.Exists(ctx, s.folder.markName(key)) {
 		return nil
@@ -93,8 +93,8 @@ func (s *Store) removeMark(ctx context.Context, key string) error {
 	return nil
 }
 
-// HasTokens reports whether a key of the space has a token, from a list that is at most
-// refresh old. It returns true if there is no list.
+// HasTokens reports whether a key of the space has a token, from a list that is at most refresh
+// old. It returns true if there is no list.
 func (s *Store) HasTokens(ctx context.Context, refresh time.Duration) bool {
 	s.refreshList(ctx, refresh)
 	return s.index.hasTokens()
