@@ -36,8 +36,8 @@ var (
 // codes, an answer may have 512 bytes (RFC 5321, section 4.5.3.1.5).
 const maxAnswer = 400
 
-// oneLine returns text as one line of ASCII of at most maxAnswer bytes. A "?"
-// replaces any other character.
+// oneLine returns text as one line of ASCII of at most maxAnswer bytes. Any other character becomes
+// "?".
 func oneLine(text string) string {
 	text = strings.Map(func(r rune) rune {
 		switch {
@@ -68,8 +68,7 @@ var answers = map[int]struct {
 	http.StatusLoopDetected:          {554, smtp.EnhancedCode{5, 4, 6}},
 }
 
-// answerOf returns the answer for e. It is errInternal for a status without
-// codes in answers.
+// answerOf returns the answer for e, or errInternal if answers does not have the status.
 func answerOf(e *api.Error) *smtp.SMTPError {
 	a, ok := answers[e.Status]
 	if !ok {
@@ -78,10 +77,10 @@ func answerOf(e *api.Error) *smtp.SMTPError {
 	return &smtp.SMTPError{Code: a.code, EnhancedCode: a.EnhancedCode, Message: oneLine(e.Error())}
 }
 
-// Outcome is the outcome of a mail for all of its recipients. The zero value is
-// that of a mail without destinations.
+// Outcome is the outcome of a mail for all of its recipients. The zero value means that the mail
+// has no destinations.
 type Outcome struct {
-	total, failed int    // number of destinations
+	total, failed int    // numbers of destinations
 	temporary     bool   // another attempt can succeed
 	queued        string // ID of a queued message; "" for none
 	reason        string // error of the first temporary failure, or else of the first failure
@@ -106,8 +105,9 @@ func (o *Outcome) Add(results []notifier.Result, id string) {
 	}
 }
 
-// failureOf returns the service with the tags and the public error of a failed result. The
-// name of the destination is not for the sender of a mail: it may have an address.
+// failureOf returns the service with the tags and the public error of a failed result. It leaves
+// out the name of the destination, which may have an address that the sender of a mail must not
+// see.
 func failureOf(r notifier.Result) string {
 	text := notifier.NameWithTags(r.Service, r.Tags)
 	if shown := message.NewResult(r); shown.Error != nil {
@@ -116,8 +116,7 @@ func failureOf(r notifier.Result) string {
 	return text
 }
 
-// Temporary reports whether a destination does not have the mail, and another
-// attempt can succeed.
+// Temporary reports whether another attempt can succeed for a destination without the mail.
 func (o *Outcome) Temporary() bool { return o.temporary }
 
 // IsTemporary reports whether the answer for e asks the client to send the mail

@@ -20,10 +20,10 @@ import (
 
 // Account is an account of a mail client.
 type Account struct {
-	// Hash is the hash of the password. A login is remembered for this hash.
+	// Hash is the hash of the password. Changing it forgets the account's remembered logins.
 	Hash string
 
-	// Matches reports whether a password is that of the account. It may take long.
+	// Matches reports whether a password is correct. It may take long.
 	Matches func(password string) bool
 
 	// Keys are the keys that the account may send to; empty for all.
@@ -36,25 +36,24 @@ func (a *Account) mayUse(key string) bool {
 }
 
 const (
-	// maxChecks is the maximum number of passwords of one address that are checked, or
-	// wait for it. Guesses from one address delay other clients by two checks only.
+	// maxChecks is the maximum number of passwords from one address that are checked or wait for
+	// it, so that guesses from one address delay other clients by two checks only.
 	maxChecks = 2
 
 	// maxRemembered is the maximum number of remembered logins.
 	maxRemembered = 1000
 )
 
-// Passwords checks the passwords of clients. A check takes much CPU time, so at
-// most half of the processors run checks at the same time. Correct passwords are
-// remembered, which saves the slow hash for clients that log in often. Servers that
-// replace one another share a Passwords.
+// Passwords checks the passwords of clients. A check takes much CPU time, so at most half of the
+// processors run checks at the same time. Correct passwords are remembered, so that clients that
+// log in often do not need the slow hash. Servers that replace one another share a Passwords.
 type Passwords struct {
 	slots chan struct{}
-	key   [sha256.Size]byte // of the HMACs
+	key   [sha256.Size]byte // key of the HMACs
 
 	mu         sync.Mutex
-	checks     map[netip.Addr]int         // that run or wait, by the address of the client
-	remembered map[[sha256.Size]byte]bool // HMACs of logins that were correct
+	checks     map[netip.Addr]int         // running or waiting checks, by address of the client
+	remembered map[[sha256.Size]byte]bool // HMACs of correct logins
 }
 
 // NewPasswords returns a Passwords that remembers nothing.
@@ -76,8 +75,8 @@ func (p *Passwords) mac(texts ...string) (sum [sha256.Size]byte) {
 	return [sha256.Size]byte(mac.Sum(nil))
 }
 
-// check returns the account with a user name and a password, and otherwise the answer
-// for a client at an address.
+// check returns the account with a user name and a password, or else the answer for the client at
+// an address.
 func (p *Passwords) check(accounts map[string]*Account, address netip.Addr, user, password string) (*Account, *smtp.SMTPError) {
 	account, known := accounts[user]
 	if !known {
@@ -120,17 +119,17 @@ func (p *Passwords) leave(address netip.Addr) {
 	}
 }
 
-// unknown returns the account whose hash stands in for that of an unknown user, always
-// the same one for the same name. So a check takes as long as for a known user, whatever
-// the hashes of the accounts cost. There is at least one account.
+// unknown returns an account whose hash is checked in place of an unknown user's. It is always the
+// same for the same name, so that a check takes as long as for a known user, even if the hashes of
+// the accounts differ in cost. There is at least one account.
 func (p *Passwords) unknown(accounts map[string]*Account, user string) *Account {
 	names := slices.Sorted(maps.Keys(accounts))
 	sum := p.mac(user)
 	return accounts[names[binary.BigEndian.Uint64(sum[:])%uint64(len(names))]]
 }
 
-// loginServer is the server side of the mechanism LOGIN (draft-murchison-sasl-login).
-// Many devices support only LOGIN and not PLAIN.
+// loginServer is the server side of the mechanism LOGIN (draft-murchison-sasl-login), because many
+// devices do not support PLAIN.
 type loginServer struct {
 	user         string
 	step         int

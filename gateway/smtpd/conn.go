@@ -33,9 +33,8 @@ type conn struct {
 	endAll bool      // end is also a deadline for mails
 }
 
-// Read implements net.Conn. After a deadline has passed, it reads nothing more: package
-// smtp takes the beginning of a command for the whole of it, answers, and would wait for
-// the next one with a new deadline.
+// Read implements net.Conn. It reads nothing after a deadline: package smtp takes the beginning of
+// a command for all of it, answers, and would wait for the next one with a new deadline.
 func (c *conn) Read(b []byte) (int, error) {
 	if c.late.Load() {
 		return 0, os.ErrDeadlineExceeded
@@ -101,8 +100,8 @@ func (c *conn) giveUp() {
 	_ = c.Close()
 }
 
-// isBroken reports whether a mail was given up. Commands that the server has read
-// already are still handled.
+// isBroken reports whether a mail was given up. Commands that the server has already read are still
+// handled.
 func (c *conn) isBroken() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -115,9 +114,8 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-// conns counts the open connections. Clients that need an account may have
-// half of the maximum, and each of their addresses an eighth, so that they
-// cannot keep trusted clients out.
+// conns counts the open connections. Clients that need an account may have half of the maximum, and
+// each of their addresses an eighth, so that they cannot keep trusted clients out.
 type conns struct {
 	max int
 
@@ -169,8 +167,7 @@ func (m *conns) all() []*conn {
 	return out
 }
 
-// wait waits until no connection is open. It returns the error of ctx if that ends
-// first.
+// wait waits until no connection is open, or returns the error of ctx.
 func (m *conns) wait(ctx context.Context) error {
 	for len(m.all()) > 0 {
 		select {

@@ -14,19 +14,19 @@ import (
 // name.
 type Recipient struct {
 	Key  string
-	Type notifier.Type    // of the message; "" if the address does not name it
+	Type notifier.Type    // type of the message; "" if the address names none
 	Tags notifier.TagExpr // empty for none
 
-	// Named means that the client has logged in to an account that names the key.
+	// Named means that the client's account names the key.
 	Named bool
 }
 
-// Distinct returns the recipients of a mail with the types of its messages, each message to the same
-// destinations once. typ is the type that the mail itself states.
+// Distinct returns the recipients of a mail with the types of its messages, without repeating a
+// message to the same destinations. typ is the type that the mail itself states.
 func Distinct(to []Recipient, typ notifier.Type) (out []Recipient) {
 	for _, r := range to {
-		// What is over is a success wherever it is sent. How bad a problem is, the address
-		// knows better than the subject.
+		// The end of a problem is a success at every address. Otherwise the address decides the
+		// type before the subject.
 		if r.Type == "" || typ == notifier.Success {
 			r.Type = typ
 		}
@@ -76,9 +76,9 @@ func parseRecipient(address string) (r Recipient, err *smtp.SMTPError) {
 	return r, nil
 }
 
-// keyName matches names that a key can have.
+// keyName matches the names of keys.
 var keyName = lazyregexp.New(`^[A-Za-z0-9_-]{1,128}$`)
 
-// errKey is the answer for an unknown key. It does not show the key, because
-// that may be a mistyped password.
+// errKey is the answer for an unknown key. It does not repeat the key, which may be a mistyped
+// password.
 var errKey = newAnswer(550, 5, 1, 1, "there is no such key; the recipient is KEY@host, with a key of the global option notify")

@@ -1,6 +1,6 @@
-// Package smtpd is a mail server (RFC 5321) that passes each mail on as a
-// message. It knows connections, limits, TLS, accounts and the answers of the
-// protocol; a [Gateway] knows keys and sends the messages.
+// Package smtpd is a mail server (RFC 5321) that passes each mail on as a message. It handles
+// connections, limits, TLS, accounts and the answers of the protocol. A [Gateway] knows the keys
+// and sends the messages.
 package smtpd
 
 import (
@@ -24,12 +24,12 @@ import (
 
 // Config configures a [Server].
 type Config struct {
-	Hostname       string // of the greeting
+	Hostname       string // in the greeting
 	MaxSize        int64  // bytes of a mail
 	MaxRecipients  int    // of a mail
 	MaxConnections int
 	Timeout        time.Duration // for a command, and for a whole mail
-	Delivery       time.Duration // how long Gateway.Deliver takes at most
+	Delivery       time.Duration // the longest time of Gateway.Deliver
 
 	// TLS is the configuration for STARTTLS and for implicit TLS; nil for no TLS.
 	TLS *tls.Config
@@ -47,17 +47,15 @@ type Config struct {
 	Log *zap.Logger
 }
 
-// Gateway is what the server needs of the program that it belongs to. All
-// functions are called by several goroutines at once.
+// Gateway connects the server to the rest of the program. Its functions may be called concurrently.
 type Gateway struct {
-	// Check returns an error if no mail can be sent to a recipient: [ErrNoKey] for
-	// an unknown key, [ErrUnnamed], or an [*api.Error]. Any other error is answered as an
-	// internal one, and logged.
+	// Check returns an error if no mail can be sent to a recipient: [ErrNoKey] for an unknown key,
+	// [ErrUnnamed], or an [*api.Error]. Any other error is logged and answered as an internal one.
 	Check func(r Recipient) error
 
-	// Deliver reads a mail and sends it to all recipients, of which there is at
-	// least one. It returns when every destination has answered, or a queue has the
-	// message. The error is as for Check, or the one of reading the mail.
+	// Deliver reads a mail and sends it to all recipients, of which there is at least one. It
+	// returns when every destination has answered or a queue has the message. The error is as in
+	// Check, or an error of reading the mail.
 	Deliver func(mail io.Reader, to []Recipient) (*Outcome, error)
 
 	// Refused records that a client got an error and nothing was sent.
@@ -67,18 +65,17 @@ type Gateway struct {
 // ErrNoKey is returned by [Gateway.Check] for an unknown key.
 var ErrNoKey = errors.New("there is no such key")
 
-// ErrUnnamed is returned by [Gateway.Check] for a key that takes mails only of
-// accounts that name it. It is also returned for an unknown key, if a client must not
-// learn which keys exist.
+// ErrUnnamed is returned by [Gateway.Check] for a key that takes mails only from accounts that name
+// it. It is also returned for an unknown key if a client must not learn which keys exist.
 var ErrUnnamed = errors.New("no account names the key")
 
 // Refusal describes a command or a mail that was refused.
 type Refusal struct {
 	Client netip.Addr // zero for a Unix socket
 	Key    string     // "" if the key may not exist
-	Code   int        // of the answer
-	Text   string     // of the answer
-	Status int        // what HTTP would have answered, by which refusals are counted
+	Code   int        // code of the answer
+	Text   string     // text of the answer
+	Status int        // the equivalent HTTP status, by which refusals are counted
 	Err    error      // the reason, or nil
 	Mail   bool       // a mail was refused rather than a command
 }
@@ -92,7 +89,7 @@ type Server struct {
 }
 
 const (
-	writeTimeout = 30 * time.Second // for an answer
+	writeTimeout = 30 * time.Second // of an answer
 	maxLine      = 64 << 10         // bytes of a command or a line of a mail; many programs exceed the 1000 bytes of RFC 5321
 )
 
@@ -139,16 +136,15 @@ func (s *Server) Serve(l net.Listener, implicit bool) {
 	}
 }
 
-// How long a server that stops goes on reading.
+// How long a stopping server continues to read.
 const (
 	reloadTime = 20 * time.Second // commands after a reload
 	exitTime   = 5 * time.Second  // mails when the program ends
 )
 
-// Stop closes the listeners. If another server replaces this one, open
-// connections accept commands for 20 seconds, and a mail under way is finished.
-// Otherwise Stop returns when the mails under way are answered, also those of
-// servers that were replaced before, or after a timeout.
+// Stop closes the listeners. If another server replaces this one, open connections accept commands
+// for 20 seconds, and a mail under way is finished. Otherwise Stop returns when all mails under
+// way, including those of servers replaced before, are answered, or after a timeout.
 func (s *Server) Stop(r *Replaced, replaced bool) {
 	servers := r.stopping(s, replaced)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -189,15 +185,14 @@ func (s *Server) endAt(t time.Time, all bool) {
 	}
 }
 
-// Replaced are the servers that others have replaced and that still have
-// connections. The zero value is ready for use.
+// Replaced are the replaced servers that still have connections. The zero value is ready for use.
 type Replaced struct {
 	mu      sync.Mutex
 	servers []*Server
 }
 
-// stopping returns s, which stops, and the replaced servers that still have
-// connections. If s is replaced, stopping adds it to them.
+// stopping returns the stopping server s and the replaced servers that still have connections. If s
+// is replaced, stopping adds it to them.
 func (r *Replaced) stopping(s *Server, replaced bool) []*Server {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -257,9 +252,8 @@ func (c *Config) client(a net.Addr) (client netip.Addr, trusted bool) {
 	return client, c.Local && client.IsLoopback() || slices.ContainsFunc(c.Trusted, func(p netip.Prefix) bool { return p.Contains(client) })
 }
 
-// logError logs an error of package smtp. A panic has the level error. Other
-// errors have the level debug, because they are about clients that closed the
-// connection or failed to begin TLS.
+// logError logs an error of package smtp. A panic has the level error. Other errors have the level
+// debug, because they come from clients that closed the connection or failed to begin TLS.
 func (s *Server) logError(format string, v ...any) {
 	level := zap.DebugLevel
 	if strings.HasPrefix(format, "panic") {

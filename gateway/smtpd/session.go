@@ -21,7 +21,7 @@ type session struct {
 	server *Server
 	conn   *conn
 
-	mu        sync.Mutex // package smtp can call Reset during Data
+	mu        sync.Mutex // package smtp may call Reset during Data
 	account   *Account
 	failures  int // failed authentications
 	from      string
@@ -70,8 +70,8 @@ func (m *session) Auth(mechanism string) (sasl.Server, error) {
 // maxFailures is the maximum number of failed authentications in one connection.
 const maxFailures = 3
 
-// logIn checks a password and sets the account of the session. It ends the
-// connection after maxFailures wrong passwords, or passwords that were too many to check.
+// logIn checks a password and sets the account of the session. It ends the connection after
+// maxFailures wrong passwords, or if too many passwords are being checked.
 func (m *session) logIn(user, password string) error {
 	account, refused := m.server.config.Passwords.check(m.server.config.Accounts, api.ClientNetwork(m.conn.client), user, password)
 	m.mu.Lock()
@@ -148,14 +148,13 @@ func (m *session) Reset() {
 	}
 }
 
-// Data implements smtp.Session. It returns the answer to the mail when every
-// destination has answered, or the queue has the message.
+// Data implements smtp.Session. It returns the answer to the mail when every destination has
+// answered, or the queue has the message.
 //
-// A client can end a mail that it sends in chunks (BDAT, RFC 3030) with RSET.
-// Package smtp v0.25.1 then answers, and may take what Data returns afterwards
-// for the answer to the next mail. So Data reads every mail to its end, also one
-// that is refused, and closes the connection of a mail that has none before it
-// returns. Nothing that it returns then reaches the client.
+// A client can end a mail in chunks (BDAT, RFC 3030) with RSET. Package smtp v0.25.1 then answers,
+// and may use a later return value of Data as the answer to the next mail. So Data reads every mail
+// to its end, even a refused one. If the mail has no end, Data closes the connection before it
+// returns, so that its return value does not reach the client.
 func (m *session) Data(r io.Reader) error {
 	m.mu.Lock()
 	from, to := m.from, m.to
@@ -202,8 +201,8 @@ func (c *countingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// receive reads a mail, sends it and returns the answer. to is empty if the mail
-// was reset before it was read.
+// receive reads a mail, sends it and returns the answer. to is empty if the mail was reset before
+// it was read.
 func (m *session) receive(r *countingReader, to []Recipient) *smtp.SMTPError {
 	if len(to) == 0 {
 		return errIncomplete
@@ -215,8 +214,8 @@ func (m *session) receive(r *countingReader, to []Recipient) *smtp.SMTPError {
 	return outcome.answer()
 }
 
-// refuseMail records and returns the answer for a mail that was not sent because of
-// err. readErr is the error of reading the mail, or nil.
+// refuseMail records and returns the answer for a mail that was not sent because of err. readErr is
+// the error of reading the mail, or nil.
 func (m *session) refuseMail(key string, err, readErr error) *smtp.SMTPError {
 	refuse := func(status int, err error, answer *smtp.SMTPError) *smtp.SMTPError {
 		return m.server.refuse(Refusal{Client: m.conn.client, Key: key, Status: status, Err: err, Mail: true}, answer)
