@@ -12,9 +12,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
-// Metrics are the Prometheus collectors. All configurations share them, so that
-// their values survive a reload, although Caddy then makes a new registry. No
-// label has a value that clients choose.
+// Metrics are the Prometheus collectors. All configurations share them, so that their values
+// survive a reload, even though Caddy then makes a new registry. No label has a value that clients
+// choose.
 type Metrics struct {
 	messages   *prometheus.CounterVec
 	byKey      *prometheus.CounterVec
@@ -30,8 +30,8 @@ type Metrics struct {
 	Queue      *queueMetrics
 }
 
-// New returns the collectors. f and memory are what the gauges of them read. queue returns
-// the state of the open queue, or nil if none is open.
+// New returns the collectors. The gauges read f and memory. queue returns the state of the open
+// queue, or nil if none is open.
 func New(f *site.InFlight, memory *memory.Budget, queue func(context.Context) *QueueState) *Metrics {
 	const ns, sub = "caddy", "notify"
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
@@ -108,8 +108,8 @@ func (m *Metrics) Sent(key, outcome string, files []*notifier.Attachment) {
 	}
 }
 
-// Made counts deliveries. Those of a message often have the same service and the
-// same outcome, whose collectors are then looked up once.
+// Made counts deliveries. Consecutive ones often have the same service and outcome, so their
+// collectors are looked up once.
 func (m *Metrics) Made(results []notifier.Result) {
 	var service string
 	var status notifier.Status
@@ -130,7 +130,7 @@ func (m *Metrics) Made(results []notifier.Result) {
 	}
 }
 
-// What rules decide about deliveries.
+// The outcomes of rules for deliveries.
 const (
 	RuleOutcomeSuppressed = "suppressed"
 	RuleOutcomeHeld       = "held"
@@ -142,8 +142,8 @@ const (
 	RuleOutcomeAcknowledged = "acknowledged"
 )
 
-// RuleDedupe is the name of the rule that suppresses, and RuleEscalate that of steps. Those
-// that hold are named by [rules.Hold].
+// RuleDedupe is the name of the rule that suppresses, and RuleEscalate of the rule with steps.
+// Rules that hold messages are named by [rules.Hold].
 const (
 	RuleDedupe   = "dedupe"
 	RuleEscalate = "escalate"
@@ -161,8 +161,7 @@ func ruleOutcomes() map[string][]string {
 	return out
 }
 
-// Ruled counts deliveries that a rule has decided about. The names of the rules are those
-// of the Caddyfile.
+// Ruled counts deliveries decided by a rule, which is named as in the Caddyfile.
 func (m *Metrics) Ruled(rule, outcome string, n int) {
 	m.rules.WithLabelValues(rule, outcome).Add(float64(n))
 }
@@ -174,12 +173,12 @@ func (m *Metrics) Dead(service string) { m.Queue.dead.WithLabelValues(service).I
 // had a fault. key is a key of the configuration, or "".
 func (m *Metrics) NotSent(key, outcome string) { m.count(key, outcome) }
 
-// Repeated counts a message about an alert that is open already. Nobody is told of such a
-// message. key is a key of the configuration, or "".
+// Repeated counts a message about an alert that is already open, of which nobody is told. key is a
+// key of the configuration, or "".
 func (m *Metrics) Repeated(key string) { m.count(key, site.OutcomeRepeated) }
 
-// count counts a message. key is a key of the configuration, or "" for any other:
-// clients must not be able to make series.
+// count counts a message. key is a key of the configuration, or "" for any other, because clients
+// must not be able to create series.
 func (m *Metrics) count(key, outcome string) {
 	m.messages.WithLabelValues(outcome).Inc()
 	if key != "" {

@@ -11,8 +11,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
-// queueMetrics are the metrics of the open queue. There are none if no queue is
-// open.
+// queueMetrics are the metrics of the open queue. Without one, there are none.
 type queueMetrics struct {
 	state func(context.Context) *QueueState // nil if no queue is open
 
@@ -49,8 +48,8 @@ func newQueueMetrics(state func(context.Context) *QueueState) *queueMetrics {
 	return m
 }
 
-// Expect makes the series of services that are sent to. Without the 0 before the first,
-// Prometheus would not see that a delivery to a service was given up.
+// Expect creates the series of services in use. Without an initial 0, Prometheus would not see the
+// first delivery to a service that was given up.
 func (m *queueMetrics) Expect(services []string) {
 	for _, s := range services {
 		m.dead.WithLabelValues(s)
@@ -110,28 +109,28 @@ func (m *queueMetrics) Collect(c chan<- prometheus.Metric) {
 	}
 }
 
-// QueueState is what metrics tell of an open queue, and of what is kept in it.
+// QueueState is the state of an open queue and its records, for metrics.
 type QueueState struct {
 	MaxSize      int64
 	Destinations queue.Counts
 	Incidents    map[notifier.IncidentState]int // by stage
 	Stats        *queue.Stats                   // nil if the store does not answer
-	Beats        map[string]int                 // by state; nil if no key expects one, or they cannot be read
+	Beats        map[string]int                 // by state; nil if no key expects beats or they cannot be read
 	Now          time.Time
 }
 
-// DestinationState is what the last attempts tell about a destination.
+// DestinationState is the state of a destination by its last attempts.
 type DestinationState string
 
 // The states of destinations, the worst first.
 const (
 	StateDown    DestinationState = "down"    // at least three attempts in a row have failed
 	StateFailing DestinationState = "failing" // the last attempt has failed
-	StateUnknown DestinationState = "unknown" // there was no attempt that tells
+	StateUnknown DestinationState = "unknown" // there was no conclusive attempt
 	StateKnown   DestinationState = "known"   // the last attempt succeeded
 )
 
-// The outcomes of calls of the watchdog, in metrics.
+// The outcomes of the watchdog's calls, in metrics.
 const (
 	BeatOK       = "ok"
 	BeatFailed   = "failed"

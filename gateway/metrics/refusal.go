@@ -26,12 +26,12 @@ var AllRefusalReasons = []string{
 	RefusalTooLarge, RefusalMediaType, RefusalNoDestination, RefusalOverloaded, RefusalStorage, RefusalLoop, RefusalError,
 }
 
-// RefusalID identifies refusals that are logged and listed as one. It holds
-// nothing that a client chooses freely, so that there are few.
+// RefusalID identifies refusals that are logged and listed as one. It holds nothing that a client
+// chooses freely, so there are few.
 type RefusalID struct {
 	Source string // site.SourceHTTP or site.SourceSMTP
 	Server string // the name of the HTTP server; "" if unknown
 	Site   string // the ID of the site
-	Key    string // "" for a message without a key, or with a key that does not exist
+	Key    string // "" without a key, or with a key that does not exist
 	Reason string
 }
