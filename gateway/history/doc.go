@@ -1,3 +1,2 @@
-// Package history remembers the outcomes of the last messages and the last
-// refusals.
+// Package history keeps the outcomes of the latest messages and refusals.
 package history

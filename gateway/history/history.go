@@ -13,10 +13,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
-// History holds the outcomes of the last messages and the last refusals, for the
-// admin API and the pages. It holds no secret, and no text of a message unless
-// the error of a destination repeats it. Refusals do not displace messages,
-// because clients that are refused may send any number of requests.
+// History holds the outcomes of the latest messages and refusals, for the admin API and the pages.
+// It holds no secret, and no text of a message unless the error of a destination repeats it.
+// Refusals do not displace messages, because refused clients may send any number of requests.
 type History struct {
 	mu       sync.Mutex
 	messages []Entry // the oldest first
@@ -25,11 +24,11 @@ type History struct {
 	last     map[site.KeyID]LastOutcome
 }
 
-// LastOutcome is when a key has last delivered a message, and when it has last
-// failed to. A zero time stands for never.
+// LastOutcome is when a key last delivered a message and when it last failed to. A zero time means
+// never.
 type LastOutcome struct{ Delivered, Failed time.Time }
 
-// recentRefusal stands for all recent refusals with the same metrics.RefusalID.
+// recentRefusal counts the recent refusals with one metrics.RefusalID.
 type recentRefusal struct {
 	last  Refusal
 	count int
@@ -37,24 +36,25 @@ type recentRefusal struct {
 
 // Entry is a message that was sent, or refusals of one kind.
 type Entry struct {
-	ID      string        `json:"id,omitempty"` // of the message; "" without a queue, and of refusals
+	ID      string        `json:"id,omitempty"` // of the message; "" without a queue, and for refusals
 	Time    time.Time     `json:"time"`
 	Source  string        `json:"source"`
 	Key     *string       `json:"key"` // null for a message without one
-	Site    string        `json:"-"`   // the ID of the site that the message came to
+	Site    string        `json:"-"`   // the ID of the message's site
 	Type    notifier.Type `json:"-"`
 	Outcome string        `json:"outcome"`
 
-	// Incident is the name of what the message is about.
+	// Incident is the name of the message's incident.
 	Incident string `json:"incident,omitempty"`
 
-	// IncidentID is the ID of the incident, if the gateway keeps it: for keys with rules.
+	// IncidentID is the ID of the incident, if the gateway stores it. It does so for keys with
+	// rules.
 	IncidentID string `json:"incident_id,omitempty"`
 
 	Results []message.Result `json:"results"`
-	Omitted int              `json:"omitted,omitempty"` // results that are not kept
+	Omitted int              `json:"omitted,omitempty"` // number of results left out
 
-	// Of refusals only. Time, status and error are those of the last one.
+	// For refusals only. Time, status and error belong to the last one.
 	Reason string `json:"reason,omitempty"`
 	Status int    `json:"status,omitempty"`
 	Error  string `json:"error,omitempty"`
@@ -66,9 +66,9 @@ type Entry struct {
 // Limits of the history.
 const (
 	MaxHistoryMessages = 100
-	MaxHistoryResults  = 1000 // of all messages together
-	MaxHistoryText     = 500  // of each text, in bytes
-	MaxHistoryRefusals = 100  // of different server, key or reason
+	MaxHistoryResults  = 1000 // results of all messages together
+	MaxHistoryText     = 500  // size of each text, in bytes
+	MaxHistoryRefusals = 100  // refusals that differ in server, key or reason
 	maxHistoryKeys     = 20_000
 )
 
@@ -132,7 +132,7 @@ func (h *History) LastOf(key site.KeyID) LastOutcome {
 	return h.last[key]
 }
 
-// AddRefusal records a refusal. Those of one kind are one entry.
+// AddRefusal records a refusal. Refusals with the same ID share an entry.
 func (h *History) AddRefusal(f Refusal) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -176,12 +176,12 @@ func (h *History) List() []Entry {
 	return out
 }
 
-// Refusal is a request, or a command of a mail client, that was refused.
+// Refusal is a refused request, or a refused command of a mail client.
 type Refusal struct {
 	metrics.RefusalID
 	Time   time.Time
-	Status int    // of HTTP, or the code of SMTP
+	Status int    // HTTP status or SMTP code
 	Text   string // the error that the client got
-	Cause  string // what the client did not get: the text of an error of the network or of a file; "" if there is none
+	Cause  string // an error of the network or of a file that the client did not get; "" if there is none
 	Client string // its address; "" if unknown
 }
