@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// About is what the description says of a route, beside its path, methods and secrets.
+// About describes a route, except for its path, methods and secrets.
 type About struct {
-	Key        string    // what {KEY} is; "" for the name of any key
-	ID         Parameter // what {ID} is
+	Key        string    // describes {KEY}; "" for the name of any key
+	ID         Parameter // describes {ID}
 	Operations []Operation
 }
 
@@ -27,7 +27,7 @@ type Operation struct {
 	Answers     map[int]Answer `json:"responses"`          // by status
 }
 
-// Parameter is a part of the path or of the query.
+// Parameter is a parameter of the path or of the query.
 type Parameter struct {
 	Name        string `json:"name"`
 	In          string `json:"in"`
@@ -108,7 +108,7 @@ func inQuery(name string, s Schema, description string) Parameter {
 	return Parameter{Name: name, In: "query", Description: description, Schema: s}
 }
 
-// common returns references to parameters that several operations have.
+// common returns references to parameters that several operations share.
 func common(names ...string) []any {
 	out := make([]any, len(names))
 	for i, name := range names {
@@ -128,8 +128,7 @@ const (
 	mediaForm   = "application/x-www-form-urlencoded"
 )
 
-// says returns an answer with bodies, by media type, and the headers that several answers
-// have in common.
+// says returns an answer with bodies, by media type, and shared headers.
 func says(description string, content map[string]Schema, headers ...string) Answer {
 	out := Answer{Description: description, Content: map[string]Media{}}
 	for name, s := range content {
@@ -138,7 +137,7 @@ func says(description string, content map[string]Schema, headers ...string) Answ
 	return out.with(headers...)
 }
 
-// with returns an answer with further headers that several answers have in common.
+// with returns an answer with further shared headers.
 func (a Answer) with(headers ...string) Answer {
 	for _, name := range headers {
 		a = a.header(name, component("headers", strings.ReplaceAll(name, "-", "")))
@@ -160,8 +159,8 @@ func (a Answer) streamed() Answer {
 	return a
 }
 
-// recordsOr returns the bodies of an answer that has log records. stream describes a stream of
-// results; "" if the answer is none.
+// recordsOr returns the bodies of an answer with log records. stream describes a stream of results;
+// "" for none.
 func recordsOr(json Schema, stream string) map[string]Schema {
 	out := map[string]Schema{
 		mediaText: described(text(), "One line for each log record: `YYYY-MM-DD HH:MM:SS,mmm [LEVEL] text`."),
@@ -178,31 +177,31 @@ func records() map[string]Schema  { return recordsOr(bodyOf("Answer"), "") }
 func streamed() map[string]Schema { return recordsOr(bodyOf("Answer"), resultLines) }
 func unsent() map[string]Schema   { return recordsOr(bodyOf("Answer"), unsentLine) }
 
-// What several answers as a stream are.
+// Descriptions of answers that several routes stream.
 const (
 	resultLines = "One JSON value on each line, sent as soon as it is known. The schema of a line is `StreamLine`. The HTTP status is 200 once sending has begun, because the outcome is not known yet; the last line has the status."
 	unsentLine  = "One line, if nothing was sent because no destination has the tag."
 	eventLines  = "Server-sent events: `log` for each log record, and last `result`, or `error` if the gateway could neither send nor store the message. Refused messages have the usual answer instead."
 )
 
-// aPage returns the answer that is a page to write a message on.
+// aPage returns the answer with a page to write a message on.
 func aPage() Answer {
 	return says("The page.", map[string]Schema{mediaHTML: text()}).header("Content-Security-Policy", Schema{"description": "The Content Security Policy of the page.", "schema": text()})
 }
 
-// noPage returns the answer where no page is.
+// noPage returns the answer without a page.
 func noPage() Answer {
 	return says("The page is turned off, or the client does not prefer HTML.", map[string]Schema{
 		mediaHTML: text(), mediaText: text(), mediaJSON: bodyOf("Answer"), mediaStream: described(text(), "One line, of the schema `StreamLine`."),
 	}).header("Allow", Schema{"description": "The methods that the address supports.", "schema": text()})
 }
 
-// uuid returns the parameter of a path that is a UUID.
+// uuid returns a path parameter that is a UUID.
 func uuid(description string) Parameter {
 	return Parameter{Description: description, Schema: Schema{"type": "string", "format": "uuid"}}
 }
 
-// result returns an answer with log records: that of a message, or an error.
+// result returns an answer with log records, for a message or an error.
 func result(description string) Answer {
 	return says(description, streamed(), "Vary", "Cache-Control")
 }
@@ -218,7 +217,7 @@ func answersJSON(description string, s Schema) Answer {
 	return says(description, map[string]Schema{mediaJSON: s}, "Cache-Control")
 }
 
-// forms returns a request's body that is required, with the same schema in each media type.
+// forms returns a required request body with the same schema in each media type.
 func forms(s Schema, types ...string) *Body {
 	out := &Body{Required: true, Content: map[string]Media{}}
 	for _, name := range types {
@@ -259,7 +258,7 @@ func (a *About) pathParameters(path string, values map[string][]string) (out []P
 	return out
 }
 
-// Secrets is the secret of the key that the client of a route sends.
+// Secrets says which secret of the key the client of a route sends.
 type Secrets int
 
 // The secrets of a route.
@@ -280,15 +279,14 @@ func (s Secrets) security() (out []Schema) {
 	return out
 }
 
-// Route is what the table of routes says of a route.
+// Route is a row of the table of routes.
 type Route struct {
 	Path    string // with names in braces
 	Secrets Secrets
 	About   About
 }
 
-// NotDescribed is for routes that the document leaves out: pages for browsers alone, and
-// their files.
+// NotDescribed is for routes that the document leaves out: pages for browsers, and their files.
 func NotDescribed() About { return About{} }
 
 // paths are the paths of the document, in the order of the table.
@@ -325,9 +323,8 @@ func (p paths) MarshalJSON() ([]byte, error) {
 	return append(out, '}'), nil
 }
 
-// Document returns the description of routes. values are the values of parts of paths that
-// can have only some, by their names in braces. components are what several operations refer
-// to.
+// Document returns the description of routes. values has the values of path segments that can have
+// only some, by their names in braces. components are shared by the operations.
 func Document(version string, routes []Route, values map[string][]string, components json.RawMessage) ([]byte, error) {
 	return json.MarshalIndent(struct {
 		OpenAPI    string          `json:"openapi"`
@@ -349,7 +346,7 @@ func Document(version string, routes []Route, values map[string][]string, compon
 			map[string]string{"name": "Apache-2.0", "identifier": "Apache-2.0"},
 			"Send one message, and the gateway sends it to every destination that a notification URL describes: chat, mail, SMS, push, incident tools, webhooks. Each path may end in one slash.",
 		},
-		// The server is relative to the address of the document, so that it is right below every prefix.
+		// The server is relative to the address of the document, so it is right below every prefix.
 		Servers: []map[string]string{{"url": "..", "description": "This gateway. The address is relative to that of this document."}},
 		Tags: []map[string]string{
 			{"name": string(ofMessages)},

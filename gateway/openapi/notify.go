@@ -93,7 +93,7 @@ func messageBody() *Body {
 	}}
 }
 
-// ofSending returns answers with those that every message can get.
+// ofSending adds the answers that every message can get.
 func ofSending(own map[int]Answer) map[int]Answer {
 	for status, a := range map[int]Answer{
 		http.StatusAccepted:              says("The gateway has stored the message and sends it later. The client has sent `Prefer`.", records(), "Vary", "Cache-Control", "Location", "X-Message-Id", "Preference-Applied"),
@@ -111,7 +111,7 @@ func ofSending(own map[int]Answer) map[int]Answer {
 	return own
 }
 
-// ofMessage returns answers with those that a message in the gateway's own format can get.
+// ofMessage adds the answers that a message in the gateway's own format can get.
 func ofMessage(own map[int]Answer) map[int]Answer {
 	maps.Copy(own, map[int]Answer{
 		http.StatusOK:                   result("Every required destination has accepted the message, or the gateway has stored it and sends it later. Then the results of some destinations are `queued`, or that of the key is, for a message with `send_at`. With a queue, the headers `Location` and `X-Message-Id` have the address and the ID of the message, also where the status is 424.").streamed(),
@@ -122,7 +122,7 @@ func ofMessage(own map[int]Answer) map[int]Answer {
 	return ofSending(own)
 }
 
-// Texts that several operations have.
+// Texts that several operations share.
 const (
 	keyToSendTo    = "The name of a set of destinations in the gateway's configuration. Upper and lower case differ."
 	keyThatIsSaved = "The name of a saved key. Upper and lower case differ."

@@ -2,7 +2,7 @@ package openapi
 
 import "net/http"
 
-// ofSavedKey adds the answers of all requests that change or show what is saved under a key.
+// ofSavedKey adds the answers of all requests that change or show a saved key.
 func ofSavedKey(own map[int]Answer) map[int]Answer {
 	own[http.StatusForbidden] = plainResult(savedForbidden)
 	own[http.StatusNotFound] = plainResult(noSuchKey)
@@ -230,7 +230,7 @@ func StatusOfKey() About {
 
 const needsToken = "The key needs a token, or one of the keys does and this key does not exist."
 
-// storage returns the answer that is the state of the storage.
+// storage returns an answer with the state of the storage.
 func storage(description string) Answer {
 	return says(description, map[string]Schema{
 		mediaText: text(),
