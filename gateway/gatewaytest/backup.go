@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 )
 
-// BackUp writes what the queue has stored into a folder, as a kill or a restore leaves it, and
-// returns the folder. The queue must have a secret, since its key is not written.
+// BackUp copies the stored queue into a folder, in the state that a kill or a restore leaves, and
+// returns the folder. The queue must have a secret, since its key is not copied.
 func (g *Gateway) BackUp(dir string) string {
 	t := g.t
 	t.Helper()

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// InBubble runs f in a bubble, in which waiting takes no time and the clock begins on
-// Saturday, 2000-01-01 at midnight UTC. Time stands still while a goroutine of the bubble
-// reads from a connection, so the servers of a test start outside, and close connections
-// after each answer, as [Pager] does.
+// InBubble runs f in a bubble, where waiting takes no time and the clock begins on Saturday,
+// 2000-01-01 at midnight UTC. Time stands still while a goroutine of the bubble reads from a
+// connection, so the servers of a test start outside and close connections after each answer, as
+// [Pager] does.
 func InBubble(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

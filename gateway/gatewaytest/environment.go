@@ -7,8 +7,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi/environment"
 )
 
-// DoIn sends a request of which the server knows what e says, for example its URL before the
-// server removed a prefix. A function that is nil is that of [Gateway.Do].
+// DoIn sends a request in an environment e, for example with the URL before the server removed a
+// prefix. A nil function has the default of [Gateway.Do].
 func (g *Gateway) DoIn(e environment.Environment, r *http.Request) Reply {
 	if e.User == nil {
 		e.User = usual.User

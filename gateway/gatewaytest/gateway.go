@@ -36,14 +36,14 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
-	_ "github.com/caddy-notify/caddy-notify/notifier/services" // whose URLs tests have
+	_ "github.com/caddy-notify/caddy-notify/notifier/services" // tests use their URLs
 )
 
 // SiteID is the ID of the site of a gateway.
 const SiteID = "site.test"
 
-// Options are the configuration of a gateway. The zero value is one without keys, queue and
-// saved keys, to whose site nobody has access as a manager.
+// Options are the configuration of a gateway. The zero value has no keys, no queue, no saved keys
+// and no manager.
 type Options struct {
 	Global site.Options // of all sites; its keys belong to every site
 	Site   site.Options // of the one site; it inherits from Global
@@ -53,18 +53,18 @@ type Options struct {
 	Queue *outbox.Settings // what is zero has the default, and Wait is 5 s; nil for no queue
 	Saved *saved.Options   // what is zero has the default; nil for no saved keys
 
-	Storage certmagic.Storage // of saved keys; default: a temporary folder
-	Process *Process          // default: one of its own
+	Storage certmagic.Storage // storage of saved keys; default: a temporary folder
+	Process *Process          // default: a new one
 	Log     *zap.Logger       // default: none
 	Tracer  trace.TracerProvider
 
-	// Emit gets the events of the gateway. Default: nobody does.
+	// Emit receives the events of the gateway. Default: nobody does.
 	Emit func(name string, data map[string]any)
 }
 
-// Gateway is a gateway that a test has started.
+// Gateway is a running gateway of a test.
 type Gateway struct {
-	*httpapi.API // of its one site
+	*httpapi.API // API of its one site
 
 	Gateway gateway.Gateway
 	Process *Process
@@ -74,16 +74,16 @@ type Gateway struct {
 	index atomic.Pointer[site.Index]
 }
 
-// SetSiteID makes the site another one, as a new address does.
+// SetSiteID gives the site another ID, as a new address does.
 func (g *Gateway) SetSiteID(id string) {
 	g.index.Store(&site.Index{IDs: map[*site.Site]string{g.Resolved: id}, ByID: map[string][]*site.Site{id: {g.Resolved}}})
 }
 
-// Process is what the gateways of a process share: connections, and what is counted. Those
-// that replace one another use the same.
+// Process has what the gateways of one process share: connections and counters. Gateways that
+// replace one another use the same Process.
 type Process struct {
 	*dispatch.Dispatcher
-	Registry *prometheus.Registry // of its metrics
+	Registry *prometheus.Registry // has its metrics
 
 	newest atomic.Pointer[gateway.Gateway]
 	queues openQueues
@@ -150,7 +150,7 @@ func Start(t testing.TB, o Options) (*Gateway, error) {
 	return g, nil
 }
 
-// setEngine sets what deliveries need, with the site that all others inherit from.
+// setEngine sets what deliveries need, and the site that all others inherit from.
 func (g *Gateway) setEngine(o *Options, log *zap.Logger) (err error) {
 	e := &g.Gateway.Engine
 	e.Shared, e.Log, e.Started = o.Process.Dispatcher, log, make(chan struct{})
@@ -249,10 +249,10 @@ func (g *Gateway) open() error {
 	return nil
 }
 
-// Rooms returns what keeps records in the open queue.
+// Rooms returns the rooms of the open queue.
 func (g *Gateway) Rooms() *gateway.Rooms { return g.Gateway.Rooms }
 
-// Stop stops the gateway. It can be called again. What waits stays in the store.
+// Stop stops the gateway. It can be called again. Waiting messages stay in the store.
 func (g *Gateway) Stop() { g.stop() }
 
 func (g *Gateway) close() {
@@ -286,12 +286,12 @@ func URLs(urls ...string) (out []site.URL) {
 func Loopback() *egress.Policy {
 	p, err := egress.NewPolicy([]string{"127.0.0.0/8"}, nil)
 	if err != nil {
-		panic(err) // it is a constant
+		panic(err) // text is a constant
 	}
 	return p
 }
 
-// Everybody are managers of whom everybody is one.
+// Everybody returns managers that include everybody.
 func Everybody() *site.Managers { return &site.Managers{Open: true} }
 
 // ParseDuration parses a duration, which may be in days, such as 7d.
@@ -304,7 +304,7 @@ func ParseDuration(text string) (time.Duration, error) {
 	return time.ParseDuration(text)
 }
 
-// usual tells what the server knows of a request of a test.
+// usual is the environment of a test's requests unless [Gateway.DoIn] sets another.
 var usual = environment.Environment{
 	User: func(r *http.Request) string {
 		user, _ := r.Context().Value(userKey{}).(string)

@@ -85,7 +85,7 @@ func (p *Pager) Got() []Arrived {
 // Count returns how many messages have arrived.
 func (p *Pager) Count() int { return len(p.Got()) }
 
-// Told returns type, title and text of the messages that have arrived.
+// Told returns the type, title and text of each message that has arrived.
 func (p *Pager) Told() (out []string) {
 	for _, m := range p.Got() {
 		text := m.Message

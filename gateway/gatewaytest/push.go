@@ -20,8 +20,8 @@ import (
 // no other CA.
 var pushCA = servicetest.NewTrustedCA()
 
-// PushOptions returns options with which devices can subscribe, with an invitation, at a
-// [PushService]. They are options of all sites.
+// PushOptions returns options for all sites, with which devices can subscribe with an invitation at
+// a [PushService].
 func PushOptions(keys ...site.KeyOptions) site.Options {
 	return site.Options{
 		Keys: keys, PublicURL: "https://alerts.example.com", Egress: Loopback(),
@@ -41,11 +41,11 @@ type PushService struct {
 	got      []Pushed
 }
 
-// Pushed is a push as the browser gets it.
+// Pushed is a push as the browser receives it.
 type Pushed struct {
 	Path    string
 	Header  http.Header
-	Size    int // of the encrypted body, in bytes
+	Size    int // size of the encrypted body, in bytes
 	Payload device.Payload
 }
 
@@ -105,10 +105,10 @@ func (s *PushService) Subscription(path string) map[string]any {
 	return s.browsers[path].Subscription(s.URL + path)
 }
 
-// Phone is a device that has subscribed, as the gateway answers.
+// Phone is a subscribed device, as the gateway returns it.
 type Phone struct{ ID, Secret, Name string }
 
-// Subscribe subscribes a device to the key k of a gateway, with an invitation that has tags.
+// Subscribe subscribes a device to the key k of a gateway, with an invitation for tags.
 func (s *PushService) Subscribe(t testing.TB, g *Gateway, name string, tags ...string) (p Phone) {
 	t.Helper()
 	got := g.Ask(http.MethodPost, "/notify/k/devices", map[string]any{

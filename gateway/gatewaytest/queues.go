@@ -6,9 +6,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway"
 )
 
-// openQueues are the open queues of a process by name. Gateways of one process that have the
-// same queue share it, so that one can replace another as a reload of a configuration does:
-// the next one starts before the first one stops.
+// openQueues are the open queues of a process by name. Gateways of one process with the same queue
+// share it, so that one can replace another as in a reload: the next one starts before the first
+// one stops.
 type openQueues struct {
 	mu     sync.Mutex
 	byName map[string]*sharedQueue
@@ -16,7 +16,7 @@ type openQueues struct {
 
 type sharedQueue struct {
 	rooms    *gateway.Rooms
-	gateways int // that use it
+	gateways int // gateways that use it
 }
 
 // use returns the queue with a name. It calls open if the queue is not open yet.
@@ -37,7 +37,7 @@ func (q *openQueues) use(name string, open func() (*gateway.Rooms, error)) (room
 	return rooms, true, nil
 }
 
-// leave ends the use of a queue by a gateway. The queue is closed when none uses it.
+// leave ends a gateway's use of a queue. The last one closes the queue.
 func (q *openQueues) leave(name string) error {
 	q.mu.Lock()
 	s := q.byName[name]

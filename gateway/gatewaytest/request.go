@@ -19,7 +19,7 @@ const (
 	TypeStream = "application/x-ndjson"
 )
 
-// NotServed is the status of a reply to a request for a path that is not the gateway's.
+// NotServed is the status of a reply to a request for a path that the gateway does not have.
 const NotServed = http.StatusTeapot
 
 // Reply is a response of the gateway.
@@ -29,8 +29,7 @@ type Reply struct {
 	Body   string
 }
 
-// ServeHTTP answers a request as the server would. It has the status [NotServed] if the path
-// is not one of the gateway.
+// ServeHTTP answers a request as the server would. It answers [NotServed] to any other path.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !g.Serve(w, environment.With(r, &usual)) {
 		w.WriteHeader(NotServed)
@@ -76,7 +75,7 @@ func NewRequest(method, target, body string, header ...string) *http.Request {
 	return r
 }
 
-// Message asks for a message, in a type of content.
+// Message requests the state of a message, in a type of content.
 func (g *Gateway) Message(method, id, accept string) Reply {
 	return g.Do(NewRequest(method, "/notify/messages/"+id, "", "Accept", accept))
 }

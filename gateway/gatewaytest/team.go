@@ -19,16 +19,16 @@ func RuledKey(name string, r rules.Rules, urls ...string) site.KeyOptions {
 		return k
 	}
 	if err := r.Check(); err != nil {
-		panic(err) // it is a constant
+		panic(err) // r is a constant
 	}
 	k.Rules = &r
 	return k
 }
 
-// PublicURL is what the links of a [Team] begin with.
+// PublicURL is the beginning of the links of a [Team].
 const PublicURL = "https://alerts.example.com/x"
 
-// Team is who is told by a key that escalates: a chat without a number, and phones that are
+// Team has the destinations of a key that escalates: a chat without a number, and phones that are
 // steps.
 type Team struct {
 	Chat   *Pager
@@ -66,7 +66,7 @@ func (x *Team) WantCounts(t testing.TB, want ...int) {
 	}
 }
 
-// Links returns the links with which to acknowledge of the messages that have arrived.
+// Links returns the links for acknowledging in the messages that have arrived.
 func (p *Pager) Links() (out []string) {
 	for _, m := range p.Got() {
 		out = append(out, m.AcknowledgeURL)

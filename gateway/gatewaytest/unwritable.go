@@ -9,8 +9,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue/bolt"
 )
 
-// Unwritable is a store that takes no messages and no changes of records while Down is set, such
-// as one on a disk that fails.
+// Unwritable is a store that accepts no messages and no changes of records while Down is set, like
+// one on a disk that fails.
 type Unwritable struct {
 	queue.Store
 	Down atomic.Bool
@@ -32,8 +32,8 @@ func (u *Unwritable) Update(ctx context.Context, change *queue.Update) error {
 	return u.Store.Update(ctx, change)
 }
 
-// MakeUnwritable puts a store that can be unwritable into the place of that of the gateway.
-// Nothing may be queued yet.
+// MakeUnwritable replaces the gateway's store by one that can be unwritable. Nothing may be queued
+// yet.
 func (g *Gateway) MakeUnwritable() *Unwritable {
 	g.t.Helper()
 	u := new(Unwritable)
@@ -44,7 +44,7 @@ func (g *Gateway) MakeUnwritable() *Unwritable {
 	return u
 }
 
-// WrapStore replaces the gateway's store by the one that wrap returns for it.
+// WrapStore replaces the gateway's store by the store that wrap returns.
 func (g *Gateway) WrapStore(wrap func(queue.Store) queue.Store) {
 	g.t.Helper()
 	q, settings := g.Rooms(), g.Gateway.Engine.QueueSettings
