@@ -9,9 +9,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// Chains are the chains of a message (see [notifier.TagExpr.Select]). They are stored so
-// that the queue tries the numbers in their order, after a crash and when all numbers
-// have failed.
+// Chains are the chains of a message (see [notifier.TagExpr.Select]). They are stored so that the
+// queue keeps the order of the numbers after a crash, and when all numbers have failed.
 type Chains struct {
 	// All has the indexes of the jobs of each chain, by number, the lowest number
 	// first. Chains of one number are left out.
@@ -45,7 +44,7 @@ func NewChains(targets []notifier.Target, positions []int) (c Chains) {
 	return c
 }
 
-// chainsOf returns the chains of a stored message. A message that is damaged has none.
+// chainsOf returns the chains of a stored message. A damaged one has none.
 func chainsOf(e *queue.Entry) Chains {
 	var s Summary
 	if s.Decode(e.Message.Summary) != nil {
@@ -61,8 +60,8 @@ func chainsOf(e *queue.Entry) Chains {
 	return s.Chains
 }
 
-// chainOf returns the chain of a job, and the index of the number of the job in
-// it. A job without a chain has a nil chain.
+// chainOf returns the chain of a job and the index of its number in the chain. The chain is nil if
+// the job has none.
 func (c *Chains) chainOf(job int) (chain [][]int, number int) {
 	for _, chain := range c.All {
 		for n, group := range chain {
@@ -74,8 +73,7 @@ func (c *Chains) chainOf(job int) (chain [][]int, number int) {
 	return nil, 0
 }
 
-// complete reports whether all destinations of a number have the message, so
-// that its chain ends.
+// complete reports whether all destinations of a number have the message, which ends the chain.
 func (c *Chains) complete(jobs []queue.Job, group []int) bool {
 	return !slices.ContainsFunc(group, func(i int) bool {
 		j := &jobs[i]
@@ -84,8 +82,7 @@ func (c *Chains) complete(jobs []queue.Job, group []int) bool {
 	})
 }
 
-// anyComplete reports whether all destinations of some number of a chain have
-// the message.
+// anyComplete reports whether all destinations of some number of a chain have the message.
 func (c *Chains) anyComplete(jobs []queue.Job, chain [][]int) bool {
 	return slices.ContainsFunc(chain, func(group []int) bool { return c.complete(jobs, group) })
 }
@@ -103,23 +100,22 @@ func (c *Chains) setOptional(jobs []queue.Job, results []message.QueuedResult) {
 	}
 }
 
-// Turn describes whether a job of a chain can be attempted now. That of a job without a
-// chain, which always can, is the zero value.
+// Turn says whether a job of a chain can be attempted now. The zero value is for a job without a
+// chain, which always can.
 type Turn struct {
-	// Wait means that a lower number is to be tried before it.
+	// Wait means that a lower number is tried first.
 	Wait bool
 
-	// Outcome is that of the job without an attempt, because another number has the
-	// message; else nil.
+	// Outcome is the outcome without an attempt, because another number has the message; else nil.
 	Outcome *queue.Outcome
 
-	// LaterDecides means that a later number still waits. If that one fails as well,
-	// its failure is reported instead of this one.
+	// LaterDecides means that a later number still waits. If that fails as well, its failure is
+	// reported instead of this one.
 	LaterDecides bool
 }
 
-// TurnOf returns whether a job of e can be attempted: no number of its chain has the
-// message, and no lower number is to be tried before it.
+// TurnOf reports whether a job of e can be attempted: no number of its chain has the message, and
+// no lower number is tried first.
 func TurnOf(e *queue.Entry, j *queue.Job, now time.Time) (turn Turn) {
 	c := chainsOf(e)
 	chain, number := c.chainOf(j.Index)
@@ -150,13 +146,12 @@ func goesBefore(lower, j *queue.Job, now time.Time) bool {
 		return false
 	}
 	if lower.Status == queue.Held && lower.Rule == string(notifier.RuleSilenced) && lower.Due.After(now) {
-		return false // the next number is used in place of one that is silenced
+		return false // the next number is used in place of a silenced one
 	}
 	return lower.Attempts == 0 || lower.Status == queue.Sending || !lower.Due.After(now)
 }
 
-// notNeeded returns the outcome of a job whose message another number of the
-// chain has.
+// notNeeded returns the outcome of a job if another number of its chain has the message.
 func notNeeded(j *queue.Job) *queue.Outcome {
 	r := JobResult(j).Result
 	if j.Attempts == 0 {

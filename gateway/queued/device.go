@@ -10,10 +10,10 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// A device is somebody's phone or browser, and its push service is not the operator's. Its
-// failure does not count while another destination has the message or will get it: otherwise
-// one subscription that its push service refuses would make each message to the key a
-// failure, and its senders would repeat it to all.
+// A device is somebody's phone or browser, and the operator does not run its push service. Its
+// failure does not count while another destination has the message or will get it. Otherwise a
+// single refused subscription would make each message to the key a failure, and senders would
+// repeat it to all destinations.
 
 // hasMessage reports whether a destination has the message or will get it.
 func hasMessage(status notifier.Status) bool {

@@ -1,5 +1,5 @@
-// Package queued has the stored forms of what the queue keeps of a message and its
-// deliveries. The queue sees only bytes, in these fields:
+// Package queued has the stored forms of a message and its deliveries. The queue sees only bytes,
+// in these fields:
 //
 //	queue.Message.Body      Text
 //	queue.Message.Summary   Summary
@@ -8,7 +8,7 @@
 //	queue.Job.Ruled         Ruled
 //	queue.Job.Note          a note
 //
-// The store encrypts them. They are encoded as package wire does it: fields may be added,
-// which an older version of the program ignores. The number of a field never changes, so
-// that each version reads what the ones before it have stored.
+// The store encrypts them. They are encoded as in package wire: fields may be added, which an older
+// version of the program ignores. The number of a field never changes, so that each version can
+// read what earlier versions stored.
 package queued

@@ -7,22 +7,21 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/wire"
 )
 
-// Later says when, and to whom, a message is sent that is planned. The zero value stands for
-// a message that is sent now.
+// Later says when, and to whom, a planned message is sent. The zero value means now.
 type Later struct {
 	At    time.Time     // when it is due
-	Delay time.Duration // from when it was planned until then; 0 if the client has named the time
+	Delay time.Duration // time from planning until then; 0 if the client has named the time
 
-	// Home and First are the place of its key: where that is defined, and its first name.
+	// Home and First are the place of its key: where it is defined, and its first name.
 	Home, First string
 
-	// Tags is the tag expression of the request, and Preferred are tags that select only if a
+	// Tags is the tag expression of the request. Preferred are tags that select only if a
 	// destination has one of them.
 	Tags      string
 	Preferred []string
 
-	Values   []string // for the variables in URLs: a name, then its value
-	Format   string   // the name of the source whose format the message has; "" for the gateway's own
+	Values   []string // values for the variables in URLs: a name, then its value
+	Format   string   // the source with the message's format; "" for the gateway's own
 	Sequence string   // the name by which a program cancels the message; "" for none
 
 	// Published is what the inbox keeps for ntfy's clients, if the message comes from one.

@@ -26,8 +26,7 @@ func Message(e *queue.Entry) *message.QueuedMessage {
 	return m
 }
 
-// Results returns the results of a stored message in the form of the response to its
-// request.
+// Results returns the results of a stored message, as in the response to its request.
 func Results(m *message.QueuedMessage) []notifier.Result {
 	out := make([]notifier.Result, len(m.Results))
 	for i, r := range m.Results {

@@ -12,7 +12,7 @@ import (
 // RoomForResult is the number of bytes that most results need.
 const RoomForResult = 192
 
-// resultFields names the fields of a result. The last ones are those of its tries.
+// resultFields names the fields of a result. The last ones belong to its tries.
 func resultFields(r *message.Result, c *wire.Codec) {
 	wire.Text(c, 1, &r.Service)
 	wire.Text(c, 2, &r.Destination)
@@ -37,8 +37,8 @@ func appendResult(b []byte, r *message.Result) []byte {
 	return wire.Append(b, r, resultFields)
 }
 
-// DecodeResult is the inverse of [AppendResult]. If b is damaged, it returns what comes
-// before the damage.
+// DecodeResult is the inverse of [AppendResult]. If b is damaged, it returns the part before the
+// damage.
 func DecodeResult(b []byte) message.Result {
 	r := message.Result{Tags: []string{}}
 	_ = wire.Decode(b, &r, resultFields)

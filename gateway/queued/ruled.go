@@ -8,32 +8,31 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
-// Ruled is what a job remembers for the rules until it ends.
+// Ruled is a job's state for the rules until it ends.
 type Ruled struct {
 	Lane     queue.Hash // zero for none
 	Subjects []Subject
-	Digest   bool // others may wait for it
+	Digest   bool // other jobs may wait for it
 
-	// Repeats is the number of messages that were suppressed before it, and Since is when
-	// the first of them came in.
+	// Repeats is the number of messages suppressed before it, and Since is when the first of them
+	// arrived.
 	Repeats int
 	Since   time.Time
 
-	// Incident is the name of the record of the incident of a message that escalates, and
-	// Step is the number of the destination; 0 for one that is told at once. Opening is the
-	// public ID of the incident, which is another one when it opens again.
+	// Incident names the incident's record for a message that escalates, and Step is the number of
+	// the destination; 0 for one that is told at once. Opening is the public ID of the incident,
+	// which changes when it opens again.
 	Incident queue.Hash
 	Step     int
 	Opening  string
 
-	// OpenFor is how long the incident was open that the message resolves; 0 if it is not
-	// known.
+	// OpenFor is how long the incident that the message resolves was open; 0 if unknown.
 	OpenFor time.Duration
 }
 
-// Subject is a subject that a job tells.
+// Subject is a subject that a job reports.
 type Subject struct {
-	Name queue.Hash // of its record
+	Name queue.Hash // name of its record
 	Mark rules.Mark
 }
 
@@ -59,7 +58,7 @@ func (s *Subject) fields(c *wire.Codec) {
 // Encode is the inverse of [DecodeRuled].
 func (r *Ruled) Encode() []byte { return wire.Append(nil, r, (*Ruled).fields) }
 
-// DecodeRuled decodes what a job remembers for the rules.
+// DecodeRuled decodes a job's state for the rules.
 func DecodeRuled(b []byte) (r Ruled, err error) {
 	err = wire.Decode(b, &r, (*Ruled).fields)
 	return r, err

@@ -5,28 +5,26 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// State has what the next attempt of one delivery needs.
+// State is what the next attempt of a delivery needs.
 type State struct {
-	// Key, Source and Site are those of the message, and Incident is the name of what
-	// it is about.
+	// Key, Source and Site belong to the message. Incident is the name of its incident.
 	Key      string
 	Source   string
 	Site     string
 	Incident string
-	// Reported means that events and the history report a failure as part of the
-	// outcome of the message.
+	// Reported means that events and the history report a failure as part of the message's outcome.
 	Reported bool
 	// Hash identifies the destination in the configuration.
 	Hash string
-	// URL is the URL of a client, if the destination is not in the configuration.
+	// URL is a client's URL, if the destination is not in the configuration.
 	URL      string
 	Tags     []string
-	Progress []byte // as [notifier.Progress] encodes it
-	// Values are those of the message for the variables of the URL in the configuration (see
+	Progress []byte // see [notifier.Progress]
+	// Values are the message's values for the variables in the configured URL (see
 	// [notifier.Target]).
 	Values []string
-	// Text identifies the text of a message to a key, so that of those that are given up
-	// an unchanged repeat replaces the one before.
+	// Text identifies the text of a message to a key, so that an unchanged repeat of a dead message
+	// replaces the one before.
 	Text []byte
 }
 
@@ -44,7 +42,7 @@ func (s *State) fields(c *wire.Codec) {
 	wire.Texts(c, 11, &s.Values)
 }
 
-// Planned reports whether the job is that of a planned message, which has no destination yet.
+// Planned reports whether the job belongs to a planned message, which has no destination yet.
 func (s *State) Planned() bool { return s.Hash == "" && s.URL == "" }
 
 // Encode is the inverse of Decode.

@@ -7,25 +7,23 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// Summary is the summary of a message, which the queue stores and keeps with the
-// results.
+// Summary is the summary of a message, stored with the message and with its results.
 type Summary struct {
-	Site     string // the ID of the site that the message came to
+	Site     string // the ID of the message's site
 	Incident string // the name of the incident; "" for none
 	Key      string
 	Source   string
 	Type     notifier.Type
 
-	// Known is what the record of the incident is named by; "" for a message to a key
-	// without rules.
+	// Known is the name of the incident's record; "" for a message to a key without rules.
 	Known string
 
 	Asks bool // the message is a question
 
-	// At is the place of the key, which finds the receipts of its devices; zero without devices.
+	// At is the place of the key, for finding the receipts of its devices; zero without devices.
 	At site.Place
 
-	Chains Chains // none for a message that is final
+	Chains Chains // none for a final message
 }
 
 func (s *Summary) fields(c *wire.Codec) {
@@ -52,8 +50,7 @@ func (s *Summary) Encode() []byte { return wire.Append(nil, s, (*Summary).fields
 // Decode decodes the summary of a message.
 func (s *Summary) Decode(b []byte) error { return wire.Decode(b, s, (*Summary).fields) }
 
-// SiteOf returns the ID of the site that a stored message came to. A damaged one came to
-// no site of HTTP.
+// SiteID returns the ID of a stored message's site, or "" if the message is damaged.
 func SiteID(m *queue.Message) string {
 	var s Summary
 	if s.Decode(m.Summary) != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// Text is the stored body of a message. It has what a delivery needs.
+// Text is the stored body of a message, with everything that a delivery needs.
 type Text struct {
 	Title  string
 	Body   string
@@ -22,38 +22,38 @@ type Text struct {
 
 	Incident notifier.Incident
 
-	// Foreign and Dialect are those of the message.
+	// Foreign and Dialect are fields of the message.
 	Foreign bool
 	Dialect markup.Dialect
 
 	Source string
 	Key    string
-	Site   string // the ID of the site that the message came to
+	Site   string // the ID of the message's site
 
-	// Set for a message whose destinations a client decides.
+	// Untrusted is set if a client decides the destinations.
 	Untrusted bool
 	Targets   int
 
-	// Set for a message with URLs of a client.
+	// Client is set if the message has a client's URLs.
 	Client bool
 
-	// Policy is the key of the egress policy that the message was accepted
-	// under; "" for destinations of the operator, which may go anywhere.
+	// Policy is the key of the egress policy under which the message was accepted; "" for
+	// destinations of the operator, which may go anywhere.
 	Policy string
 
 	// Trace is empty unless the request was traced.
 	Trace Trace
 
-	// DevicePolicy is that for the devices of the key, which are no destinations of the
-	// operator; "" for none.
+	// DevicePolicy is the key of the egress policy for the key's devices, which are not the
+	// operator's; "" for none.
 	DevicePolicy string
 
-	// Asks means that the message is a question, whose record has the rest.
+	// Asks means that the message is a question. The rest is in the question's record.
 	Asks bool
 
 	Thread string // see [notifier.Message]
 
-	Later Later // of a message that is planned
+	Later Later // of a planned message
 
 	// OpensAlert means that the message opens an alert of an incident tool.
 	OpensAlert bool
@@ -97,7 +97,7 @@ func (t *Text) fields(c *wire.Codec) {
 	wire.True(c, 30, &t.Asks)
 	wire.Text(c, 31, &t.Thread)
 	wire.Record(c, 32, &t.Later, (*Later).fields)
-	wire.Number(c, 34, &t.Incident.OpenFor) // of what is not known by rules
+	wire.Number(c, 34, &t.Incident.OpenFor) // for incidents that no rule keeps
 	wire.True(c, 35, &t.OpensAlert)
 }
 

@@ -14,14 +14,14 @@ type Try struct {
 	Error string    // "" for a success
 }
 
-// The bounds of the attempts that are kept of a delivery.
+// The bounds of the stored attempts of a delivery.
 const (
 	maxTries    = 20
 	maxTryError = 200 // bytes
 )
 
-// tries are the last attempts of a delivery, the oldest first. They are part of its stored
-// result (see [resultFields]).
+// tries are the last attempts of a delivery, the oldest first. They are part of its stored result
+// (see [resultFields]).
 type tries []Try
 
 func (t *tries) fields(c *wire.Codec) { wire.Records(c, 11, (*[]Try)(t), (*Try).fields) }
@@ -31,8 +31,8 @@ func (t *Try) fields(c *wire.Codec) {
 	wire.Text(c, 2, &t.Error)
 }
 
-// AppendTry appends the attempts of the stored result before, and the one with the
-// result r, to a stored result. A success without a failure before it needs no list.
+// AppendTry appends to a stored result the attempts in the stored result before, and the attempt
+// with the result r. A success without an earlier failure needs no list.
 func AppendTry(result, before []byte, r notifier.Result) []byte {
 	all := tries(Tries(before))
 	if r.Err == nil && len(all) == 0 {
@@ -47,8 +47,8 @@ func AppendTry(result, before []byte, r notifier.Result) []byte {
 	return wire.Append(result, &all, (*tries).fields)
 }
 
-// Tries returns the last attempts of a stored result, the oldest first. If it is damaged,
-// Tries returns those before the damage.
+// Tries returns the last attempts of a stored result, the oldest first. If it is damaged, Tries
+// returns the attempts before the damage.
 func Tries(result []byte) []Try {
 	var all tries
 	_ = wire.Decode(result, &all, (*tries).fields)
