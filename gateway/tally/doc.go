@@ -1,6 +1,6 @@
-// Package tally counts what became of deliveries, by destination and by key, in the half
-// hours of the last 24 hours.
+// Package tally counts the outcomes of deliveries, by destination and by key, for each half hour of
+// the last 24 hours.
 //
-// A [Counter] counts in memory. What a gateway has counted in a half hour is one record, which
-// package tallystore keeps in the queue.
+// A [Counter] counts in memory. The counts of a gateway in a half hour are one record, which
+// package tallystore stores in the queue.
 package tally

@@ -15,14 +15,14 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// Length is the time that is counted together, and Kept is how many of these are kept.
+// Length is the time counted together, and Kept the number of such times.
 const (
 	Length = 30 * time.Minute
 	Kept   = 48
 )
 
-// maxSeries is how many destinations and keys are counted in a half hour. What is beyond has
-// no bar.
+// maxSeries is the maximum number of destinations and keys counted in a half hour. The rest have no
+// bar.
 const maxSeries = 20_000
 
 // Slot is the number of a half hour since 1970.
@@ -34,7 +34,7 @@ func SlotOf(t time.Time) Slot { return Slot(t.Unix() / int64(Length/time.Second)
 // End returns when the half hour ends.
 func (s Slot) End() time.Time { return time.Unix(int64(s+1)*int64(Length/time.Second), 0) }
 
-// ID stands for a key, or for a destination of a key. Nobody can read it back.
+// ID stands for a key, or for a destination of a key. It is a hash, which nobody can reverse.
 type ID [12]byte
 
 // OfKey returns the ID of a key of a site.
@@ -46,8 +46,8 @@ func OfDestination(key site.KeyID, t notifier.Target) ID { return OfHash(key, Ha
 // OfHash is like OfDestination for the hash of a destination.
 func OfHash(key site.KeyID, hash string) ID { return newID(key.Site, key.Key, hash) }
 
-// HashOf returns what a destination is counted by: its hash or, if its URL has variables, that
-// of the URL as it is written, so that all values count together.
+// HashOf returns the hash by which a destination is counted. If its URL has variables, it is the
+// hash of the URL as written, so that all values count together.
 func HashOf(t notifier.Target) string {
 	if t.Variable != nil {
 		return t.Variable.URL
@@ -61,8 +61,8 @@ func newID(parts ...string) (id ID) {
 	return id
 }
 
-// Counts are what became of deliveries. One that waited counts once in each half hour in which
-// an attempt failed that is repeated.
+// Counts are the outcomes of deliveries. A waiting delivery counts once in each half hour with a
+// failed attempt that will be repeated.
 type Counts struct{ Delivered, Waited, Failed int }
 
 // Add adds other counts.
@@ -82,8 +82,8 @@ type Counter struct {
 // counted has the counts of a half hour.
 type counted struct {
 	byID    map[ID]*Counts
-	changes int // how often it has changed
-	saved   int // changes when it was last stored
+	changes int // number of changes
+	saved   int // number of changes when last stored
 }
 
 // Add counts a delivery for a key and its destination.
@@ -114,7 +114,7 @@ func (c *Counter) Add(now time.Time, key site.KeyID, destination string, what Co
 	s.changes++
 }
 
-// Sum adds what was counted for an ID to the parts of the last 24 hours, the latest last.
+// Sum adds the counts for an ID to the parts of the last 24 hours, the latest last.
 func (c *Counter) Sum(now time.Time, id ID, parts *[Kept]Counts) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -132,7 +132,7 @@ func addPart(parts *[Kept]Counts, last, slot Slot, n Counts) {
 	}
 }
 
-// Record is what a process has counted in a half hour, as it is stored.
+// Record is the stored form of a process's counts in a half hour.
 type Record struct {
 	Process [16]byte
 	Slot    Slot
@@ -189,7 +189,7 @@ func (c *Counter) Changed() (out []Record) {
 	return out
 }
 
-// Saved notes that a record that Changed has returned is stored.
+// Saved records that a record from Changed is stored.
 func (c *Counter) Saved(r *Record) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -198,7 +198,7 @@ func (c *Counter) Saved(r *Record) {
 	}
 }
 
-// Process returns what the records of the counter are known by.
+// Process returns the random ID in the names of the counter's records.
 func (c *Counter) Process() [16]byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -235,8 +235,8 @@ func (o Others) Sum(now time.Time, id ID, parts *[Kept]Counts) {
 	}
 }
 
-// Observe counts the outcome of an attempt. repeats reports whether the attempt is made again
-// if it can get better. last is when the attempt before it was made; zero for the first.
+// Observe counts the outcome of an attempt. repeats reports whether the attempt is repeated if that
+// can help. last is the time of the attempt before; zero for the first.
 func (c *Counter) Observe(now time.Time, key site.KeyID, t notifier.Target, r *notifier.Result, repeats bool, last time.Time) {
 	var what Counts
 	switch {
@@ -246,7 +246,7 @@ func (c *Counter) Observe(now time.Time, key site.KeyID, t notifier.Target, r *n
 		return
 	case repeats && r.Temporary:
 		if !last.IsZero() && SlotOf(last) == SlotOf(now) {
-			return // it counts already
+			return // it is already counted
 		}
 		what.Waited = 1
 	default:
