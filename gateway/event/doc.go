@@ -1,3 +1,2 @@
-// Package event has the names of the events that the gateway emits, and says
-// what data they have.
+// Package event has the names and the data of the events that the gateway emits.
 package event

@@ -22,9 +22,9 @@ const (
 	Delivered = "notify_delivered"
 	Failed    = "notify_failed"
 
-	// Dead is emitted when the queue gives up a delivery. Its data are the id
-	// of the message, its key, source and incident, the service, the destination, how
-	// many attempts there were, and the error.
+	// Dead is emitted when the queue gives up a delivery. Its data are the id of the message, its
+	// key, source and incident, the service, the destination, the number of attempts, and the
+	// error.
 	Dead = "notify_dead"
 )
 
@@ -120,10 +120,10 @@ const Incident = "notify_incident"
 // The changes of an incident.
 const (
 	IncidentOpened       = "opened"
-	IncidentEscalated    = "escalated"    // a further step has begun
+	IncidentEscalated    = "escalated"    // another step has begun
 	IncidentAcknowledged = "acknowledged" // somebody takes care of it
 	IncidentResolved     = "resolved"
-	IncidentExhausted    = "exhausted" // all rounds have ended, and nobody has acknowledged it
+	IncidentExhausted    = "exhausted" // all rounds have ended without an acknowledgement
 )
 
 // AboutMessage reports whether an event of the gateway is about a message and has its
@@ -132,9 +132,8 @@ func AboutMessage(name string) bool {
 	return slices.Contains([]string{Failed, Delivered, Dead}, name)
 }
 
-// CausesNone reports whether a message about an event of the gateway causes no further
-// event, because that would never end: the event is about a message, a destination or an
-// incident.
+// CausesNone reports whether a message about an event emits no further event, because that would
+// never end: the event is about a message, a destination or an incident.
 func CausesNone(name string) bool {
 	return AboutMessage(name) || slices.Contains([]string{Down, Up, Incident}, name)
 }
