@@ -19,8 +19,7 @@ import (
 // appFiles writes the files of the app for devices.
 type appFiles struct{ *shared }
 
-// appFile is a file that browsers fetch for the page of a device. It is the same for
-// everybody.
+// appFile is a file that browsers fetch for the page of a device. Every client gets the same one.
 type appFile struct {
 	mediaType string
 	content   func() []byte
@@ -46,9 +45,9 @@ func (h *appFiles) serveAppFile(w http.ResponseWriter, r *http.Request, at *http
 	return h.writeAppFile(w, r, at, f.mediaType, f.content())
 }
 
-// serveManifest writes the manifest of the app that shows the messages of a key. The
-// app opens the page that the manifest was linked from, because an app on the home
-// screen of an iPhone knows nothing else of the browser that has installed it.
+// serveManifest writes the manifest of the app that shows the messages of a key. The app opens the
+// page that linked to the manifest, because an app on the home screen of an iPhone has no other
+// data of the browser that installed it.
 func (h *appFiles) serveManifest(w http.ResponseWriter, r *http.Request, at *httpapi.Route) *api.Response {
 	query := r.URL.Query()
 	key := query.Get("key")
@@ -62,8 +61,7 @@ func (h *appFiles) serveManifest(w http.ResponseWriter, r *http.Request, at *htt
 	return h.writeAppFile(w, r, at, "application/manifest+json", text)
 }
 
-// deviceQueryOf returns the query of the page of a device, with its invitation if it
-// has one.
+// deviceQueryOf returns the query for the page of a device, with its invitation if it has one.
 func deviceQueryOf(query url.Values) string {
 	if invite := query.Get(httpapi.InviteQuery); invite != "" {
 		return url.Values{httpapi.InviteQuery: {invite}}.Encode()
@@ -82,7 +80,7 @@ func (h *appFiles) writeAppFile(w http.ResponseWriter, r *http.Request, at *http
 	}
 	header.Set("Content-Type", mediaType)
 	header.Set("Content-Length", strconv.Itoa(len(content)))
-	header.Set("Cache-Control", "no-cache") // a new version of the gateway has another
+	header.Set("Cache-Control", "no-cache") // a new version of the gateway has new files
 	header.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(http.StatusOK)
 	if r.Method != http.MethodHead {

@@ -12,11 +12,11 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// bars draws what became of deliveries in the last 24 hours, for one page.
+// bars draws the outcomes of deliveries in the last 24 hours, for one page.
 type bars struct {
 	site    string
 	now     time.Time
-	started bool // what was before the start of the gateway is not known
+	started bool // earlier outcomes than the start of the gateway are unknown
 	sum     func(id tally.ID) [tally.Kept]tally.Counts
 }
 
@@ -44,8 +44,8 @@ func (b *bars) ofTarget(key string, t notifier.Target) *view.Bar {
 	return b.of(tally.OfDestination(b.key(key), t))
 }
 
-// ofHash returns the bar of a destination of some keys. hash is what it is counted by; "" if
-// that is not known.
+// ofHash returns the bar of a destination of some keys. hash is the hash by which it is counted; ""
+// if unknown.
 func (b *bars) ofHash(keys []string, hash string) *view.Bar {
 	if hash == "" {
 		return nil

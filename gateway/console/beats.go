@@ -12,8 +12,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
-// setBeats sets the beats that a key expects. If the queue cannot be read, there are
-// none, and the part about the queue says so.
+// setBeats sets the beats that a key expects. If the queue cannot be read, there are none, and the
+// queue's part of the page says why.
 func (h *keyPages) setBeats(r *http.Request, p *view.KeyPage, k *site.Key) {
 	if len(k.Expects) == 0 {
 		return
@@ -50,7 +50,7 @@ func (h *keyPages) setBeats(r *http.Request, p *view.KeyPage, k *site.Key) {
 	}
 }
 
-// beatLine returns how a job sends the first beat of a key.
+// beatLine returns a command with which a job sends the first beat of a key.
 func beatLine(r *http.Request, k *site.Key) *view.CopiedLine {
 	l := &view.CopiedLine{Name: "a beat", Note: "Behind the command of the job, which also tells whether it has failed."}
 	header := ""
@@ -62,8 +62,8 @@ func beatLine(r *http.Request, k *site.Key) *view.CopiedLine {
 	return l
 }
 
-// beatTroubles returns the beats of a key that are late or have failed, the first one first.
-// They are nil if the queue cannot be read, which the pages say elsewhere.
+// beatTroubles returns the beats of a key that are late or have failed, in order of time. If the
+// queue cannot be read, which pages report elsewhere, it returns nil.
 func (h *shared) beatTroubles(ctx context.Context, q *gateway.Rooms, k *site.Key) (out []view.Trouble) {
 	var expected []heartbeat.ExpectedBeat
 	for i := range k.Expects {

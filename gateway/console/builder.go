@@ -24,16 +24,14 @@ import (
 // builder writes the pages that add a destination to a key.
 type builder struct{ *shared }
 
-// The pages that add a destination to a key: a field that finds services and
-// recognises what they give out, and a form with the parameters of one. The form
-// tests the destination and saves it, or shows the line for a Caddyfile. They work
-// without a script. Values travel in the bodies of requests only, never in an
-// address.
+// The pages that add a destination to a key are a list of services with a field that recognizes
+// pasted texts, and a form with the parameters of one service. The form tests the destination and
+// saves it, or shows the line for a Caddyfile. Both work without a script. Values travel only in
+// the bodies of requests, never in an address.
 
-// The query parameters of these pages, at the address of a key. build is a scheme of
-// a service, or empty for the list of services. search is a text to find services
-// by. form is the number of one of the ways to write a URL. provider is the name of one of
-// the providers of the service.
+// The query parameters of these pages, at the address of a key. build is a scheme of a service, or
+// empty for the list of services. search is a text to find services by. form is the number of one
+// of the service's forms of URLs. provider is the name of one of the service's providers.
 const (
 	buildQuery    = "build"
 	searchQuery   = "search"
@@ -41,13 +39,13 @@ const (
 	providerQuery = "provider"
 )
 
-// addedQuery is the query parameter of the page of a key that names the service of a
-// destination that was saved.
+// addedQuery is the query parameter that tells the page of a key the service of a destination just
+// saved.
 const addedQuery = "added"
 
 // Values of the field do of a form.
 const (
-	builderLive = "live" // like without a value, but what is found is only listed
+	builderLive = "live" // lists what is found, and never opens a form
 	builderSave = "save" // save the destination
 	builderTest = "test" // send a test message
 	builderShow = "show" // show the form again with its secrets
@@ -59,11 +57,11 @@ const wayField = "way"
 // asField is a field with the scheme of the service that a text is for.
 const asField = "as"
 
-// builderAt is where the pages are, and what they can do there.
+// builderAt says where the pages are and what they can do there.
 type builderAt struct {
 	key     string
-	address string // of the page of the key, relative to the request
-	saves   bool   // the key is a saved one that the client may change
+	address string // address of the key's page, relative to the request
+	saves   bool   // the client may change the key, which is a saved one
 	tests   bool   // a test message may be sent
 }
 
@@ -85,9 +83,8 @@ func (h *builder) serveBuilder(w http.ResponseWriter, r *http.Request, key strin
 	return h.writeBuilderList(w, r, at, query.Get(searchQuery))
 }
 
-// newForm returns the empty form of the service with a scheme, or nil if there is
-// none that the site permits. number is that of the form; if it is none, the form is
-// the first.
+// newForm returns the empty form of the service with a scheme, or nil if the site permits no such
+// service. number selects the form; without a valid one, it is the first.
 func (h *builder) newForm(scheme, number string) *builderForm {
 	info := notifier.FindService(scheme)
 	if info == nil || !slices.Contains(info.Schemes, scheme) || !h.Resolved.Services.Permits(info.Schemes) {
@@ -101,7 +98,7 @@ func (h *builder) newForm(scheme, number string) *builderForm {
 	return &builderForm{service: info, forms: forms, number: n}
 }
 
-// writeBuilderList writes the list of services, with what is found by a text.
+// writeBuilderList writes the list of services with the matches for a text.
 func (h *builder) writeBuilderList(w http.ResponseWriter, r *http.Request, at builderAt, text string) error {
 	p := view.ServicesPage{Address: at.address, Key: at.key, Text: text}
 	if strings.TrimSpace(text) == "" || device.IsMeant(text) {
@@ -147,11 +144,11 @@ func (h *builder) writeBuilderList(w http.ResponseWriter, r *http.Request, at bu
 	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsoleKeys, p)
 }
 
-// deviceOffer returns how a phone or a browser becomes a destination of a key.
+// deviceOffer returns the way to make a phone or a browser a destination of a key.
 func (h *builder) deviceOffer(r *http.Request, key string) *view.DeviceOffer {
 	switch _, err := h.Lookup(key).Key(r.Context()); {
 	case !h.Has.Console:
-		return nil // the page that invites is one of the console
+		return nil // the console has the page that invites
 	case !h.Has.Push:
 		return &view.DeviceOffer{Problem: "The operator has to turn it on first, with queue, push and public_url in the Caddyfile"}
 	case err != nil:
@@ -164,8 +161,8 @@ func (h *builder) deviceOffer(r *http.Request, key string) *view.DeviceOffer {
 // not permit.
 var errServiceOff = errors.New("the services that the text may belong to are not permitted here; the operator can allow them with services")
 
-// recognize returns the services that a text may belong to and that the site
-// permits. If there is none, it returns an error without the text.
+// recognize returns the permitted services that a text may belong to. If there is none, it returns
+// an error without the text.
 func (h *builder) recognize(text string) ([]notifier.Recognized, error) {
 	found, err := notifier.Recognize(text)
 	if err != nil {
@@ -178,8 +175,8 @@ func (h *builder) recognize(text string) ([]notifier.Recognized, error) {
 	return found, nil
 }
 
-// enterBuilder reads a form of these pages. It is not an alert, so it counts like a
-// message without a key. After nil, the caller calls leave.
+// enterBuilder reads a form of these pages. It is not an alert, so it counts like a message without
+// a key. If the error is nil, the caller must call leave.
 func (h *builder) enterBuilder(w http.ResponseWriter, r *http.Request) (site.Admission, error) {
 	e, err := h.api.Sender.Enter(r, false)
 	if err != nil {
@@ -254,8 +251,8 @@ func (h *builder) postBuilder(w http.ResponseWriter, r *http.Request, key string
 	return h.writeBuilderForm(w, r, at, f)
 }
 
-// findService handles the field of the list of services: it writes the form of the
-// service that the text belongs to, or the list with what is found.
+// findService handles the field of the list of services: it writes the form of the service that the
+// text belongs to, or the list with the matches.
 func (h *builder) findService(w http.ResponseWriter, r *http.Request, at builderAt) error {
 	text := r.PostForm.Get("text")
 	live := r.PostForm.Get("do") == builderLive
@@ -278,7 +275,7 @@ func (h *builder) findService(w http.ResponseWriter, r *http.Request, at builder
 		f.unread = text
 		return h.writeBuilderForm(w, r, at, f)
 	}
-	// The name or the scheme of a service opens its form, and so does that of a provider.
+	// The name or the scheme of a service opens its form, and so does the name of a provider.
 	if found := notifier.Named(text); found != nil && h.Resolved.Services.Permits(found.Schemes) {
 		return h.writeBuilderForm(w, r, at, h.newForm(found.Schemes[0], ""))
 	}
@@ -305,8 +302,8 @@ type destination struct {
 	tags []string
 }
 
-// setLine sets the line of a Caddyfile for a destination. If the key is a saved one,
-// the error is the reason why the destination cannot be saved.
+// setLine sets the line of a Caddyfile for a destination. For a saved key, the error is the reason
+// why the destination cannot be saved.
 func (f *builderForm) setLine(h *builder, at builderAt, d destination) error {
 	f.line = strings.Join(append([]string{"url", d.url}, d.tags...), " ")
 	if !at.saves {
@@ -321,14 +318,14 @@ func (f *builderForm) setLine(h *builder, at builderAt, d destination) error {
 	return nil
 }
 
-// savedTarget returns the target of a destination under the rules of saved keys. The
-// error is the reason why it cannot be saved.
+// savedTarget returns the target of a destination under the rules of saved keys. The error is the
+// reason why it cannot be saved.
 func (h *builder) savedTarget(d destination) (notifier.Target, error) {
 	return h.Saved.Target(appriseconfig.Entry{URL: d.url, Tags: d.tags})
 }
 
-// saveDestination adds a destination to a saved key, which need not exist. It returns
-// the number of the destination in the key.
+// saveDestination adds a destination to a saved key, which it creates if needed. It returns the
+// number of the destination in the key.
 func (h *builder) saveDestination(r *http.Request, at builderAt, d destination) (number int, err error) {
 	t, err := h.savedTarget(d)
 	if err != nil {
@@ -338,11 +335,10 @@ func (h *builder) saveDestination(r *http.Request, at builderAt, d destination) 
 	return h.api.SavedKeys.AddURL(r, at.key, d.url, d.tags)
 }
 
-// testDestination sends a test message to a destination. If the key is a saved one,
-// the rules of saved keys apply, as if the destination were saved already, and
-// otherwise those of messages with URLs.
+// testDestination sends a test message to a destination. For a saved key, the rules of saved keys
+// apply as if the destination were saved already. Otherwise the rules of messages with URLs apply.
 func (h *builder) testDestination(w http.ResponseWriter, r *http.Request, at builderAt, d destination) (resp *api.Response, warnings []string, err error) {
-	// The test counts like a message with a URL of a client.
+	// The test counts like a message with a client's URL.
 	e, err := h.Shared.InFlight.EnterFetch(h.Resolved.Limits.InFlight, httpapi.ClientAddress(r))
 	if err != nil {
 		return nil, nil, err
@@ -394,7 +390,7 @@ func (h *builder) testURL(w http.ResponseWriter, r *http.Request, name string) e
 		return err
 	}
 	if api.PrefersHTML(r) {
-		resp.Status = http.StatusOK // as on the page of a key, which shows the result
+		resp.Status = http.StatusOK // 200 as on the page of a key, which shows the result
 	}
 	resp.Write(w, r)
 	return nil

@@ -34,7 +34,7 @@ func (h *builder) writeBuilderForm(w http.ResponseWriter, r *http.Request, at bu
 	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsoleKeys, p)
 }
 
-// formChoices returns the forms to choose from, or nil if there is one.
+// formChoices returns the forms to choose from, or nil if there is only one.
 func (f *builderForm) formChoices() (out []view.Choice) {
 	if len(f.forms) < 2 {
 		return nil
@@ -45,7 +45,7 @@ func (f *builderForm) formChoices() (out []view.Choice) {
 	return out
 }
 
-// describeForm returns what a form needs, such as "host and token".
+// describeForm returns the parts that a form needs, such as "host and token".
 func describeForm(form *notifier.URLForm) string {
 	var names []string
 	for _, f := range form.Fields {
@@ -59,7 +59,7 @@ func describeForm(form *notifier.URLForm) string {
 	return strings.Join(names, "")
 }
 
-// schemeChoices returns the schemes to choose from, or nil if there is one.
+// schemeChoices returns the schemes to choose from, or nil if there is only one.
 func (f *builderForm) schemeChoices() (out []view.Choice) {
 	schemes := f.form().Schemes
 	if len(schemes) < 2 {
@@ -72,7 +72,7 @@ func (f *builderForm) schemeChoices() (out []view.Choice) {
 		}
 		out = append(out, view.Choice{Value: s.Name, Label: label, Chosen: s.Name == f.values.Scheme})
 	}
-	// A URL that was taken apart may have another scheme that means the same.
+	// A URL that was taken apart may have another scheme with the same meaning.
 	if !slices.ContainsFunc(out, func(c view.Choice) bool { return c.Chosen }) && f.values.Scheme != "" {
 		out = append(out, view.Choice{Value: f.values.Scheme, Label: f.values.Scheme + "://", Chosen: true})
 	}
@@ -93,8 +93,8 @@ func (f *builderForm) tagsField() view.Field {
 
 // The sections of a form.
 const (
-	sectionMain   = iota // what the URL is made of, and what is required
-	sectionParts         // what the address that the service gives out has
+	sectionMain   = iota // required fields, and the parts of the URL
+	sectionParts         // fields that the service's address fills in
 	sectionMore          // other parameters of the service
 	sectionCommon        // parameters that all services have
 )
@@ -112,8 +112,7 @@ func sectionOf(field notifier.URLField) int {
 	return sectionMain
 }
 
-// sections returns the sections that have fields, and the problem of the URL as a
-// whole.
+// sections returns the sections with fields, and the problem of the URL as a whole.
 func (f *builderForm) sections() (out []view.Section, problem string) {
 	problems, problem := f.problemTexts()
 	if f.provider != nil {
@@ -133,7 +132,7 @@ func (f *builderForm) sections() (out []view.Section, problem string) {
 		}
 		shown := f.field(field)
 		if field.InAddress && f.address != "" {
-			shown.Value, used = "", problem != "" // the address has it
+			shown.Value, used = "", problem != "" // the address contains it
 		}
 		shown.Problem, shown.Optional = problem, at == sectionMain && !field.Required
 		s := &out[at]
@@ -145,7 +144,7 @@ func (f *builderForm) sections() (out []view.Section, problem string) {
 			out[sectionParts].Fields[i].Required = false
 		}
 	}
-	// What must be filled in comes first.
+	// Required fields come first.
 	slices.SortStableFunc(out[sectionMain].Fields, func(a, b view.Field) int {
 		switch {
 		case a.Required == b.Required || a.Name == addressField || b.Name == addressField:
@@ -158,7 +157,7 @@ func (f *builderForm) sections() (out []view.Section, problem string) {
 	return slices.DeleteFunc(out, func(s view.Section) bool { return len(s.Fields) == 0 }), problem
 }
 
-// addressField returns the field for the address that the service gives out.
+// addressField returns the field for the address that the service hands out.
 func (f *builderForm) addressField() view.Field {
 	return view.Field{
 		ID: addressField, Name: addressField, Label: "The address that " + f.service.Name + " shows", Control: view.ControlSecret, Value: f.address,
@@ -174,8 +173,8 @@ func (f *builderForm) accountFields() []view.Field {
 	}
 }
 
-// problemTexts returns the first problem of each field, by the names of the
-// parameters, and the first problem of the URL as a whole.
+// problemTexts returns the first problem of each field, by parameter name, and the first problem of
+// the URL as a whole.
 func (f *builderForm) problemTexts() (fields map[string]string, whole string) {
 	fields = map[string]string{}
 	for _, e := range f.problems {
@@ -192,8 +191,7 @@ func (f *builderForm) problemTexts() (fields map[string]string, whole string) {
 	return fields, whole
 }
 
-// given reports whether a field is filled in with something other than its
-// default.
+// given reports whether a field has a value other than its default.
 func (f *builderForm) given(field notifier.URLField) bool {
 	texts := f.values.Texts[field.Name]
 	return len(f.values.Maps[field.Name]) > 0 || len(texts) > 0 && texts[0] != "" && texts[0] != field.Default
@@ -250,7 +248,7 @@ func setChoice(out *view.Field, field notifier.URLField) {
 	out.Control = view.ControlSelect
 	chosen, choices := out.Value, field.Choices
 	switch {
-	case field.Name == "format": // its default can depend on the other parameters
+	case field.Name == "format": // its default may depend on the other parameters
 		out.Choices = []view.Choice{{Label: "default", Chosen: chosen == ""}}
 	case chosen == "":
 		chosen = field.Default
@@ -303,7 +301,7 @@ func setMap(out *view.Field, field notifier.URLField, entries map[string]string)
 	}
 }
 
-// lowerFirst returns a text with a small letter at its beginning, unless it begins with an
+// lowerFirst returns a text with its first letter in lower case, unless it begins with an
 // abbreviation.
 func lowerFirst(text string) string {
 	if len(text) > 1 && unicode.IsUpper(rune(text[1])) {
@@ -312,7 +310,7 @@ func lowerFirst(text string) string {
 	return strings.ToLower(text[:1]) + text[1:]
 }
 
-// upperFirst returns a text with a capital letter at its beginning.
+// upperFirst returns a text with its first letter in upper case.
 func upperFirst(text string) string {
 	r, n := utf8.DecodeRuneInString(text)
 	return string(unicode.ToUpper(r)) + text[n:]

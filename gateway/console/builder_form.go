@@ -17,24 +17,24 @@ import (
 type builderForm struct {
 	service     *notifier.ServiceInfo
 	forms       []*notifier.URLForm
-	number      int // of the form, from 1 on
+	number      int // number of the form, from 1
 	values      notifier.URLValues
-	address     string            // that the service gives out, in place of its parts
-	provider    *mailbox.Provider // if the form asks only for an account there; nil for the whole form
+	address     string            // the address that the service hands out, in place of its parts
+	provider    *mailbox.Provider // for a form that asks only for an account there; nil for the whole form
 	account     account
 	tags        string
 	problems    []*notifier.URLError
-	own         map[string]string // the problems of the fields that are no parameters
-	problem     string            // of the whole
+	own         map[string]string // problems of fields that are no parameters
+	problem     string            // problem of the URL as a whole
 	tagsProblem error
 	shown       bool   // secrets are readable
-	recognized  string // what the text that filled in the form is; "" for none
-	note        string // on that text
-	unread      string // a text that was pasted and does not fill in the form
-	status      string // of a test
-	result      string // of a test
-	line        string // for a Caddyfile
-	url         string // if it cannot be added to the text of the key
+	recognized  string // description of the text that filled in the form; "" for none
+	note        string // note about that text
+	unread      string // a pasted text that does not fill in the form
+	status      string // status of a test
+	result      string // result of a test
+	line        string // line for a Caddyfile
+	url         string // set if it cannot be added to the text of the key
 	warnings    []string
 }
 
@@ -43,12 +43,12 @@ type account struct{ address, password string }
 
 // The fields of a form that are no parameters.
 const (
-	addressField  = "address"  // that the service gives out
-	accountField  = "account"  // the address of an account
-	passwordField = "password" // of the account
+	addressField  = "address"  // the address that the service hands out
+	accountField  = "account"  // address of an account
+	passwordField = "password" // password of the account
 )
 
-// recognizedForm returns the form that a text has filled in.
+// recognizedForm returns the form filled in from a text.
 func recognizedForm(x notifier.Recognized, text, tags string) *builderForm {
 	f := &builderForm{service: &x.Service, forms: notifier.URLForms(x.Service.Schemes[0]), values: x.Values, tags: tags, recognized: x.What, note: x.Note}
 	f.setForm(x.Form)
@@ -76,7 +76,7 @@ func recognizedForm(x notifier.Recognized, text, tags string) *builderForm {
 	return f
 }
 
-// providerOf returns the provider of the mailbox that a text is the address of, or nil.
+// providerOf returns the provider of the mailbox whose address the text is, or nil.
 func providerOf(x notifier.Recognized, text string) *mailbox.Provider {
 	if x.Service.Schemes[0] != mailbox.Scheme || len(x.Values.Texts["user"]) == 0 || strings.Contains(text, "://") {
 		return nil
@@ -84,7 +84,7 @@ func providerOf(x notifier.Recognized, text string) *mailbox.Provider {
 	return mailbox.Of(strings.TrimSpace(text))
 }
 
-// setProvider makes the form one for an account at the provider with a name, if there is one.
+// setProvider makes the form ask only for an account at the provider with a name, if there is one.
 func (f *builderForm) setProvider(name string) bool {
 	if f.service.Schemes[0] == mailbox.Scheme {
 		f.provider = mailbox.Find(name)
@@ -97,8 +97,8 @@ func (f *builderForm) setForm(form *notifier.URLForm) {
 	f.number = 1 + slices.IndexFunc(f.forms, func(o *notifier.URLForm) bool { return o.Template == form.Template })
 }
 
-// takeApart sets the values that the account or the address stands for. If they cannot be
-// used, it sets their problems.
+// takeApart sets the values that follow from the account or the address. If they cannot be used, it
+// sets their problems.
 func (f *builderForm) takeApart(h *builder) {
 	f.own = map[string]string{}
 	switch {
@@ -129,7 +129,7 @@ func (f *builderForm) takeApart(h *builder) {
 	}
 }
 
-// build returns the URL, and reports whether there is one. If not, it sets the problems.
+// build returns the URL. If there is none, ok is false and build sets the problems.
 func (f *builderForm) build(h *builder) (made string, ok bool) {
 	f.takeApart(h)
 	if len(f.own) > 0 {
@@ -151,16 +151,15 @@ func (f *builderForm) build(h *builder) (made string, ok bool) {
 // form returns the chosen form.
 func (f *builderForm) form() *notifier.URLForm { return f.forms[f.number-1] }
 
-// The prefixes of the names of fields in a request, before the name of a
-// parameter. A map has a key and a value for each entry.
+// The prefixes of field names in a request, before the name of a parameter. A map has a key and a
+// value for each entry.
 const (
 	fieldParam    = "p."
 	fieldMapKey   = "k."
 	fieldMapValue = "v."
 )
 
-// postedForm returns the form that was posted, or nil if there is none for the
-// service in the query string.
+// postedForm returns the posted form, or nil if there is none for the service in the query string.
 func postedForm(r *http.Request) *builderForm {
 	scheme := r.URL.Query().Get(buildQuery)
 	forms := notifier.URLForms(scheme)
@@ -177,15 +176,15 @@ func postedForm(r *http.Request) *builderForm {
 		if field.Kind == notifier.KindMap {
 			f.readMap(field.Name, r.PostForm[fieldMapKey+field.Name], r.PostForm[fieldMapValue+field.Name])
 		} else if posted := r.PostForm[fieldParam+field.Name]; len(posted) > 0 {
-			// A checkbox that is off is not posted; the hidden field before it is.
+			// An unchecked checkbox is not posted, but the hidden field before it is.
 			f.readText(field, posted[len(posted)-1])
 		}
 	}
 	return f
 }
 
-// readMap reads the value of a map. White space at the beginning and end of texts
-// comes from copying, and is left out.
+// readMap reads the value of a map. White space at the ends of texts comes from copying and is
+// dropped.
 func (f *builderForm) readMap(name string, keys, values []string) {
 	for i, key := range keys {
 		if key = strings.TrimSpace(key); key == "" || i >= len(values) {

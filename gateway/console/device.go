@@ -13,7 +13,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
-// isDevicePage reports whether a GET of a key's address is for the page of a device.
+// isDevicePage reports whether a GET of a key's address asks for the page of a device.
 func (h *sendPages) isDevicePage(r *http.Request, name string) bool {
 	query := r.URL.Query()
 	return name != "" && h.Has.Push && (query.Has(httpapi.InviteQuery) || query.Has(httpapi.DeviceQuery))
@@ -29,13 +29,13 @@ func (h *sendPages) serveInvited(w http.ResponseWriter, r *http.Request, to *htt
 	return h.servePage(w, r, to)
 }
 
-// serveDevicePage writes the page on which a device subscribes to a key. Whoever has no
-// invitation sees the same for every name, so that nobody learns which keys there are.
-// A device that has subscribed opens the page, too, with an invitation that is used up.
+// serveDevicePage writes the page on which a device subscribes to a key. Without an invitation, it
+// shows the same for every name, so that nobody learns which keys there are. A subscribed device
+// opens the page, too, with an invitation that is used up.
 func (h *sendPages) serveDevicePage(w http.ResponseWriter, r *http.Request, to *httpapi.Lookup) *api.Response {
 	header := w.Header()
 	header.Set("Cache-Control", "no-store")
-	header.Set("Referrer-Policy", "no-referrer") // the address has the invitation
+	header.Set("Referrer-Policy", "no-referrer") // the address contains the invitation
 	p, err := h.devicePage(r, to)
 	if err == nil {
 		err = h.WritePage(w, r, http.StatusOK, "", p)
@@ -89,8 +89,7 @@ func (h *sendPages) devicePage(r *http.Request, to *httpapi.Lookup) (p view.Devi
 	return p, nil
 }
 
-// refusedDevice says why a device cannot be added. given means that there was an
-// invitation.
+// refusedDevice says why a device cannot be added. given reports whether there was an invitation.
 func refusedDevice(given bool) string {
 	if given {
 		return "The invitation is used up, or has expired: it is for one device and 24 hours. Ask those who manage the key for another one."

@@ -1,4 +1,3 @@
-// Package console has the pages: those to send from, those of keys and devices, and the
-// console. It fills the structs of package view, and handles what their forms send. It
-// changes nothing by itself: packages below it do.
+// Package console has the pages: for senders, for keys and devices, and the console. It fills the
+// structs of package view and handles their forms. It leaves changes to the packages below it.
 package console

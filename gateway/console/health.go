@@ -19,8 +19,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// silentAfter is the time without a success after which a destination is shown as
-// silent.
+// silentAfter is the time without a success after which a destination is shown as silent.
 const silentAfter = 7 * 24 * time.Hour
 
 // healthView has the states of destinations for one page.
@@ -31,23 +30,23 @@ type healthView struct {
 	last   lastResults
 	lastOf func(site.KeyID) history.LastOutcome
 
-	troubles map[*site.Key][]view.Trouble // of keys that expect beats
+	troubles map[*site.Key][]view.Trouble // for keys that expect beats
 }
 
 // lastResult is the last known result of a destination.
 type lastResult struct {
 	cause     string    // "" for a success
-	since     time.Time // of the failures in a row
+	since     time.Time // the first of the failures in a row
 	delivered time.Time
 }
 
-// remembered returns what the history tells of the states of keys and destinations.
+// remembered returns the states of keys and destinations according to the history.
 func (h *shared) remembered() *healthView {
 	return &healthView{lastOf: h.Shared.History.LastOf, last: lastResultsOf(&h.Shared.History)}
 }
 
-// health returns the states of all destinations. The error is that of the queue; the
-// view can be used nevertheless.
+// health returns the states of all destinations. The error is from the queue; the view can be used
+// nevertheless.
 func (h *shared) health(ctx context.Context) (*healthView, error) {
 	v := h.remembered()
 	q, err := h.App.Open(nil)
@@ -72,17 +71,17 @@ func (h *shared) health(ctx context.Context) (*healthView, error) {
 	return v, err
 }
 
-// maxHealthScan is how many of the last messages tell about destinations whose state
-// the queue does not remember: those of clients that do not fail, and those that refuse
-// for good.
+// maxHealthScan is how many of the last messages are searched for destinations whose state the
+// queue does not keep: destinations of clients that do not fail, and destinations that refuse
+// permanently.
 const maxHealthScan = 200
 
-// addRecords adds what the last messages in the queue tell about destinations. They
-// are there after a restart, unlike the history.
+// addRecords adds the results of the last messages in the queue. Unlike the history, they survive a
+// restart.
 func (v *healthView) addRecords(ctx context.Context) {
 	entries, _, err := v.q.Outbox.Queue.Messages(ctx, uuid.UUID{}, maxHealthScan)
 	if err != nil {
-		return // the history has to do
+		return // the history must do
 	}
 	records := lastResults{}
 	for _, e := range slices.Backward(entries) {
@@ -103,7 +102,7 @@ func (v *healthView) addRecords(ctx context.Context) {
 	}
 }
 
-// lastResultsOf returns what the last messages tell about destinations.
+// lastResultsOf returns the last results of destinations in the history.
 func lastResultsOf(h *history.History) lastResults {
 	out := lastResults{}
 	for _, e := range slices.Backward(h.List()) { // the oldest first
@@ -117,11 +116,10 @@ func lastResultsOf(h *history.History) lastResults {
 	return out
 }
 
-// lastResults are the last results of the destinations of keys, by their URLs as they
-// are shown.
+// lastResults are the last results of the destinations of keys, by their URLs as shown.
 type lastResults map[site.KeyID]map[string]lastResult
 
-// add adds the result of a message that came in after those before.
+// add adds the result of a message that is later than those added before.
 func (l lastResults) add(id site.KeyID, at time.Time, r *message.Result) {
 	last := l[id][r.Destination]
 	switch {
@@ -163,7 +161,7 @@ func (v *healthView) of(id site.KeyID, t notifier.Target, limits *notifier.Limit
 	return out
 }
 
-// consoleHealth returns a state of the queue as the pages show it. s may be nil.
+// consoleHealth returns a health of the queue as the pages show it. s may be nil.
 func consoleHealth(s *queue.Health) view.Health {
 	if s == nil {
 		return view.Health{State: view.Silent}
@@ -182,8 +180,8 @@ func consoleHealth(s *queue.Health) view.Health {
 	return out
 }
 
-// remember sets the state of a key whose destinations nothing is known about. More is
-// remembered of keys than of destinations.
+// remember sets the state of a key if nothing is known about its destinations. The history keeps
+// more about keys than about destinations.
 func (v *healthView) remember(id site.KeyID, sum *view.Health) {
 	last := v.lastOf(id)
 	switch {
@@ -195,7 +193,7 @@ func (v *healthView) remember(id site.KeyID, sum *view.Health) {
 	sum.Delivered = later(sum.Delivered, last.Delivered)
 }
 
-// addHealth makes of the state of a key, so far, that with a further destination of it.
+// addHealth adds the state of a destination to the state of its key.
 func addHealth(sum *view.Health, d view.Health, name string) {
 	if d.State.Worse(sum.State) {
 		sum.State, sum.Since, sum.Cause = d.State, d.Since, ""
@@ -217,9 +215,9 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// ofKey returns the state of a key, which is that of its worst destination. A
-// destination that got nothing yet is no reason to call the others silent. A beat that is
-// late or has failed makes the key fail.
+// ofKey returns the state of a key, which is the state of its worst destination. A destination that
+// got nothing yet does not make the key silent. A beat that is late or has failed makes the key
+// fail.
 func (v *healthView) ofKey(id site.KeyID, k *site.Key) view.Health {
 	sum := view.Health{}
 	for _, t := range k.Targets {

@@ -32,7 +32,7 @@ func (h *incidentPages) incidentRow(r *http.Request, x *rules.Incident) view.Inc
 	return out
 }
 
-// toldBy says whether the latest step reached somebody; "" while it is sent.
+// toldBy says whether the latest step reached somebody, or "" while it is being sent.
 func (h *incidentPages) toldBy(key string, x *rules.Incident) string {
 	name := h.stepName(key, x.Escalation.Step)
 	if name == "" || len(x.Begun) == 0 {
@@ -51,7 +51,7 @@ func (h *incidentPages) toldBy(key string, x *rules.Incident) string {
 }
 
 // stepName returns the names of the destinations of a step of a key, or "step 2" if they are
-// not known.
+// unknown.
 func (h *incidentPages) stepName(key string, step int) string {
 	if step == 0 {
 		return ""
@@ -94,7 +94,7 @@ func (h *incidentPages) postIncident(done string) httpapi.ActionFunc {
 			outcome = "over"
 		}
 		query := url.Values{"done": {outcome}}
-		for _, name := range []string{"key", "state"} { // of the list of incidents
+		for _, name := range []string{"key", "state"} { // filter of the list of incidents
 			if value := r.PostForm.Get("filter-" + name); value != "" {
 				query.Set(name, value)
 			}

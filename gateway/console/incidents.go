@@ -17,7 +17,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// incidentPages lists the incidents of the site, and forgets them.
+// incidentPages lists the incidents of the site and forgets them.
 type incidentPages struct{ *shared }
 
 // pageIncidents is the number of incidents on a page of the console.
@@ -36,7 +36,7 @@ func (h *incidentPages) serveIncidentsPage(w http.ResponseWriter, r *http.Reques
 	}
 	address := func(after alerting.IncidentCursor) string {
 		whole := by
-		whole.Limit = alerting.DefaultIncidents // the page has one of its own
+		whole.Limit = alerting.DefaultIncidents // the page has a limit of its own
 		return whole.Address(root+httpapi.RouteConsoleIncidents[1:], after)
 	}
 	if by.After != (alerting.IncidentCursor{}) {
@@ -69,7 +69,7 @@ func (h *incidentPages) serveIncidentsPage(w http.ResponseWriter, r *http.Reques
 // forgetQuery is the query parameter of the forms that forget incidents.
 const forgetQuery = "forget"
 
-// postForget forgets an incident of the page, or those of a key.
+// postForget forgets an incident of the page, or the incidents of a key.
 func (h *incidentPages) postForget(w http.ResponseWriter, r *http.Request, _ *httpapi.Route) error {
 	if err := h.readPageForm(w, r); err != nil {
 		return err
@@ -106,7 +106,7 @@ func (h *incidentPages) postForget(w http.ResponseWriter, r *http.Request, _ *ht
 	return httpapi.SeeOther(w, httpapi.AddressOf(r, httpapi.RouteConsoleIncidents), query.Encode())
 }
 
-// forgetOne forgets the incident with a public ID, which must be one of the site's keys.
+// forgetOne forgets the incident with a public ID, which must belong to a key of the site.
 func (h *incidentPages) forgetOne(ctx context.Context, q *gateway.Rooms, id string) error {
 	at, err := q.Alerts.Incidents.Find(ctx, id, h.Resolved, h.Site())
 	if err != nil {
@@ -115,7 +115,7 @@ func (h *incidentPages) forgetOne(ctx context.Context, q *gateway.Rooms, id stri
 	return q.Alerts.Incidents.Forget(ctx, at)
 }
 
-// forgetKey forgets the incidents of a key of the site in a stage, or all if it is empty.
+// forgetKey forgets the incidents of a key of the site in a stage, or in any stage if it is empty.
 func (h *incidentPages) forgetKey(ctx context.Context, q *gateway.Rooms, key string, stage notifier.IncidentState) (alerting.Forgotten, error) {
 	if key == "" {
 		return alerting.Forgotten{}, api.Errorf(http.StatusBadRequest, "there is nothing to forget; use the buttons of the page")
@@ -127,7 +127,7 @@ func (h *incidentPages) forgetKey(ctx context.Context, q *gateway.Rooms, key str
 	return q.Alerts.Incidents.ForgetAll(ctx, places, stage)
 }
 
-// forgottenOf returns what a form has forgotten, or "".
+// forgottenOf returns a text about what a form has forgotten, or "".
 func forgottenOf(query url.Values) string {
 	n, err := strconv.Atoi(query.Get("forgotten"))
 	if query.Get("done") != forgetQuery || err != nil {
@@ -146,7 +146,7 @@ func forgottenOf(query url.Values) string {
 	return text
 }
 
-// hasRules reports whether one of the keys of the site has rules.
+// hasRules reports whether a key of the site has rules.
 func (h *shared) hasRules() bool {
 	if h.Resolved.Saved.On() && !h.Resolved.Saved.Rules.Empty() {
 		return true

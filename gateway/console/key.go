@@ -22,7 +22,7 @@ type keyPages struct {
 	messages *messagePages
 }
 
-// serveKeyPage writes the page of a key, which need not exist.
+// serveKeyPage writes the page of a key, even of one that does not exist.
 func (h *keyPages) serveKeyPage(w http.ResponseWriter, r *http.Request, name string) error {
 	if !api.PrefersHTML(r) || !h.Resolved.Page {
 		w.Header().Set("Allow", http.MethodPost)
@@ -37,7 +37,7 @@ func (h *keyPages) serveKeyPage(w http.ResponseWriter, r *http.Request, name str
 	return h.writeKeyPage(w, r, name, http.StatusOK, nil)
 }
 
-// tabQuery is the query parameter of the page of a key in the console with the tab.
+// tabQuery is the query parameter with the tab of a key's page in the console.
 const tabQuery = "tab"
 
 // shownTab returns the tab of a key that a request asks for.
@@ -66,8 +66,7 @@ func show(p *view.KeyPage, t view.KeyTab) {
 	}
 }
 
-// addedService returns the name of the service of a destination that was just saved,
-// or "".
+// addedService returns the service of a destination that was just saved, or "".
 func addedService(r *http.Request) string {
 	if s := notifier.FindService(r.URL.Query().Get(addedQuery)); s != nil && r.Method != http.MethodPost {
 		return s.Name
@@ -75,8 +74,7 @@ func addedService(r *http.Request) string {
 	return ""
 }
 
-// writeKeyPage writes the page of a key. d is a configuration that is not saved,
-// or nil.
+// writeKeyPage writes the page of a key. d is an unsaved configuration, or nil.
 func (h *keyPages) writeKeyPage(w http.ResponseWriter, r *http.Request, name string, status int, d *httpapi.Draft) error {
 	p, err := h.keyPage(r, name)
 	if d != nil {
@@ -88,15 +86,15 @@ func (h *keyPages) writeKeyPage(w http.ResponseWriter, r *http.Request, name str
 	return h.WritePage(w, r, status, httpapi.RouteConsoleKeys, p)
 }
 
-// keyPage returns the page of a key, which need not exist, with the tab that r asks for. If
-// the storage cannot be read, the page does not show the saved configuration.
+// keyPage returns the page of a key, even of one that does not exist, with the tab that r asks for.
+// If the storage cannot be read, the page does not show the saved configuration.
 func (h *keyPages) keyPage(r *http.Request, name string) (p view.KeyPage, err error) {
 	p, err = h.allOf(r, name)
 	show(&p, shownTab(r))
 	return p, err
 }
 
-// allOf returns the page with all of a key.
+// allOf returns the page with everything about a key.
 func (h *keyPages) allOf(r *http.Request, name string) (p view.KeyPage, err error) {
 	p = view.KeyPage{
 		Root: api.RootOf(r.URL.Path), Key: name, Address: httpapi.ConsoleKey(r, name), Fixed: h.Resolved.Keys[name] != nil,
@@ -126,7 +124,7 @@ func (h *keyPages) allOf(r *http.Request, name string) (p view.KeyPage, err erro
 		p.Login = h.NeedsLogin(r, k)
 		p.Lines = SendingLines(r, k, p.Login)
 		if h.Resolved.Saved.On() {
-			p.Lines = append(p.Lines, mobileLine(r, h.Resolved.PublicURL, k)) // it asks /status and /json/urls
+			p.Lines = append(p.Lines, mobileLine(r, h.Resolved.PublicURL, k)) // the app asks /status and /json/urls
 		}
 	case p.Saved:
 		p.Problem = "The saved configuration cannot be used; the log of the gateway has the reason."
@@ -139,7 +137,7 @@ func (h *keyPages) allOf(r *http.Request, name string) (p view.KeyPage, err erro
 	return p, nil
 }
 
-// writeNewToken writes the page of a key with a token that was made.
+// writeNewToken writes the page of a key with its new token.
 func (h *keyPages) writeNewToken(w http.ResponseWriter, r *http.Request, name, token string, count int) error {
 	p, err := h.keyPage(r, name)
 	if err != nil {
@@ -155,7 +153,7 @@ func (h *keyPages) setDestinations(r *http.Request, p *view.KeyPage, k *site.Key
 	p.Destinations = pageDestinations(p.Address, k.Targets)
 	states, err := h.health(r.Context())
 	if err != nil {
-		return // the part about the queue says that it cannot be read
+		return // the queue's part of the page says that it cannot be read
 	}
 	id, bars := site.KeyID{Site: h.Site(), Key: k.Name}, h.bars(r.Context(), states.q)
 	for i, t := range k.Targets {
@@ -174,10 +172,10 @@ func (h *keyPages) setDestinations(r *http.Request, p *view.KeyPage, k *site.Key
 	}
 }
 
-// EncodeDestination returns a destination as forms and the admin API name it.
+// EncodeDestination returns the ID of a destination in forms and the admin API.
 func EncodeDestination(id queue.Hash) string { return base64.RawURLEncoding.EncodeToString(id[:]) }
 
-// setDraft shows a configuration that is not saved.
+// setDraft shows an unsaved configuration.
 func setDraft(p *view.KeyPage, d *httpapi.Draft) {
 	p.Text, p.Format = d.Text, d.Format
 	p.Draft = &view.Draft{Problem: d.Problem, URLs: d.Urls, Mistakes: pageMistakes(d.Mistakes), Warnings: pageMistakes(d.Warnings)}

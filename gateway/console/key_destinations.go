@@ -23,7 +23,7 @@ type keyTests struct {
 	builder *builder
 }
 
-// pageDestinations returns the destinations of a key. address is that of its page.
+// pageDestinations returns the destinations of a key. address is the address of its page.
 func pageDestinations(address string, targets []notifier.Target) []view.Destination {
 	out := make([]view.Destination, len(targets))
 	for i, t := range targets {
@@ -37,16 +37,14 @@ func pageDestinations(address string, targets []notifier.Target) []view.Destinat
 	return out
 }
 
-// testQuery is the name in the query string of a POST to the address of a key
-// that tests one destination.
+// testQuery is the query parameter of a POST to the address of a key that tests one destination.
 const testQuery = "test"
 
-// MaxPageForm bounds the body of a form of the pages, in bytes. A URL has at
-// most 64 KiB, and a form writes a character with up to three bytes.
+// MaxPageForm bounds the body of a page's form, in bytes. A URL has at most 64 KiB, and a form
+// encodes a character in up to three bytes.
 const MaxPageForm = 512 << 10
 
-// readPageForm reads a form of the pages for those who manage. Its fields are
-// in r.PostForm.
+// readPageForm reads a page's form for clients that may manage. Its fields are in r.PostForm.
 func (h *shared) readPageForm(w http.ResponseWriter, r *http.Request) error {
 	if !h.Resolved.Page {
 		return errPageOff
@@ -62,9 +60,9 @@ func (h *shared) readPageForm(w http.ResponseWriter, r *http.Request) error {
 
 var errPageOff = api.Errorf(http.StatusForbidden, "this is part of the pages, which are turned off here")
 
-// serveTest sends a test message to one destination of a key. The field
-// destination is its number, counted from 1. A browser gets the page of the key
-// with the result. Any other client gets the response to a message.
+// serveTest sends a test message to one destination of a key. The field destination is its number,
+// counted from 1. A browser gets the page of the key with the result, and any other client the
+// response to a message.
 func (h *keyTests) serveTest(w http.ResponseWriter, r *http.Request, name string) error {
 	e, err := h.api.Sender.Enter(r, true)
 	if err != nil {
@@ -106,7 +104,7 @@ func (h *keyTests) serveTest(w http.ResponseWriter, r *http.Request, name string
 	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsoleKeys, p)
 }
 
-// allDestinations in the field destination stands for all of them.
+// allDestinations in the field destination means all of them.
 const allDestinations = "all"
 
 // maxTestsAtOnce is how many destinations of a key are tested at once.
@@ -147,8 +145,8 @@ func (h *keyTests) testAll(w http.ResponseWriter, r *http.Request, k *site.Key) 
 	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsoleKeys, p)
 }
 
-// testedTarget returns the index of the destination that the form in r is about. The
-// field shown, if set, is its URL as the page showed it.
+// testedTarget returns the index of the destination in the form of r. The field shown, if set, is
+// its URL as the page showed it.
 func testedTarget(k *site.Key, r *http.Request) (n int, err error) {
 	n, err = strconv.Atoi(r.PostForm.Get("destination"))
 	if err != nil || n < 1 || n > len(k.Targets) {

@@ -22,18 +22,18 @@ type keyDevices struct {
 	page *keyPages
 }
 
-// revokeQuery is the query parameter of the form that revokes a device. That of the form
-// that invites one is httpapi.InviteQuery.
+// revokeQuery is the query parameter of the form that revokes a device. The form for invitations
+// has httpapi.InviteQuery.
 const revokeQuery = "revoke"
 
-// setDevices sets the devices of a key on its page, for who may invite others.
+// setDevices sets the devices of a key on its page, for clients that may invite others.
 func (h *keyPages) setDevices(r *http.Request, p *view.KeyPage, k *site.Key) {
 	if !h.Has.Push || !h.Has.Console || h.MayManage(r) != nil {
 		return
 	}
 	q, err := h.App.Open(nil)
 	if err != nil {
-		return // the part about the queue says that it cannot be read
+		return // the queue's part of the page says that it cannot be read
 	}
 	devices, err := q.Devices.Of(r.Context(), h.api.Devices.DevicePlace(k))
 	if errors.Is(err, device.ErrDamaged) {
@@ -58,7 +58,7 @@ func (h *keyPages) setDevices(r *http.Request, p *view.KeyPage, k *site.Key) {
 	}
 }
 
-// postInvite makes an invitation to a key, and shows it on the page of the key.
+// postInvite makes an invitation to a key and shows it on the page of the key.
 func (h *keyDevices) postInvite(w http.ResponseWriter, r *http.Request, name string) error {
 	if err := h.readPageForm(w, r); err != nil {
 		return err
@@ -89,7 +89,7 @@ func (h *keyDevices) postInvite(w http.ResponseWriter, r *http.Request, name str
 	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsoleKeys, p)
 }
 
-// postRevoke revokes a device of a key, and leads back to the page of the key.
+// postRevoke revokes a device of a key and redirects to the page of the key.
 func (h *keyDevices) postRevoke(w http.ResponseWriter, r *http.Request, name string) error {
 	if err := h.readPageForm(w, r); err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
-// setInbox sets where the messages of a key are read, for who may read them.
+// setInbox sets where the messages of a key are read, for clients that may read them.
 func (h *keyPages) setInbox(r *http.Request, p *view.KeyPage, key *httpapi.Lookup, k *site.Key) {
 	if _, err := h.api.Inboxes.Reader(r, key); err != nil {
 		return
@@ -28,8 +28,8 @@ func inboxAddress(r *http.Request, key string) string {
 	return api.RootOf(r.URL.Path) + strings.TrimPrefix(site.PathOf(httpapi.RouteInbox, key), "/")
 }
 
-// readingLines returns what programs use to read the inbox of a key, with the address at
-// which the client of r reaches the site.
+// readingLines returns lines for programs that read the inbox of a key, with the address at which
+// the client of r reaches the site.
 func readingLines(r *http.Request, k *site.Key) []view.CopiedLine {
 	notify := keyURL(r, k)
 	const header = ` -H "Authorization: Bearer $READER" `

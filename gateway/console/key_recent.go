@@ -24,22 +24,21 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// queueActions retries, hurries and drops what waits in the queue.
+// queueActions retries, hurries and drops deliveries in the queue.
 type queueActions struct{ *shared }
 
 // Limits of the page of a key.
 const (
-	maxPageRecent  = 20     // messages and refusals, equal ones together
-	maxKeyScan     = 300    // messages that are searched for those of the key
-	maxPageResults = 10     // of a message
-	maxPageGroups  = 50     // of deliveries in the queue
-	maxPageQueued  = 50     // messages of a group
-	maxPageScanned = 10_000 // deliveries in the queue that are searched for those of the key
+	maxPageRecent  = 20     // messages and refusals; equal ones count once
+	maxKeyScan     = 300    // messages searched for the key's
+	maxPageResults = 10     // results per message
+	maxPageGroups  = 50     // groups of deliveries in the queue
+	maxPageQueued  = 50     // messages per group
+	maxPageScanned = 10_000 // deliveries in the queue searched for the key's
 )
 
-// setRecent sets the last messages of a key and its messages in the queue, of those
-// that came to the site. key is nil if the saved configuration cannot be used; then no titles are
-// known.
+// setRecent sets the latest messages of a key and its messages in the queue, if they came to the
+// site. key is nil if the saved configuration cannot be used; then no titles are known.
 func (h *keyPages) setRecent(r *http.Request, p *view.KeyPage, key *httpapi.Lookup) {
 	id := site.KeyID{Site: h.Site(), Key: p.Key}
 	search := messageSearch{filter: messageFilter{key: p.Key}, scan: maxKeyScan}
@@ -67,9 +66,8 @@ func (h *keyPages) setRecent(r *http.Request, p *view.KeyPage, key *httpapi.Look
 	}
 }
 
-// newPageQueue returns the deliveries of a key that wait or were given up, those to one
-// destination for one reason together. If the queue is long, it looks only at the
-// oldest messages.
+// newPageQueue returns the waiting and dead deliveries of a key, grouped by destination and reason.
+// If the queue is long, it covers only the oldest messages.
 func newPageQueue(ctx context.Context, q *gateway.Rooms, key site.KeyID) *view.Queue {
 	ctx, cancel := context.WithTimeout(ctx, outbox.AdminTimeout)
 	defer cancel()
@@ -145,14 +143,14 @@ func holdText(rule notifier.Rule) string {
 	return "A rule of the key holds it."
 }
 
-// addToGroup adds a delivery to its group. A message that comes several times, once in each round
+// addToGroup adds a delivery to its group. A message that occurs several times, once in each round
 // of an escalation, counts once.
 func addToGroup(g *view.QueuedGroup, j *queue.Job) {
 	if j.Status != queue.Dead && (g.Next.IsZero() || j.Due.Before(g.Next)) {
 		g.Next = j.Due
 	}
 	if n := len(g.Messages); n > 0 && g.Messages[n-1].ID == j.Message.String() {
-		return // the deliveries of a message follow each other
+		return // the deliveries of a message follow one another
 	}
 	g.Count++
 	came := messageTime(j.Message)
@@ -164,25 +162,25 @@ func addToGroup(g *view.QueuedGroup, j *queue.Job) {
 	}
 }
 
-// messageTime returns when a message came in. Its ID contains the time.
+// messageTime returns the time at which a message arrived, which its ID contains.
 func messageTime(id uuid.UUID) time.Time {
 	seconds, nanoseconds := id.Time().UnixTime()
 	return time.Unix(seconds, nanoseconds)
 }
 
-// The query parameters of a POST to the address of a key that change a message
-// in the queue. The field id is the ID of the message.
+// The query parameters of a POST to the address of a key that change a message in the queue. The
+// field id is the ID of the message.
 const (
 	retryQuery = "retry"
 	dropQuery  = "drop"
 )
 
-// retryQueued queues again the deliveries of a message that were given up.
+// retryQueued queues the dead deliveries of a message again.
 func (h *queueActions) retryQueued(w http.ResponseWriter, r *http.Request, key string) error {
 	return h.changeQueued(w, r, key, retryMessage)
 }
 
-// dropQueued drops the deliveries of a message that wait or were given up.
+// dropQueued drops the waiting and dead deliveries of a message.
 func (h *queueActions) dropQueued(w http.ResponseWriter, r *http.Request, key string) error {
 	return h.changeQueued(w, r, key, dropMessage)
 }
@@ -239,12 +237,12 @@ func messagesOf(r *http.Request, q *gateway.Rooms) outbox.Messages {
 	return q.Outbox.Messages().By(environment.User(r), environment.ClientIP(r))
 }
 
-// hurryQuery is the query parameter of a POST that makes due what waits: for the
-// destination in the form or, without one, for all that the page has.
+// hurryQuery is the query parameter of a POST that makes waiting deliveries due: for the
+// destination in the form or, without one, for all on the page.
 const hurryQuery = "hurry"
 
-// hurryKey makes due what waits for a destination of a key, or for all of them, and what
-// was given up there.
+// hurryKey makes due the waiting and dead deliveries for one destination of a key, or for all of
+// them.
 func (h *queueActions) hurryKey(w http.ResponseWriter, r *http.Request, name string) error {
 	q, ids, err := h.destinationsOfForm(w, r, name)
 	if err != nil {
@@ -259,8 +257,8 @@ func (h *queueActions) hurryKey(w http.ResponseWriter, r *http.Request, name str
 	return h.hurried(w, r, httpapi.ConsoleKey(r, name), n)
 }
 
-// dropKey drops what waits for a destination of a key or, for a form with the field
-// id, messages.
+// dropKey drops the deliveries for a destination of a key or, for a form with the field id,
+// messages.
 func (h *queueActions) dropKey(w http.ResponseWriter, r *http.Request, name string) error {
 	q, ids, err := h.destinationsOfForm(w, r, name)
 	if err != nil {
@@ -302,8 +300,8 @@ func (h *queueActions) mayChange(ctx context.Context, j *queue.Job) bool {
 	})
 }
 
-// destinationsOfForm reads the form of a button. It returns the queue and the
-// destination that the form names, or all those of the key.
+// destinationsOfForm reads the form of a button. It returns the queue and the destination in the
+// form, or all destinations of the key.
 func (h *queueActions) destinationsOfForm(w http.ResponseWriter, r *http.Request, name string) (*gateway.Rooms, []queue.Hash, error) {
 	if err := h.readPageForm(w, r); err != nil {
 		return nil, nil, err
@@ -350,8 +348,7 @@ func (h *queueActions) changedDeliveries(w http.ResponseWriter, r *http.Request,
 	return httpapi.SeeOther(w, address, "")
 }
 
-// isOfKey reports whether a message has deliveries that wait or were given up,
-// and all of them are for the key.
+// isOfKey reports whether a message has waiting or dead deliveries, all of them for the key.
 func isOfKey(e *queue.Entry, key site.KeyID) bool {
 	found := false
 	for i := range e.Jobs {

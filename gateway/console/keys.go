@@ -24,8 +24,8 @@ type keysPage struct{ *shared }
 
 // Limits of the list of keys.
 const (
-	MaxListedKeys = 50 // on a page
-	maxListReads  = 8  // saved keys that are read at once
+	MaxListedKeys = 50 // per page
+	maxListReads  = 8  // saved keys read at once
 )
 
 // serveKeysPage lists the keys, of the configuration and saved ones, the worst first.
@@ -86,7 +86,7 @@ func (h *keysPage) serveKeysPage(w http.ResponseWriter, r *http.Request, _ *http
 	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsoleKeys, p)
 }
 
-// selectKeys returns the names that a page is about, those in the worst states first.
+// selectKeys returns the names that a page lists, the worst states first.
 func selectKeys(names []string, states map[string]view.State, p *view.KeysPage) []string {
 	if p.Search != "" {
 		text := strings.ToLower(p.Search)
@@ -118,8 +118,8 @@ func (h *shared) keyNames(ctx context.Context) ([]string, error) {
 	return slices.Compact(names), nil
 }
 
-// roughStates returns the states of keys without reading saved ones. That of a saved
-// key follows from the destinations that messages to a key of this name went to last.
+// roughStates returns the states of keys without reading saved ones. The state of a saved key
+// follows from the destinations that messages to this name went to last.
 func (h *shared) roughStates(states *healthView, names []string) map[string]view.State {
 	siteID, saved := h.Site(), map[string]*view.Health{}
 	for i := range states.states {
@@ -155,7 +155,7 @@ func (h *shared) roughStates(states *healthView, names []string) map[string]view
 	return out
 }
 
-// setTallies sets how many keys have each state.
+// setTallies sets the number of keys in each state.
 func (h *keysPage) setTallies(p *view.KeysPage, states map[string]view.State) {
 	if len(states) < 2 {
 		return
@@ -176,8 +176,7 @@ func (h *keysPage) setTallies(p *view.KeysPage, states map[string]view.State) {
 	}
 }
 
-// listKeys describes keys. It reads saved keys that are not in use, and does
-// not keep them in memory.
+// listKeys describes keys. It reads unused saved keys without keeping them in memory.
 func (h *keysPage) listKeys(r *http.Request, states *healthView, names []string) []view.ListedKey {
 	out := make([]view.ListedKey, len(names))
 	slots := make(chan struct{}, maxListReads)
@@ -211,8 +210,8 @@ func (h *keysPage) listKeys(r *http.Request, states *healthView, names []string)
 	return out
 }
 
-// lastDelivered returns when a key has delivered something for the last time. Without a queue,
-// which remembers that, nothing is known of the time before the start of the gateway.
+// lastDelivered returns when a key last delivered a message. Only a queue remembers deliveries from
+// before the start of the gateway.
 func lastDelivered(health *view.Health, stored bool, now time.Time) view.Moment {
 	switch {
 	case !health.Delivered.IsZero():

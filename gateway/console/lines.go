@@ -10,15 +10,15 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/qrcode"
 )
 
-// SendingLines returns what programs use to send to a key, with the address at which
-// the client of r reaches the site. login means that the server asks for a login first. It
-// takes the header Authorization, so that the token of the key stands in the query.
+// SendingLines returns lines for programs that send to a key, with the address at which the client
+// of r reaches the site. login means that the server asks for a login first. The login uses the
+// header Authorization, so the token of the key is in the query.
 func SendingLines(r *http.Request, k *site.Key, login bool) []view.CopiedLine {
 	scheme, host := httpapi.SiteAddress(r)
 	at := host + httpapi.StrippedPrefix(r) + "/" + k.Name // for Apprise
 	notify := keyURL(r, k)
 	token := len(k.Tokens) > 0
-	var auth, only, more, user string // for curl, for a query that has nothing else, for another, for the host
+	var auth, only, more, user string // auth is for curl, only for an otherwise empty query, more for another, user for the host
 	apprise, httpConfig := at, ""
 	switch {
 	case login && token:
@@ -69,7 +69,7 @@ func SendingLines(r *http.Request, k *site.Key, login bool) []view.CopiedLine {
 	}
 }
 
-// mobileLine returns the address that Apprise Mobile scans, as /qr/{KEY} has it.
+// mobileLine returns the address that Apprise Mobile scans, the same as at /qr/{KEY}.
 func mobileLine(r *http.Request, public string, k *site.Key) view.CopiedLine {
 	address, login := httpapi.AppriseAddress(r, public, k.Name, len(k.Tokens) > 0)
 	l := view.CopiedLine{Name: "Apprise Mobile", Text: address, Note: "Scan it with the app."}
@@ -79,13 +79,13 @@ func mobileLine(r *http.Request, public string, k *site.Key) view.CopiedLine {
 	case len(k.Tokens) > 0:
 		l.Note = "Scan it with the app, and enter a token of the key as the password there."
 	}
-	if code, err := qrcode.New(address); err == nil { // an address that is too long has the text alone
+	if code, err := qrcode.New(address); err == nil { // without a code if the address is too long
 		l.Code = &view.QRCode{Size: code.Size, Path: code.Path()}
 	}
 	return l
 }
 
-// keyURL returns the URL of a key at which the client of r reaches it.
+// keyURL returns the URL at which the client of r reaches a key.
 func keyURL(r *http.Request, k *site.Key) string {
 	scheme, host := httpapi.SiteAddress(r)
 	return scheme + "://" + host + httpapi.StrippedPrefix(r) + site.PathOf(site.RouteNotifyKey, k.Name)

@@ -35,8 +35,8 @@ type messagePages struct {
 
 // Limits of the list of messages.
 const (
-	maxListedMessages = 50   // on a page
-	maxMessageScan    = 2000 // that a page looks at
+	maxListedMessages = 50   // per page
+	maxMessageScan    = 2000 // messages searched for a page
 	messagesPerRead   = 50
 )
 
@@ -47,13 +47,13 @@ type messageFilter struct {
 	title            string // a part of it, in any case
 }
 
-// fits reports whether the filter, apart from the title, selects a message or a refusal.
+// fits reports whether the filter, except its title, selects a message or a refusal.
 func (f *messageFilter) fits(m *view.ListedMessage) bool {
 	return (f.key == "" || f.key == m.Key) && (f.state == "" || f.state == string(m.Outcome)) &&
 		(f.kind == "" || f.kind == m.Type) && !m.Time.Before(f.since)
 }
 
-// fitsTitle reports whether the filter selects messages with a title, or without one.
+// fitsTitle reports whether the filter selects messages with the title, which may be "".
 func (f *messageFilter) fitsTitle(title string) bool {
 	return strings.Contains(strings.ToLower(title), strings.ToLower(f.title))
 }
@@ -62,24 +62,24 @@ func (f *messageFilter) fitsTitle(title string) bool {
 type messageList struct {
 	messages []view.ListedMessage
 	stored   bool      // they are from the queue, not the history
-	next     uuid.UUID // before which the next ones come; zero if there are no more
-	scanned  bool      // older ones were not looked at, because these were enough
-	until    time.Time // of the oldest message that was looked at
+	next     uuid.UUID // messages before it come next; zero if there are no more
+	scanned  bool      // older messages were not searched, because these were enough
+	until    time.Time // time of the oldest searched message
 }
 
-// messageSearch looks for messages that came to the site, and for refused requests.
+// messageSearch looks for messages that came to the site and for refused requests.
 type messageSearch struct {
 	pages  *messagePages
 	r      *http.Request
 	filter messageFilter
 	titles *inboxTitles // finds titles; nil for none
-	before uuid.UUID    // of the messages; zero for the latest
-	scan   int          // how many messages it looks at, at most
+	before uuid.UUID    // searches messages before it; zero for the latest
+	scan   int          // maximum number of messages searched
 
-	list messageList // what it has found
+	list messageList // the result
 }
 
-// listMessages returns what a search finds in the queue or, without one, in the history.
+// listMessages returns the result of a search in the queue or, without one, in the history.
 func (h *messagePages) listMessages(r *http.Request, s messageSearch) (messageList, error) {
 	s.pages, s.r = h, r
 	q, err := h.App.Open(nil)
@@ -100,8 +100,8 @@ func (h *messagePages) listMessages(r *http.Request, s messageSearch) (messageLi
 	return s.list, nil
 }
 
-// scanQueue adds the messages of the queue that fit, until there are enough, no more follow,
-// or it has looked at as many as it may.
+// scanQueue adds the messages of the queue that fit, until there are enough, no more follow, or
+// s.scan messages were searched.
 func (s *messageSearch) scanQueue(ctx context.Context, m outbox.Messages) error {
 	for scanned := 0; len(s.list.messages) < maxListedMessages && s.filter.state != string(view.Refused); {
 		entries, next, err := m.Page(ctx, s.list.next, messagesPerRead)
@@ -131,8 +131,8 @@ func (s *messageSearch) scanQueue(ctx context.Context, m outbox.Messages) error 
 	return nil
 }
 
-// fitting returns those of the entries that came to the site and fit, apart from their
-// titles. No more follow after one that is too old.
+// fitting returns the entries that came to the site and fit, apart from their titles. No more
+// follow after one that is too old.
 func (s *messageSearch) fitting(entries []*queue.Entry) []view.ListedMessage {
 	out, siteID := make([]view.ListedMessage, 0, len(entries)), s.pages.Site()
 	for _, e := range entries {
@@ -146,8 +146,7 @@ func (s *messageSearch) fitting(entries []*queue.Entry) []view.ListedMessage {
 	return out
 }
 
-// addRefusals adds the refused requests of the time from which the messages are, in their
-// order.
+// addRefusals adds the refused requests from the time range of the messages, in order.
 func (s *messageSearch) addRefusals() {
 	begin, end := time.Time{}, time.Now().Add(time.Hour)
 	if s.list.next != (uuid.UUID{}) {
@@ -162,7 +161,7 @@ func (s *messageSearch) addRefusals() {
 	slices.SortStableFunc(s.list.messages, func(a, b view.ListedMessage) int { return b.Time.Compare(a.Time) })
 }
 
-// addHistory adds those entries of the site's history that belong there and fit.
+// addHistory adds the entries of the site's history that belong there and fit.
 func (s *messageSearch) addHistory(belongs func(*history.Entry) bool) {
 	siteID := s.pages.Site()
 	for _, e := range s.pages.Shared.History.List() {
@@ -220,8 +219,8 @@ func (h *messagePages) queueMessage(r *http.Request, e *queue.Entry) view.Listed
 	return m
 }
 
-// takenBy returns who takes care of the incident of a message, or "". A message that came after
-// the acknowledgement is not one that somebody has acknowledged.
+// takenBy returns who takes care of the incident of a message, or "". An acknowledgement does not
+// apply to a message that arrived after it.
 func (h *messagePages) takenBy(r *http.Request, e *queue.Entry, typ notifier.Type, results []message.QueuedResult) string {
 	ended := slices.ContainsFunc(results, func(x message.QueuedResult) bool { return x.Rule == notifier.RuleAcknowledged })
 	if !ended && typ != notifier.Failure && typ != notifier.Warning {
@@ -239,8 +238,8 @@ func (h *messagePages) takenBy(r *http.Request, e *queue.Entry, typ notifier.Typ
 	return ""
 }
 
-// resultLines returns the failures among results in one line each, then a line for each
-// other outcome, and how many failures there are besides.
+// resultLines returns the failures among results, one per line, then a line for each other outcome,
+// and the number of failures left out.
 func resultLines(all []message.Result) (lines []string, more int) {
 	others := map[view.Outcome][]string{}
 	for _, r := range all {
@@ -387,7 +386,7 @@ func messagesHint(stored, titles bool) string {
 	return "Refused requests are the latest since the gateway started."
 }
 
-// pageMessage returns the message that the address of a page names.
+// pageMessage returns the message in the address of a page.
 func (h *messagePages) pageMessage(r *http.Request, at *httpapi.Route) (*gateway.Rooms, *queue.Entry, error) {
 	q, err := h.App.Open(nil)
 	if err == nil && q == nil {
@@ -426,10 +425,10 @@ func (h *messagePages) serveMessagePage(w http.ResponseWriter, r *http.Request, 
 		p.Planned = e.Jobs[0].Due
 	}
 	p.Keep = view.Length(h.App.Engine.QueueSettings.Keep)
-	rounds := map[string]int{} // the indexes of later steps, by their destinations
+	rounds := map[string]int{} // indexes of later steps, by destination
 	listed := map[string]bool{}
 	for i, result := range queued.Message(e).Results {
-		j, at := &e.Jobs[i], result.Destination+" "+result.Name // the job does not keep its destination
+		j, at := &e.Jobs[i], result.Destination+" "+result.Name // the job has no stored destination
 		waits, step := j.Status.Waits(), result.Rule == notifier.RuleEscalating
 		p.Retry = p.Retry || waits && !step || j.Status == queue.Dead
 		p.Drop = p.Drop || waits || j.Status == queue.Dead
@@ -487,7 +486,7 @@ func newPageDelivery(r message.QueuedResult, j *queue.Job) view.Delivery {
 	return d
 }
 
-// saysHeldDelivery says what a delivery that a rule holds waits for.
+// saysHeldDelivery says what a delivery held by a rule waits for.
 func saysHeldDelivery(r *message.QueuedResult) (view.Outcome, view.Says) {
 	out := view.Says{Text: "a rule holds it"}
 	switch r.Rule {
@@ -512,7 +511,7 @@ func saysHeldDelivery(r *message.QueuedResult) (view.Outcome, view.Says) {
 	return view.Held, out
 }
 
-// ruleWords say why a rule has kept a message from a destination.
+// ruleWords are the reasons why a rule has kept a message from a destination.
 var ruleWords = map[notifier.Rule]string{
 	notifier.RuleAcknowledged: "somebody has acknowledged the incident",
 	notifier.RuleSilenced:     "a silence matched it",
@@ -535,7 +534,7 @@ func formatElapsed(ms int64) string {
 	return fmt.Sprintf("%.1f s", float64(ms)/1000)
 }
 
-// changeFunc changes the deliveries of a message, and returns how many it has changed.
+// changeFunc changes the deliveries of a message and returns the number of changed ones.
 type changeFunc func(ctx context.Context, m outbox.Messages, id uuid.UUID) (int, error)
 
 func retryMessage(ctx context.Context, m outbox.Messages, id uuid.UUID) (int, error) {

@@ -9,8 +9,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// named returns a destination of a service as the pages name it. shown is its URL with the
-// secrets masked.
+// named returns a destination as the pages name it. shown is its URL with the secrets masked.
 func named(service, shown string) view.Named {
 	return view.Named{Name: notifier.NameOf(service, shown), Group: groupOf(shown)}
 }
@@ -32,10 +31,10 @@ func groupOf(shown string) string {
 	return group
 }
 
-// groups has the groups of services by their schemes, of which there is a fixed number.
+// groups caches the groups of services by scheme, of which there is a fixed number.
 var groups sync.Map
 
-// maxNames is how many destinations a line names.
+// maxNames is the maximum number of destinations named in a line.
 const maxNames = 8
 
 // namesOf returns the names of targets, with their tags, in one line.
@@ -47,7 +46,7 @@ func namesOf(targets []notifier.Target) string {
 	return joinNames(names)
 }
 
-// joinNames returns names in one line. What nothing tells apart has a count.
+// joinNames returns names in one line. Equal names have a count.
 func joinNames(all []string) string {
 	count := map[string]int{}
 	var names []string

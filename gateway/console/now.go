@@ -23,7 +23,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// nowPage shows the situation: what is open, what is down, and the keys.
+// nowPage shows the situation: open incidents, failing destinations, and the keys.
 type nowPage struct {
 	*shared
 	keys      *keysPage
@@ -31,7 +31,7 @@ type nowPage struct {
 	incidents *incidentPages
 }
 
-// Limits of the page, which leads to longer lists.
+// Limits of the page, which links to longer lists.
 const (
 	maxNowIncidents = 20
 	maxNowDown      = 20
@@ -44,8 +44,7 @@ const (
 	resolveQuery     = "resolve"
 )
 
-// keyListQueries are the parameters of the list of keys, which was at the address of the page
-// once.
+// keyListQueries are the parameters of the list of keys, which the page's address once showed.
 var keyListQueries = []string{"key", "search", "state", "page"}
 
 // serveNowPage shows the situation.
@@ -72,7 +71,7 @@ func (h *nowPage) serveNowPage(w http.ResponseWriter, r *http.Request, _ *httpap
 	}
 	rough := h.roughStates(states, names)
 	names = selectKeys(names, rough, &view.KeysPage{})
-	slices.SortStableFunc(names, func(a, b string) int { // what is quiet comes last
+	slices.SortStableFunc(names, func(a, b string) int { // quiet keys come last
 		switch silent := rough[a] == view.Silent; {
 		case silent == (rough[b] == view.Silent):
 			return 0
@@ -91,7 +90,7 @@ func (h *nowPage) serveNowPage(w http.ResponseWriter, r *http.Request, _ *httpap
 	}
 	for i := range p.Rows {
 		row := &p.Rows[i]
-		row.Send, row.Hurry = "", "" // the page of the key has it, and what is down is above
+		row.Send, row.Hurry = "", "" // the page of the key has the buttons, and failing destinations are listed above
 		if above[row.Name] && row.Health != nil {
 			row.Health.Cause = "" // it is above, too
 		}
@@ -100,7 +99,7 @@ func (h *nowPage) serveNowPage(w http.ResponseWriter, r *http.Request, _ *httpap
 	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsole, p)
 }
 
-// nowDone says what a button of the page has done.
+// nowDone returns a text about what a button of the page has done.
 func nowDone(query url.Values) string {
 	switch query.Get("done") {
 	case acknowledgeQuery:
@@ -116,13 +115,13 @@ func nowDone(query url.Values) string {
 // situation is what needs somebody's attention.
 type situation struct {
 	open, acknowledged int // incidents
-	down, failing      int // destinations; those that fail, and of which nothing is tried again
-	retried            int // destinations that have failed, and are tried again
+	down, failing      int // failing destinations without a further attempt
+	retried            int // failing destinations with a further attempt
 	late               int // beats that are late or have failed
-	keys               int // that fail, of which the queue knows no destination
+	keys               int // failing keys without a destination in the queue
 }
 
-// urgent returns what needs somebody now, in words, and how much it is.
+// urgent returns, in words, what somebody must do something about, and the number of such things.
 func (s *situation) urgent() (n int, parts []string) {
 	for _, x := range []struct {
 		n            int
@@ -141,7 +140,7 @@ func (s *situation) urgent() (n int, parts []string) {
 	return n, parts
 }
 
-// sentence returns the situation in words, and how bad it is.
+// sentence returns the situation in words, and its state.
 func (s *situation) sentence(p *view.NowPage) (string, view.State) {
 	_, parts := s.urgent()
 	if p.Problem != "" {
@@ -169,21 +168,20 @@ func (s *situation) sentence(p *view.NowPage) (string, view.State) {
 	return "All quiet: " + view.Count(p.Keys, "key", "keys"), view.Fine
 }
 
-// sentenceCase returns a text that begins with a capital.
+// sentenceCase returns a text with its first letter in upper case.
 func sentenceCase(text string) string {
 	r, size := utf8.DecodeRuneInString(text)
 	return string(unicode.ToUpper(r)) + text[size:]
 }
 
-// trouble returns what the navigation says of the situation, and the number that stands
-// there.
+// trouble returns the navigation's text about the situation, and its number.
 func (s *situation) trouble() (n int, text string) {
 	n, parts := s.urgent()
 	return n, strings.Join(parts, ", ")
 }
 
-// situation returns what is open and what is down at the site now. It has nothing of a queue
-// that cannot be read, which the pages say elsewhere.
+// situation returns the site's open incidents and failing destinations. If the queue cannot be
+// read, which pages report elsewhere, it leaves out the queue's part.
 func (h *shared) situation(ctx context.Context) (s situation) {
 	select {
 	case <-h.App.Engine.Started:
@@ -223,12 +221,12 @@ func (h *shared) situation(ctx context.Context) (s situation) {
 	return s
 }
 
-// failingKeys returns how many keys fail of which the queue knows no destination: all of them
-// without a queue, or those that do not use it.
+// failingKeys returns the number of failing keys of which the queue has no destination: all of them
+// without a queue, and otherwise keys that do not use it.
 func (h *shared) failingKeys(ctx context.Context, q *gateway.Rooms) (n int) {
 	var names []string
 	if q == nil {
-		names, _ = h.keyNames(ctx) // the page of keys says why there are none
+		names, _ = h.keyNames(ctx) // the page of keys shows the error
 	}
 	for name, k := range h.Resolved.Keys {
 		if q != nil && k.Unqueued {
@@ -246,8 +244,7 @@ func (h *shared) failingKeys(ctx context.Context, q *gateway.Rooms) (n int) {
 	return n
 }
 
-// lastMessage returns when the last message came to the site; the zero time if none is
-// known.
+// lastMessage returns the time of the site's latest message, or the zero time if unknown.
 func (h *nowPage) lastMessage(ctx context.Context, q *gateway.Rooms) time.Time {
 	if q == nil {
 		for _, e := range h.Shared.History.List() {
@@ -271,7 +268,7 @@ func (h *nowPage) lastMessage(ctx context.Context, q *gateway.Rooms) time.Time {
 	return time.Time{}
 }
 
-// setQueue sets what the page says of the queue as a whole.
+// setQueue sets the state of the queue as a whole.
 func (h *nowPage) setQueue(r *http.Request, p *view.NowPage, q *gateway.Rooms) {
 	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
@@ -284,9 +281,9 @@ func (h *nowPage) setQueue(r *http.Request, p *view.NowPage, q *gateway.Rooms) {
 	if reason := h.App.Engine.Unavailable(ctx); reason != "" {
 		p.Problem = "No message can be stored now: " + reason + "."
 	}
-	if len(h.App.Engine.Sites) == 1 { // the numbers are those of all sites
+	if len(h.App.Engine.Sites) == 1 { // the numbers cover all sites
 		p.Waiting, p.Lost = s.Sending, s.Dead
-		if states, err := q.Outbox.Queue.Destinations.All(ctx); err == nil { // what rules hold does not wait
+		if states, err := q.Outbox.Queue.Destinations.All(ctx); err == nil { // what rules hold does not count as waiting
 			for i := range states {
 				p.Waiting += states[i].Waiting
 			}

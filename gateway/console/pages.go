@@ -16,7 +16,7 @@ type shared struct {
 	api *httpapi.API
 }
 
-// New returns what the pages of a site do.
+// New returns the functions for the pages of a site.
 func New(h *httpapi.API) httpapi.PageFuncs {
 	base := &shared{h.Base, h}
 	messages := &messagePages{base, &queueActions{base}}
@@ -56,7 +56,7 @@ type pageSet struct {
 type consolePlace struct {
 	name  string
 	route string
-	on    func(s *httpapi.SiteRoutes) bool // nil for always
+	on    func(s *httpapi.SiteRoutes) bool // whether it is shown; nil for always
 }
 
 // places are the navigation of the console.

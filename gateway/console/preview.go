@@ -17,8 +17,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
-// servePreview writes the message of r as an HTML destination shows it, or
-// returns the response to an invalid request.
+// servePreview writes the message of r as an HTML destination shows it, or returns the response to
+// an invalid request.
 func (h *sendPages) servePreview(w http.ResponseWriter, r *http.Request, to *httpapi.Lookup) *api.Response {
 	if !h.Resolved.Page {
 		return api.Errorf(http.StatusForbidden, "the preview is part of the page, which is turned off here").Response()

@@ -22,7 +22,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// queuePage shows what waits, by destination.
+// queuePage shows the waiting deliveries by destination.
 type queuePage struct {
 	*shared
 	queue *queueActions
@@ -31,7 +31,7 @@ type queuePage struct {
 // maxPageDestinations is the maximum number of destinations on the page of the queue.
 const maxPageDestinations = 200
 
-// serveQueuePage shows what waits, by destination.
+// serveQueuePage shows the waiting deliveries by destination.
 func (h *queuePage) serveQueuePage(w http.ResponseWriter, r *http.Request, _ *httpapi.Route) error {
 	p := view.QueuePage{Root: api.RootOf(r.URL.Path), Size: "0 B"}
 	p.Done = doneText(r.URL.Query())
@@ -48,7 +48,7 @@ func (h *queuePage) serveQueuePage(w http.ResponseWriter, r *http.Request, _ *ht
 	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsoleQueue, p)
 }
 
-// setQueue sets what the page shows of the queue.
+// setQueue sets the page's data from the queue.
 func (h *queuePage) setQueue(r *http.Request, p *view.QueuePage, q *gateway.Rooms) {
 	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
@@ -108,14 +108,14 @@ func keyLinks(r *http.Request, names []string) []view.KeyLink {
 // siteDestination is a destination that messages to the site may have.
 type siteDestination struct {
 	id           queue.Hash
-	counted      string // what it is counted by (see [tally.HashOf]); "" if that is not known
+	counted      string // hash by which it is counted (see [tally.HashOf]); "" if unknown
 	keys         []string
 	service, url string
 	health       view.Health
 }
 
-// row returns the destination as pages list it. What was given up is tried at the address,
-// too, so that there is a button in any case.
+// row returns the destination as pages list it. The button at the address also retries dead
+// deliveries, so there is one in any case.
 func (d *siteDestination) row(r *http.Request, bars *bars, address string) view.QueuedDestination {
 	name := named(d.service, d.url)
 	return view.QueuedDestination{
@@ -127,10 +127,9 @@ func (d *siteDestination) row(r *http.Request, bars *bars, address string) view.
 	}
 }
 
-// troubled returns the destinations of the site that something waits for or that fail,
-// the worst first. Of the destinations of saved keys it has those that messages went
-// to under these keys. Those of clients and of default_urls, which have no key, are
-// there if there is no other site whose they could be.
+// troubled returns the destinations of the site that have waiting deliveries or fail, the worst
+// first. For saved keys, these are destinations of messages to these keys. Destinations of clients
+// and of default_urls, which have no key, are included if they cannot belong to another site.
 func (h *shared) troubled(ctx context.Context, q *gateway.Rooms) ([]siteDestination, error) {
 	states, err := q.Outbox.Queue.Destinations.All(ctx)
 	if err != nil {
@@ -153,7 +152,7 @@ func (h *shared) troubled(ctx context.Context, q *gateway.Rooms) ([]siteDestinat
 	}
 	saved, err := h.Saved.List(ctx)
 	if err != nil {
-		saved = nil // the page shows what it can
+		saved = nil // the page shows the rest
 	}
 	alone := len(h.App.Engine.Sites) == 1
 	var out []siteDestination
@@ -190,8 +189,8 @@ func (h *shared) troubled(ctx context.Context, q *gateway.Rooms) ([]siteDestinat
 	return out, nil
 }
 
-// reaches reports whether a saved key of the site has a destination, and sets what that is
-// counted by. Keys of other sites may have the same name.
+// reaches reports whether a saved key of the site has a destination, and sets the hash by which it
+// is counted. Keys of other sites may have the same name.
 func (h *shared) reaches(ctx context.Context, q *gateway.Rooms, name string, d *siteDestination) bool {
 	k, err := h.Resolved.Key(ctx, name)
 	if err != nil {
@@ -204,8 +203,8 @@ func (h *shared) reaches(ctx context.Context, q *gateway.Rooms, name string, d *
 	return i >= 0
 }
 
-// hurryQueue makes due what waits for a destination, or for all of them, and
-// what was given up there. It leads back to the page of the button.
+// hurryQueue makes due the waiting and dead deliveries for one destination or for all of them, and
+// redirects to the page of the button.
 func (h *queuePage) hurryQueue(w http.ResponseWriter, r *http.Request, at *httpapi.Route) error {
 	q, ids, err := h.queueForm(w, r)
 	if err != nil {
@@ -221,7 +220,7 @@ func (h *queuePage) hurryQueue(w http.ResponseWriter, r *http.Request, at *httpa
 	return h.queue.hurried(w, r, httpapi.AddressOf(r, at.Pattern), n)
 }
 
-// dropQueue drops what waits for a destination of the page, or for all of them.
+// dropQueue drops the deliveries for one destination of the page, or for all of them.
 func (h *queuePage) dropQueue(w http.ResponseWriter, r *http.Request, _ *httpapi.Route) error {
 	q, ids, err := h.queueForm(w, r)
 	if err != nil {
@@ -241,7 +240,7 @@ func (h *queuePage) dropQueue(w http.ResponseWriter, r *http.Request, _ *httpapi
 	return h.queue.changedDeliveries(w, r, httpapi.AddressOf(r, httpapi.RouteConsoleQueue)+"?done="+dropQuery, total)
 }
 
-// doneText says what a button has done, which the query of the page tells; "" for nothing.
+// doneText returns a text about what a button has done, from the query of the page; "" for nothing.
 func doneText(query url.Values) string {
 	switch query.Get("done") {
 	case hurryQuery:
@@ -257,8 +256,8 @@ func doneText(query url.Values) string {
 	return ""
 }
 
-// hurriedText says how many deliveries are being tried now, of those that waited and of those that
-// were given up.
+// hurriedText returns a text about the number of deliveries that are tried now: waiting and dead
+// ones.
 func hurriedText(waiting, dead int) string {
 	switch {
 	case waiting+dead == 0:
@@ -271,8 +270,8 @@ func hurriedText(waiting, dead int) string {
 	return fmt.Sprintf("%d that waited and %d that were given up are being tried now.", waiting, dead)
 }
 
-// queueForm reads the form of a button of the page. It returns the destination that
-// the form names, for which nothing may wait, or all that something waits for.
+// queueForm reads the form of a button of the page. It returns the destination in the form, which
+// may have no waiting deliveries, or all destinations that have some.
 func (h *queuePage) queueForm(w http.ResponseWriter, r *http.Request) (q *gateway.Rooms, ids []queue.Hash, err error) {
 	if err := h.readPageForm(w, r); err != nil {
 		return nil, nil, err

@@ -8,8 +8,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// saysOf returns what became of a message with these results, in the words of its line. by is
-// who takes care of its incident, or "".
+// saysOf returns the outcome of a message with these results, in the words of its line. by is who
+// takes care of its incident, or "".
 func saysOf(results []message.QueuedResult, by string) (view.Outcome, view.Says) {
 	s := sortResults(results)
 	switch {
@@ -41,12 +41,12 @@ func saysOf(results []message.QueuedResult, by string) (view.Outcome, view.Says)
 	return view.Skipped, view.Says{Text: s.notNeeded(by)}
 }
 
-// sorted are results by what is said of them.
+// sorted are the results of a message by outcome.
 type sorted struct {
 	failed, waiting []*message.QueuedResult
 	cancelled       []*message.QueuedResult
-	held            *message.QueuedResult // one that a rule holds
-	step            *message.QueuedResult // of the step that begins next
+	held            *message.QueuedResult // the result of a delivery held by a rule
+	step            *message.QueuedResult // a result of the step that begins next
 	steps           []*message.QueuedResult
 	delivered       int
 	all             int
@@ -83,7 +83,7 @@ func sortResults(results []message.QueuedResult) *sorted {
 
 func (s *sorted) has(rule notifier.Rule) bool { return s.rules[rule] }
 
-// of names the destinations of some results, with how many there are if it is not all.
+// of names the destinations of some results, with their number if they are not all.
 func (s *sorted) of(what string, some []*message.QueuedResult) string {
 	if len(some) > 2 {
 		return fmt.Sprintf("%s %d of %d destinations", what, len(some), s.all)
@@ -98,7 +98,7 @@ func (s *sorted) of(what string, some []*message.QueuedResult) string {
 	return what + " " + joinNames(names)
 }
 
-// nextStep names whom the step that begins next tells.
+// nextStep names the destinations of the step that begins next.
 func (s *sorted) nextStep() string {
 	var names []string
 	for _, r := range s.steps {
@@ -129,7 +129,7 @@ func (s *sorted) saysHeld() (view.Outcome, view.Says) {
 	return outcome, view.Says{Text: text, At: *s.held.Until}
 }
 
-// acknowledged says who has acknowledged the incident of a message; by is "" if that is not known.
+// acknowledged says who has acknowledged the incident of a message; by is "" if unknown.
 func acknowledged(by string) string {
 	if by == "" {
 		return "Acknowledged"
@@ -137,7 +137,7 @@ func acknowledged(by string) string {
 	return "Acknowledged by " + by
 }
 
-// notNeeded says why no destination has got a message.
+// notNeeded says why no destination has received a message.
 func (s *sorted) notNeeded(by string) string {
 	switch {
 	case s.has(notifier.RuleAcknowledged):

@@ -14,16 +14,15 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// sendPages writes what a key shows to those who send to it: the page to send from, the
-// preview of a message, and the page on which a device subscribes.
+// sendPages writes the pages for senders to a key: the page to send from, the preview of a message,
+// and the page on which a device subscribes.
 type sendPages struct {
 	*shared
 	page *keyPages
 }
 
-// servePage writes the page with a form for messages, or returns the response to
-// a request that is not a browser's GET. The page shows services and tags, but
-// nothing of URLs.
+// servePage writes the page with a form for messages, or returns the response to a request that is
+// not a browser's GET. The page shows services and tags, but nothing of URLs.
 func (h *sendPages) servePage(w http.ResponseWriter, r *http.Request, to *httpapi.Lookup) *api.Response {
 	name := to.Name
 	if !h.Resolved.Page {
@@ -43,8 +42,8 @@ func (h *sendPages) servePage(w http.ResponseWriter, r *http.Request, to *httpap
 	return h.writeSendPage(w, r, to, "", view.SendPage{Address: httpapi.FormAddress(r), Messages: httpapi.RelativeMessages(r, name), Device: httpapi.RelativeAddress(r)})
 }
 
-// sendQuery is the query parameter of the page of a key in the console from which who may manage
-// sends to the key, also without its token.
+// sendQuery is the query parameter of a key's page in the console for sending to the key. Managers
+// need no token there.
 const sendQuery = "send"
 
 // serveManaged answers a request to that page: it writes the page, or sends or shows the
@@ -75,8 +74,8 @@ func (h *sendPages) managed(w http.ResponseWriter, r *http.Request, at *httpapi.
 	return resp
 }
 
-// writeSendPage writes the page to send from to the client of r, if it may send. p has the
-// addresses of the page, here is its place in the navigation.
+// writeSendPage writes the page to send from, if the client of r may send. p has the addresses of
+// the page, and here is its place in the navigation.
 func (h *sendPages) writeSendPage(w http.ResponseWriter, r *http.Request, to *httpapi.Lookup, here string, p view.SendPage) *api.Response {
 	if err := h.api.Sender.CheckRoute(r, to); err != nil {
 		return h.ErrorResponse(err)
@@ -93,7 +92,7 @@ func (h *sendPages) writeSendPage(w http.ResponseWriter, r *http.Request, to *ht
 			return h.ErrorResponse(err)
 		}
 		setChoices(&p, k)
-		if p.Tabs != nil { // who may manage knows the destinations
+		if p.Tabs != nil { // managers know the destinations
 			p.Otherwise = namesOf(k.DefaultTargets)
 		}
 		p.Sources = h.Sources.Names()
@@ -103,7 +102,7 @@ func (h *sendPages) writeSendPage(w http.ResponseWriter, r *http.Request, to *ht
 	} else {
 		p.Otherwise = countServices(h.Resolved.DefaultTargets)
 	}
-	// The browser may keep what the user typed, for when the user comes back.
+	// The browser may keep the typed text, for when the user comes back.
 	w.Header().Set("Cache-Control", "private, no-cache")
 	if err := h.WritePage(w, r, http.StatusOK, here, p); err != nil {
 		return h.ErrorResponse(err)
@@ -111,7 +110,7 @@ func (h *sendPages) writeSendPage(w http.ResponseWriter, r *http.Request, to *ht
 	return nil
 }
 
-// serveAbout leads who may manage to the console, and tells others what this is.
+// serveAbout redirects managers to the console, and tells others what this address is.
 func (h *sendPages) serveAbout(w http.ResponseWriter, r *http.Request) *api.Response {
 	w.Header().Set("Cache-Control", "private, no-cache")
 	if h.Has.Console && h.MayManage(r) == nil {
@@ -138,7 +137,7 @@ func setChoices(p *view.SendPage, k *site.Key) {
 				continue
 			}
 			seen[tag] = true
-			// The tag was checked when the configuration loaded.
+			// The tag was checked when the configuration was loaded.
 			if e, err := notifier.ParseTags(tag); err == nil {
 				p.Tags = append(p.Tags, view.Tag{Name: tag, Services: countServices(k.Select(e))})
 			}
@@ -150,8 +149,8 @@ func setChoices(p *view.SendPage, k *site.Key) {
 	}
 }
 
-// countServices returns the names of the targets' services, such as "XML, 2 × JSON". The page to
-// send shows no more of destinations: who may send need not know where messages go.
+// countServices returns the names of the targets' services, such as "XML, 2 × JSON". The page for
+// senders shows no more, because senders need not know where messages go.
 func countServices(targets []notifier.Target) string {
 	names := make([]string, len(targets))
 	for i, t := range targets {

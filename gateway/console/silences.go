@@ -24,7 +24,7 @@ import (
 // silencePages lists, makes and ends the silences of keys.
 type silencePages struct{ *shared }
 
-// The query parameters of the forms of the page of silences.
+// The query parameters of the forms on the page of silences.
 const (
 	makeQuery = "make"
 	endQuery  = "end"
@@ -61,8 +61,8 @@ func silencesPage(r *http.Request) string {
 	return httpapi.AddressOf(r, httpapi.RouteConsoleSilences)
 }
 
-// silenceAddress returns the address of the page on which a silence of a key can be made,
-// at URLs with a tag if that is not "".
+// silenceAddress returns the address of the page for silencing a key or, with a tag, some of its
+// URLs.
 func silenceAddress(r *http.Request, key, tag string) string {
 	query := url.Values{"key": {key}}
 	if tag != "" {
@@ -71,7 +71,7 @@ func silenceAddress(r *http.Request, key, tag string) string {
 	return silencesPage(r) + "?" + query.Encode() + "#silence"
 }
 
-// setSilences sets the silences that the page shows, the one that ends first first.
+// setSilences sets the silences on the page, in order of their ends.
 func (h *silencePages) setSilences(r *http.Request, p *view.SilencesPage, q *gateway.Rooms) {
 	names, err := h.keyNames(r.Context())
 	if err != nil {
@@ -113,8 +113,8 @@ func (h *silencePages) setSilences(r *http.Request, p *view.SilencesPage, q *gat
 	})
 }
 
-// silenceWindows returns the silences of a key that stand in the configuration. If the site has
-// more keys than a page lists, those of saved keys, which are the same for each, are left out.
+// silenceWindows returns the configured silences of a key. If the site has more keys than a page
+// lists, saved keys, whose windows are all the same, have none.
 func (h *silencePages) silenceWindows(name string, keys int) []rules.SilenceWindow {
 	k := h.Resolved.Keys[name]
 	if k == nil && keys <= MaxListedKeys {
@@ -123,8 +123,8 @@ func (h *silencePages) silenceWindows(name string, keys int) []rules.SilenceWind
 	return k.SilenceWindows()
 }
 
-// placesOf returns the places of keys of the site (see [dispatch.Delivery.Place]). It has none of a
-// key that does not exist.
+// placesOf returns the places of keys of the site (see [dispatch.Delivery.Place]). Keys that do not
+// exist are missing.
 func (h *silencePages) placesOf(ctx context.Context, names []string) (map[string]string, error) {
 	var saved []string
 	for _, name := range names {
@@ -144,7 +144,7 @@ func (h *silencePages) placesOf(ctx context.Context, names []string) (map[string
 	return places, err
 }
 
-// postSilence makes a silence that the form of the page asks for.
+// postSilence makes the silence in the form of the page.
 func (h *silencePages) postSilence(w http.ResponseWriter, r *http.Request, _ *httpapi.Route) error {
 	if err := h.readPageForm(w, r); err != nil {
 		return err
@@ -164,10 +164,10 @@ func (h *silencePages) postSilence(w http.ResponseWriter, r *http.Request, _ *ht
 	return httpapi.SeeOther(w, silencesPage(r), "done="+makeQuery)
 }
 
-// zoned returns a time that a browser has for a field of a form, which is one of the server, with
-// its zone. Any other text stays.
+// zoned adds the server's zone to a time in the format of a browser's field. Any other text stays.
 func zoned(text string) string {
-	at, err := time.ParseInLocation("2006-01-02T15:04", text, time.Local) //nolint:gosmopolitan // the server's zone is that of its users
+	// the server's zone is the zone of its users
+	at, err := time.ParseInLocation("2006-01-02T15:04", text, time.Local) //nolint:gosmopolitan
 	if err != nil {
 		return text
 	}
@@ -189,7 +189,7 @@ func (h *silencePages) postSilenceEnd(w http.ResponseWriter, r *http.Request, _ 
 	return httpapi.SeeOther(w, silencesPage(r), "done="+endQuery)
 }
 
-// setSilence sets where silences of a key are made, and of its destinations with a tag.
+// setSilence sets the addresses at which the key, and its destinations with a tag, are silenced.
 func (h *keyPages) setSilence(r *http.Request, p *view.KeyPage, k *site.Key) {
 	if !h.Has.Queue || k.Unqueued || h.MayManage(r) != nil || !h.Has.Console {
 		return
@@ -205,8 +205,8 @@ func (h *keyPages) setSilence(r *http.Request, p *view.KeyPage, k *site.Key) {
 	}
 }
 
-// ownTag returns the tag of a destination of a key that the fewest others have, and how many
-// destinations have it; "" for a destination without tags.
+// ownTag returns the rarest tag of a destination of a key, and how many destinations have it; ""
+// for a destination without tags.
 func ownTag(k *site.Key, t notifier.Target) (tag string, shared int) {
 	for _, own := range t.Tags {
 		_, name := notifier.SplitTag(own)
@@ -217,7 +217,7 @@ func ownTag(k *site.Key, t notifier.Target) (tag string, shared int) {
 	return tag, shared
 }
 
-// taggedTargets returns the destinations of a key that a silence with a tag keeps messages from.
+// taggedTargets returns the destinations of a key that a silence with a tag affects.
 func taggedTargets(k *site.Key, tag string) (out []notifier.Target) {
 	s := rules.Silence{Tag: tag}
 	for _, t := range k.Targets {
@@ -228,14 +228,14 @@ func taggedTargets(k *site.Key, tag string) (out []notifier.Target) {
 	return out
 }
 
-// setReach says which destinations the silence that the form begins with is for.
+// setReach sets the destinations that the silence in the form affects.
 func (h *silencePages) setReach(ctx context.Context, f *view.SilenceForm) {
 	if f.Key == "" || f.Tag == "" {
 		return
 	}
 	k, err := h.Resolved.Key(ctx, f.Key)
 	if err != nil {
-		return // the form says so when it is sent
+		return // the form reports this when it is sent
 	}
 	for _, t := range taggedTargets(k, f.Tag) {
 		f.Reach = append(f.Reach, t.Name())

@@ -11,25 +11,25 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 )
 
-// The queue knows no texts. The titles of messages are those that the inboxes of their
-// keys keep, for who may read them.
+// The queue has no texts. Titles of messages come from the inboxes of their keys, for clients that
+// may read them.
 
 // inboxTitles finds the titles of messages for the client of a request.
 type inboxTitles struct {
 	h     *messagePages
 	r     *http.Request
-	found *httpapi.Lookup // of the key of the page; nil for none
-	// readers are those of the keys that were asked for; nil for a key without an inbox.
+	found *httpapi.Lookup // of the page's key; nil for none
+	// readers are the readers of the keys asked for; nil for a key without an inbox.
 	readers map[string]*httpapi.InboxReader
 }
 
-// titles returns what finds titles for the client of r.
+// titles returns a finder of titles for the client of r.
 func (h *messagePages) titles(r *http.Request) *inboxTitles {
 	return &inboxTitles{h: h, r: r, readers: map[string]*httpapi.InboxReader{}}
 }
 
-// reader returns the client as a reader of the inbox of a key, or nil if it has none or the
-// client may not read it.
+// reader returns the client as a reader of a key's inbox, or nil if there is no inbox or the client
+// may not read it.
 func (t *inboxTitles) reader(key string) (*httpapi.InboxReader, error) {
 	if x, ok := t.readers[key]; ok {
 		return x, nil
@@ -46,8 +46,8 @@ func (t *inboxTitles) reader(key string) (*httpapi.InboxReader, error) {
 	return x, nil
 }
 
-// set sets the titles of messages that the queue knows. They have come in one after the
-// other, so that those of a key are in one range of its inbox.
+// set sets the titles of messages in the queue. They arrived one after the other, so the messages
+// of a key are in one range of its inbox.
 func (t *inboxTitles) set(ctx context.Context, messages []view.ListedMessage) error {
 	if !t.h.Resolved.HasInboxes() {
 		return nil
@@ -72,8 +72,8 @@ func (t *inboxTitles) set(ctx context.Context, messages []view.ListedMessage) er
 	return nil
 }
 
-// inboxAt returns the address of the inbox of a key with the message that came in at a
-// time, relative to a request.
+// inboxAt returns the address of the inbox of a key, at the message that arrived at a time,
+// relative to a request.
 func inboxAt(r *http.Request, m *view.ListedMessage) string {
 	since := url.Values{"since": {m.Time.UTC().Truncate(time.Second).Format(time.RFC3339)}}
 	return inboxAddress(r, m.Key) + "?" + since.Encode()

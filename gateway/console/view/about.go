@@ -1,10 +1,10 @@
 package view
 
-// AboutPage says what the address of a site without messages for URLs is. It is for
-// anybody, so that it names no key.
+// AboutPage says what the address of a site is that takes no messages with URLs. Anybody may see
+// it, so it names no key.
 type AboutPage struct {
-	Root    string // as in KeysPage
-	Address string // of the site, up to /notify
+	Root    string // see KeysPage
+	Address string // address of the site, up to /notify
 }
 
 var aboutParts = newParts(source{templates: []string{"about.html"}, styles: []string{mainStyle}, policy: policyReadOnly})

@@ -2,27 +2,27 @@ package view
 
 import "time"
 
-// AskPage shows a question to who has the link, and how it was decided.
+// AskPage shows a question to anybody who has its link, and how it was decided.
 type AskPage struct {
-	Root    string // as in KeysPage
+	Root    string // see KeysPage
 	Key     string
 	Title   string
 	Text    string
 	Type    string
-	Asked   []string // who is asked
+	Asked   []string // names of those asked
 	Until   time.Time
 	Default string // the answer that counts if nobody answers; "" for none
 	Open    bool
 
 	Done    string // what the form has done; "" for nothing
-	Problem string // why it did nothing
+	Problem string // why the form did nothing
 
 	Action   string // the address that the form is sent to
-	User     string // who answers; "" if it is not known
+	User     string // who answers; "" if unknown
 	NoName   bool   // no name has to be typed in
 	Options  []AskOption
 	FreeText bool
-	Typed    string // of a text that was no answer
+	Typed    string // a typed text that is not an answer
 	MaxText  int
 
 	Outcome string // how it was decided; "" while it is open
@@ -31,7 +31,7 @@ type AskPage struct {
 	At      time.Time
 }
 
-// AskOption is an answer to choose.
+// AskOption is an answer to choose from.
 type AskOption struct {
 	Text   string
 	Chosen bool // the link names it

@@ -13,16 +13,16 @@ const BarParts = 48
 // PartLength is how long a part of a bar is.
 const PartLength = 30 * time.Minute
 
-// Bar shows what became of deliveries in the last 24 hours, in parts of half an hour, the
-// latest last.
+// Bar shows the outcomes of deliveries in the last 24 hours, in parts of half an hour, the latest
+// last.
 type Bar struct {
-	End     time.Time // of the last part
-	Started bool      // what was before the start of the gateway is not known
+	End     time.Time // end of the last part
+	Started bool      // outcomes before the start of the gateway are unknown
 	Parts   [BarParts]BarPart
 }
 
-// BarPart is what became of deliveries in half an hour. One that waited counts once in each
-// half hour in which an attempt failed.
+// BarPart has the outcomes of deliveries in half an hour. A waiting delivery counts once in each
+// half hour with a failed attempt.
 type BarPart struct{ Delivered, Waited, Failed int }
 
 // words returns a part in words.
@@ -42,7 +42,7 @@ func (p BarPart) words() string {
 	return strings.Join(out, ", ")
 }
 
-// Sum returns the bar in words, for who does not see it.
+// Sum returns the bar in words, for readers who do not see it.
 func (b *Bar) Sum() string {
 	var sum BarPart
 	slow := 0
@@ -73,8 +73,8 @@ const (
 	barLow    = 6
 )
 
-// SVG returns the bar as a picture. Each part has its numbers as a tooltip, over its whole
-// height. page.js shows the times of tooltips in the time zone of the reader.
+// SVG returns the bar as a picture. Each part has a tooltip with its numbers over its whole height.
+// page.js shows the times in tooltips in the reader's time zone.
 func (b *Bar) SVG() template.HTML {
 	var out strings.Builder
 	fmt.Fprintf(&out, `<svg class="bar" viewBox="0 0 %d %d" preserveAspectRatio="none" role="img" aria-label="%s" data-end="%s">`,
@@ -88,11 +88,11 @@ func (b *Bar) SVG() template.HTML {
 		out.WriteString(`</g>`)
 	}
 	out.WriteString(`</svg>`)
-	return template.HTML(out.String()) //nolint:gosec // it is made of numbers
+	return template.HTML(out.String()) //nolint:gosec // it consists of numbers
 }
 
-// writePart writes the marks of a part: one over the whole height, in which each outcome has
-// its share, but not less than can be seen.
+// writePart writes the marks of a part: one over the whole height, in which each outcome has its
+// share, with a visible minimum.
 func writePart(out *strings.Builder, x int, p BarPart) {
 	rect := func(class string, y, height int) {
 		fmt.Fprintf(out, `<rect class="%s" x="%d" y="%d" width="%d" height="%d"/>`, class, x, y, barWidth, height)

@@ -4,30 +4,30 @@ import (
 	"strings"
 )
 
-// ServicesPage is the first step to a new destination of a key: a field for a
-// search or for what a service has given out, and the services by group.
+// ServicesPage is the first step to a new destination of a key: a field for a search or a pasted
+// text, and the services by group.
 type ServicesPage struct {
-	Address string // of the page of the key, relative to this page
+	Address string // address of the key's page, relative to this page
 	Key     string
-	Text    string       // in the field
+	Text    string       // text in the field
 	Problem string       // why nothing is found; "" if something is, or for an empty field
-	Device  *DeviceOffer // nil where there can be none, and if the text is not about one
+	Device  *DeviceOffer // nil if devices are off or the text is not about one
 	Guesses []Guess
-	Found   []Service // by the search
+	Found   []Service // services found by the search
 	Groups  []ServiceGroup
 }
 
-// DeviceOffer makes the phone or the browser of a person a destination.
+// DeviceOffer offers to make a person's phone or browser a destination.
 type DeviceOffer struct {
-	Address string // of the page of the key, which makes invitations
+	Address string // address of the key's page, which makes invitations
 	Problem string // why it cannot be invited yet; "" if it can
 }
 
 // Service is a service in a list.
 type Service struct {
 	Name, Scheme string
-	Provider     string // whose form is meant; "" for that of the service
-	Group        string // that it mainly belongs to, for the colour of its mark
+	Provider     string // provider whose form is meant; "" for the service's own form
+	Group        string // its main group, for the colour of its mark
 	Reason       string // why it is found; "" in a list of all
 }
 
@@ -37,20 +37,20 @@ func (s Service) Mark() string { return letterOf(s.Name) }
 // Guess is a service that the text in the field may belong to.
 type Guess struct {
 	Service
-	What string // the text is, such as "the token of a bot"
-	Note string // a sentence on what is missing; "" if nothing is known to be
+	What string // description of the text, such as "the token of a bot"
+	Note string // a sentence on a missing part; "" for none
 }
 
-// shownGuesses is how many services are shown at once that a text may belong to.
+// shownGuesses is how many possible services of a text are shown at once.
 const shownGuesses = 6
 
-// First are the likeliest services that the text may belong to.
+// First are the likeliest services of the text.
 func (p ServicesPage) First() []Guess { return p.Guesses[:min(len(p.Guesses), shownGuesses)] }
 
-// Rest are the other services that the text may belong to.
+// Rest are the other possible services of the text.
 func (p ServicesPage) Rest() []Guess { return p.Guesses[len(p.First()):] }
 
-// ServiceGroup has the services of one purpose.
+// ServiceGroup has the services for one purpose.
 type ServiceGroup struct {
 	Title    string
 	Services []Service
@@ -65,7 +65,7 @@ var servicesParts = newParts(source{
 
 func (p ServicesPage) view() view { return view{title: builderTitle(p.Key), parts: servicesParts} }
 
-// Summary says what is found, for screen readers, which need not read the lists.
+// Summary says what is found, for screen readers, so that they need not read the lists.
 func (p ServicesPage) Summary() string {
 	var parts []string
 	if n := len(p.Guesses); n > 0 {
@@ -100,30 +100,30 @@ func builderTitle(key string) string { return "Add a destination to " + key }
 // FormPage is the second step: a form for the URL of a service. It tests the URL,
 // and saves it or shows the line for a Caddyfile.
 type FormPage struct {
-	Address     string // as in ServicesPage
+	Address     string // see ServicesPage
 	Key         string
 	Service     Service
-	Provider    string // if the form asks for an account there; "" for the whole form
-	Of          string // the name of the service that the provider is one of; "" without a provider
-	Setup, Site string // of the service
-	Template    string // of the URL
-	Form        int    // its number, from 1 on
+	Provider    string // for a form that asks for an account there; "" for the whole form
+	Of          string // the name of the provider's service; "" without a provider
+	Setup, Site string // links of the service
+	Template    string // template of the URL
+	Form        int    // number of the form, from 1
 	Forms       []Choice
 	Schemes     []Choice
-	Natives     bool // the service gives out addresses that fill in the form, and no field is for one
+	Natives     bool // addresses that the service hands out fill in the form, and no field is for one
 	Sections    []Section
 	Tags        Field
-	Problem     string // of the URL as a whole, or why it is not saved
+	Problem     string // problem of the URL as a whole, or why it is not saved
 	Shown       bool   // secrets are readable
-	Recognized  string // what the text that filled in the form is; "" for none
-	Note        string // on that text
-	Unread      string // a text that was pasted and does not fill in the form
+	Recognized  string // description of the text that filled in the form; "" for none
+	Note        string // note about that text
+	Unread      string // a pasted text that does not fill in the form
 	Saves       bool   // the key is a saved one; else the form shows the line for a Caddyfile
-	Tests       bool   // it can send a test message
-	Result      string // of a test; "" before the first
-	Status      string // of the result, as in Destination
-	Line        string // for a Caddyfile; "" until it is wanted
-	URL         string // if the person must write it into the key; "" if not
+	Tests       bool   // the form can send a test message
+	Result      string // result of a test; "" before the first
+	Status      string // status of the result, as in Destination
+	Line        string // line for a Caddyfile; "" until asked for
+	URL         string // set if the person must write it into the key; else ""
 	Warnings    []string
 }
 
@@ -142,21 +142,21 @@ type Section struct {
 
 // Field is a field of a form.
 type Field struct {
-	ID       string // of the element
-	Name     string // of the field in the request
+	ID       string // ID of the element
+	Name     string // name of the field in the request
 	Param    string // the name of the parameter
 	Label    string
 	Control  Control
 	Value    string
 	Default  string
-	Example  string   // of a value
-	Checked  bool     // of ControlCheck
-	Choices  []Choice // of ControlSelect
-	Pairs    []Pair   // of ControlPairs
-	Min, Max string   // of ControlNumber, as Step
+	Example  string   // an example of a value
+	Checked  bool     // for ControlCheck
+	Choices  []Choice // for ControlSelect
+	Pairs    []Pair   // for ControlPairs
+	Min, Max string   // for ControlNumber, like Step
 	Step     string
 	Required bool
-	Optional bool // marked as such, because it is among required fields
+	Optional bool // shown as optional, because it is among required fields
 	Secret   bool
 	Shown    bool // a secret is readable
 	Hint     string
@@ -193,7 +193,7 @@ var formParts = newParts(source{
 // shownField is a field as the template shows it.
 type shownField struct {
 	Field
-	Focus bool // the first with a problem
+	Focus bool // it is the first field with a problem
 }
 
 // shownSection is a section as the template shows it.
@@ -207,7 +207,7 @@ func (p FormPage) view() view {
 		FormPage
 		Sections []shownSection
 		Tags     shownField
-		Problems []Field // those that have one, for the summary
+		Problems []Field // fields with a problem, for the summary
 	}{FormPage: p}
 	show := func(f Field) shownField {
 		if f.Problem == "" {

@@ -22,11 +22,11 @@ type Page interface {
 	view() view
 }
 
-// view is what the layout shows of a page.
+// view is the data of the layout for a page.
 type view struct {
 	title string
 	parts func() *parts
-	data  any  // of the templates heading and main; by default, the page itself
+	data  any  // data of the templates heading and main; by default, the page itself
 	wide  bool // it has lists rather than a form
 }
 
@@ -34,8 +34,8 @@ type view struct {
 type source struct {
 	templates []string
 	scripts   []string
-	styles    []string // the first is the page's own, others are those of frames in it
-	policy    string   // what the Content-Security-Policy says besides scripts and styles
+	styles    []string // the first is the page's own, and the others belong to frames in it
+	policy    string   // the Content-Security-Policy except scripts and styles
 	bare      bool     // it has a layout of its own, without a script
 }
 
@@ -66,7 +66,7 @@ const (
 	previewStyle = "preview.css"
 )
 
-// layout has what all pages share.
+// layout has the templates that all pages share.
 var layout = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Funcs(functions).ParseFS(files, "layout.html", "components.html"))
 })
@@ -109,16 +109,15 @@ func readFile(name string) string {
 	return string(text)
 }
 
-// hashSource returns the source for an inline script or style sheet with this
-// text in a Content-Security-Policy (CSP Level 3, section 2.3.1).
+// hashSource returns the Content-Security-Policy source for an inline script or style sheet with
+// this text (CSP Level 3, section 2.3.1).
 func hashSource(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// Render returns the HTML of a page in its frame, and its Content-Security-Policy.
-// The policy allows scripts and styles by their hashes, so that nothing in the text
-// of a page can run.
+// Render returns the HTML of a page in its frame, and its Content-Security-Policy. The policy
+// allows scripts and styles by their hashes, so that no script in the text of a page can run.
 func Render(f Frame, p Page) (html []byte, policy string, err error) {
 	v := p.view()
 	parts := v.parts()
@@ -140,8 +139,8 @@ func Render(f Frame, p Page) (html []byte, policy string, err error) {
 	return b.Bytes(), parts.policy, nil
 }
 
-// Write writes a page in its frame as the response to a request. It writes nothing
-// if it returns an error.
+// Write writes a page in its frame as the response to a request. If it returns an error, it has
+// written nothing.
 func Write(w http.ResponseWriter, r *http.Request, status int, f Frame, p Page) error {
 	html, policy, err := Render(f, p)
 	if err != nil {
@@ -173,7 +172,7 @@ var functions = template.FuncMap{
 	"incidentWord": func(s IncidentState) string { return incidentWords[s] },
 }
 
-// Count returns "1 URL" or "2 URLs", for one and several.
+// Count returns "1 URL" or "2 URLs", from a singular and a plural.
 func Count(n int, one, several string) string {
 	if n == 1 {
 		return "1 " + one

@@ -1,21 +1,21 @@
 package view
 
-// DevicePage makes the browser or phone that shows it a destination of a key. Whoever
-// has an invitation may see it, also where the key has a token. It says the same of
-// every key that the reader may not know.
+// DevicePage makes the reader's browser or phone a destination of a key. Anybody with an invitation
+// may see it, even if the key has a token. It shows the same for all keys that the reader may not
+// know.
 type DevicePage struct {
-	Root      string // as in KeysPage
+	Root      string // see KeysPage
 	Key       string
 	Invite    string   // the invitation; "" if none is needed, or none is valid
-	Tags      []string // that the device gets
+	Tags      []string // tags that the device gets
 	Refused   string   // why no device can be added; "" if one can
 	ServerKey string   // the public VAPID key in base64url; "" if no device can be added
 	Manifest  string   // the address of the manifest, which keeps the invitation
 	Messages  string   // the address of the messages of the key; "" for none
 }
 
-// The page of a device is the only one that needs a script: no form can ask a browser
-// for a subscription.
+// The page of a device is the only one that needs a script, because no form can ask a browser for a
+// subscription.
 var deviceParts = newParts(source{
 	templates: []string{"device.html"},
 	scripts:   []string{"device_store.js", "device.js"},

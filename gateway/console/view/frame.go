@@ -2,11 +2,11 @@ package view
 
 import "strconv"
 
-// Frame is what surrounds the content of each page. The zero Frame has no
-// navigation, for a reader who may not manage.
+// Frame surrounds the content of each page. The zero Frame has no navigation, for a reader who may
+// not manage.
 type Frame struct {
-	Root   string  // the address of the folder that has notify/, relative to the page
-	Places []Place // of the navigation; none for a reader who may not manage
+	Root   string  // the address of the folder with notify/, relative to the page
+	Places []Place // places in the navigation; none for a reader who may not manage
 	User   string  // who is logged in; "" if unknown
 }
 
@@ -16,11 +16,11 @@ type Place struct {
 	Address string // relative to the page
 	Here    bool   // the page is in this place
 	Counts  bool   // Count stands beside its name
-	Count   int    // of what is wrong
-	Trouble string // what is wrong, such as "2 destinations down"; "" for nothing
+	Count   int    // number of troubles
+	Trouble string // the troubles, such as "2 destinations down"; "" for none
 }
 
-// Count returns how much is wrong, for the title and the icon of the page.
+// Count returns the number of troubles, for the title and the icon of the page.
 func (f Frame) Count() (n int) {
 	for _, p := range f.Places {
 		n += p.Count
@@ -28,7 +28,7 @@ func (f Frame) Count() (n int) {
 	return n
 }
 
-// IconCount returns the count as it fits into the icon of the page; "" for nothing.
+// IconCount returns the count, short enough for the icon of the page; "" for none.
 func (f Frame) IconCount() string {
 	switch n := f.Count(); {
 	case n == 0:

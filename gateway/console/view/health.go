@@ -10,39 +10,39 @@ const (
 	Down    State = "down"    // several attempts in a row have failed
 	Failing State = "failing" // the last attempt has failed
 	Waiting State = "waiting" // deliveries wait
-	Silent  State = "silent"  // nothing was sent for long, or ever
+	Silent  State = "silent"  // nothing was sent for a long time, or ever
 	Fine    State = "fine"    // the last attempt succeeded
 )
 
 // States are all states, the worst first.
 var States = []State{Down, Failing, Waiting, Silent, Fine}
 
-// Health tells at a glance how a key or a destination is.
+// Health is the state of a key or a destination at a glance.
 type Health struct {
 	State        State
-	Since        time.Time // of Down and Failing; zero if unknown
+	Since        time.Time // for Down and Failing; zero if unknown
 	Cause        string    // one line; "" for none
-	Waiting      int       // deliveries
-	WaitingSince time.Time // the oldest of them
-	Delivered    time.Time // the last success; zero if unknown
-	Troubles     []Trouble // of a key, besides those of its destinations
+	Waiting      int       // waiting deliveries
+	WaitingSince time.Time // time of the oldest of them
+	Delivered    time.Time // time of the last success; zero if unknown
+	Troubles     []Trouble // troubles of a key, besides those of its destinations
 }
 
-// Trouble is something that is wrong, such as a beat that did not come.
+// Trouble is a problem, such as a beat that did not arrive.
 type Trouble struct {
-	What  string // a sentence without its end, which the time follows
+	What  string // a sentence without its end, followed by the time
 	Since time.Time
 	Cause string // one line; "" for none
 }
 
-// Urgent reports whether somebody has to do something about a destination: it is down, or it
-// has failed and nothing waits that is tried again.
+// Urgent reports whether somebody must do something about a destination: it is down, or it has
+// failed and nothing will be tried again.
 func (h Health) Urgent() bool {
 	return h.State == Down || h.State == Failing && h.Waiting == 0
 }
 
-// Colour returns the state in whose colour the health is shown: what fails and is tried again
-// waits.
+// Colour returns the state in whose colour the health is shown. A failure that is tried again has
+// the colour of Waiting.
 func (h Health) Colour() State {
 	if h.State == Failing && !h.Urgent() {
 		return Waiting
@@ -50,7 +50,7 @@ func (h Health) Colour() State {
 	return h.State
 }
 
-// rank is the place of a state among all, 0 for the worst.
+// rank is the position of a state among all, 0 for the worst.
 func (s State) rank() int {
 	for i, state := range States {
 		if s == state {
@@ -63,5 +63,5 @@ func (s State) rank() int {
 // Worse reports whether s is a worse state than other.
 func (s State) Worse(other State) bool { return s.rank() < other.rank() }
 
-// stateWords have the word for each state on a page.
+// stateWords are the words for the states on a page.
 var stateWords = map[State]string{Down: "Down", Failing: "Failing", Waiting: "Waiting", Silent: "Unused", Fine: "Fine"}

@@ -2,13 +2,13 @@ package view
 
 import "time"
 
-// InboxPage shows the messages that a key keeps, the newest first.
+// InboxPage shows the messages in the inbox of a key, the newest first.
 type InboxPage struct {
 	Key      string
 	Keep     string // how long messages are kept, such as 7d
-	Since    string // from when on they are shown, as the client has written it
+	Since    string // the time from which they are shown, as the client has written it
 	Messages []InboxMessage
-	More     bool   // there are older ones
+	More     bool   // there are older messages
 	Problem  string // why they are not shown; "" if they are
 }
 

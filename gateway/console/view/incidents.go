@@ -12,21 +12,21 @@ const (
 	IncidentResolved     IncidentState = "resolved"     // it has ended
 )
 
-// incidentWords have the word for each state on a page.
+// incidentWords are the words for the states on a page.
 var incidentWords = map[IncidentState]string{IncidentOpen: "Open", IncidentAcknowledged: "Acknowledged", IncidentResolved: "Resolved"}
 
 // IncidentsPage lists incidents, the worst first.
 type IncidentsPage struct {
-	Root      string // as in KeysPage
+	Root      string // see KeysPage
 	Filter    IncidentFilter
 	Keys      []string // to choose from
 	Incidents []IncidentRow
 	Action    string // the address that the forms are sent to; "" for none
 	Done      string // what a button has done; "" for nothing
 	Problem   string // why incidents are not shown; "" if they are
-	Rules     bool   // a key has rules, so that its incidents are kept
+	Rules     bool   // a key has rules, so its incidents are stored
 	First     string // the address of the first page; "" if this is the first
-	More      string // the address of the page with further ones; "" for none
+	More      string // the address of the next page; "" for none
 }
 
 // IncidentFilter selects incidents. An empty field selects all.
@@ -37,32 +37,32 @@ type IncidentFilter struct {
 
 // ListedIncident is an incident without the texts of its messages.
 type ListedIncident struct {
-	Address    string // of its page; "" for none
-	Title      string // of the message that opened it; "" if it had none
+	Address    string // address of its page; "" for none
+	Title      string // title of the message that opened it; "" if it had none
 	Name       string // the field incident of its messages; "" for none
 	Key        string
-	KeyAddress string // of the page of the key; "" for none
+	KeyAddress string // address of the key's page; "" for none
 	Type       string // failure or warning
 	State      IncidentState
 	Since      time.Time // when it was opened
 	Changed    time.Time // when it was acknowledged or resolved; zero before
-	By         string    // who has done that; "" if unknown
+	By         string    // who acknowledged or resolved it; "" if unknown
 	Until      time.Time // when an acknowledgement ends; zero for never
 
-	Step       int       // the number of the step that began last, from 1 on; 0 before the first
-	Steps      int       // the number of the last one of a round; 0 without escalation
-	Round      int       // from 1 on
-	Next       time.Time // of the next step; zero for none
-	Silenced   time.Time // until when a silence keeps something of it back; zero for none
-	Partly     bool      // it does so for some destinations only
-	SilentFor  string    // names them, for who may manage
-	NextSilent bool      // it keeps back the whole next step
+	Step       int       // the number of the step that began last, from 1; 0 before the first
+	Steps      int       // the number of the last step of a round; 0 without escalation
+	Round      int       // from 1
+	Next       time.Time // time of the next step; zero for none
+	Silenced   time.Time // until when a silence holds back part of it; zero for none
+	Partly     bool      // the silence affects only some destinations
+	SilentFor  string    // names them, for managers
+	NextSilent bool      // the silence holds back the whole next step
 }
 
 // IsSilent reports whether a silence keeps the incident from every destination.
 func (x ListedIncident) IsSilent() bool { return !x.Silenced.IsZero() && !x.Partly }
 
-// Stopped reports whether a silence stops all that would follow.
+// Stopped reports whether a silence stops everything that would follow.
 func (x ListedIncident) Stopped() bool {
 	return x.IsSilent() && !x.Next.After(x.Silenced)
 }
@@ -70,9 +70,9 @@ func (x ListedIncident) Stopped() bool {
 // IncidentRow is an incident of a list, with its buttons.
 type IncidentRow struct {
 	ListedIncident
-	PublicID string // of the forms
-	Told     string // whether the step that began last has reached somebody; "" for none
-	NextTold string // who is told next; "" if nobody is known
+	PublicID string // ID in the forms
+	Told     string // whether the latest step has reached somebody; "" for none
+	NextTold string // who is told next; "" if unknown
 	Silence  string // the address at which it can be silenced; "" for none
 	Resolve  bool   // it can be resolved here
 	Forget   bool   // it can be forgotten
@@ -91,15 +91,15 @@ func (p IncidentsPage) view() view {
 	}{p, choose(filterIncidents, string(p.Filter.State)), p.Filter != IncidentFilter{}}}
 }
 
-// IncidentPage shows an incident. Whoever has its address may see it; who was told, and the text
-// of a message, are for who may manage.
+// IncidentPage shows an incident. Anybody with its address may see it. Only managers see who was
+// told and the text of a message.
 type IncidentPage struct {
-	Root     string // as in KeysPage
-	Console  bool   // the reader may manage, so that there is a list of incidents
+	Root     string // see KeysPage
+	Console  bool   // the reader may manage, so there is a list of incidents
 	Incident ListedIncident
 	Done     Says   // what a button has done; the zero value for nothing
-	Problem  string // why it did nothing
-	Text     string // of the last message that tells its state; "" if no inbox keeps it, or the reader may not manage
+	Problem  string // why the button did nothing
+	Text     string // text of the last message with its state; "" if no inbox keeps it or the reader may not manage
 	Events   []IncidentEvent
 
 	Action      string // the address that the forms are sent to
@@ -109,7 +109,7 @@ type IncidentPage struct {
 	Silence     []Choice
 }
 
-// IncidentEvent is something that happened to an incident, the latest first.
+// IncidentEvent is an event in the life of an incident, the latest first.
 type IncidentEvent struct {
 	Time  time.Time
 	Text  string

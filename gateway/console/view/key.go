@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// KeyPage shows a key, or a tab of it: its destinations, its messages, what waits, how
-// programs send to it, and its configuration in an editor.
+// KeyPage shows a key or a tab of it: its destinations, messages, waiting deliveries, ways to send,
+// and its configuration in an editor.
 type KeyPage struct {
 	Added string // the service of a destination that was just saved; "" for none
 	Done  string // what a button has done; "" for nothing
 
-	Root         string // as in KeysPage
+	Root         string // see KeysPage
 	Key          string
 	Tab          KeyTab // that the page shows
 	Tabs         []Tab  // all that have something to show
@@ -21,41 +21,41 @@ type KeyPage struct {
 	Saved        bool   // something is saved under the key
 	Problem      string // why the saved configuration cannot be used
 	Health       *Health
-	Waiting      int // deliveries
+	Waiting      int // waiting deliveries
 	Destinations []Destination
-	Silence      string       // the address at which a silence of it is made; "" if none can be
+	Silence      string       // the address for silencing it; "" if it cannot be
 	Rules        []string     // the rules over time, a sentence each
-	Beats        []Beat       // that it expects
-	BeatLine     *CopiedLine  // how one of them is sent; nil if it comes from a source
+	Beats        []Beat       // beats that it expects
+	BeatLine     *CopiedLine  // a command that sends one of them; nil if it comes from a source
 	Watchdog     *Trouble     // why the watchdog of the gateway is not called; nil if all is well
 	Lines        []CopiedLine // how programs send to the key
-	Login        bool         // the lines have a login of the server
+	Login        bool         // the lines contain a login of the server
 
 	Inbox   *KeyInbox // nil if the key keeps no messages
-	Devices []Device  // that get the messages of the key
+	Devices []Device  // devices that get the messages of the key
 	Invite  bool      // devices can be invited
 
 	DevicesProblem string      // why the devices cannot be shown; "" if they can
-	Invitation     *Invitation // that was just made; it is not shown again
+	Invitation     *Invitation // a new one, which is shown only once
 
-	Tokens   int    // how many it has
-	NewToken string // that was just made; it is not shown again
+	Tokens   int    // number of its tokens
+	NewToken string // a new one, which is shown only once
 
-	Text   string // in the editor
-	Format string // of the text: text, yaml or, for by its first line, ""
-	Draft  *Draft // nil if Text is what is saved
+	Text   string // text in the editor
+	Format string // format of the text: text, yaml or, for detection, ""
+	Draft  *Draft // nil if Text is saved
 
 	Recent     []ListedMessage
 	RecentHint string
 	Queue      *Queue // nil without a queue
 }
 
-// KeyInbox is where the messages of a key are read.
+// KeyInbox says where the messages of a key are read.
 type KeyInbox struct {
-	Address string       // of its page
-	Keep    string       // for how long messages are kept
+	Address string       // address of its page
+	Keep    string       // how long messages are kept
 	Lines   []CopiedLine // how programs read them; none if they cannot
-	Readers int          // how many secrets read it
+	Readers int          // number of secrets that read it
 }
 
 // Beat is a beat that the key expects.
@@ -64,57 +64,57 @@ type Beat struct {
 	How         string    // how often it is expected, such as "every 1d"
 	Outcome     Outcome   // Delivered, or Failed if there is a problem
 	Problem     string    // such as "Late"; "" for none
-	Since       time.Time // of the problem
-	Last        time.Time // when the last one came; zero for never
-	Ran         string    // how long the last run took; "" if that is not known
+	Since       time.Time // start of the problem
+	Last        time.Time // when the last one arrived; zero for never
+	Ran         string    // how long the last run took; "" if unknown
 	Exit        string    // the exit code of the last one; "" for 0 or none
 	Started     time.Time // when the present run started; zero for none
 	RunEnds     time.Time // when it takes too long; zero for never
-	Due         time.Time // when the next one is due; zero if that is not known
-	Late        time.Time // when it is late; zero if that is not known
-	Overdue     bool      // it is due, and not late yet
+	Due         time.Time // when the next one is due; zero if unknown
+	Late        time.Time // when it is late; zero if unknown
+	Overdue     bool      // it is due but not late yet
 }
 
 // CopiedLine is a text to copy.
 type CopiedLine struct {
-	Name string // what it is for
-	Note string // how it is used; "" if that is clear
+	Name string // its purpose
+	Note string // its use; "" if that is clear
 	Text string
-	Code *QRCode // of Text; nil for none
+	Code *QRCode // code for Text; nil for none
 }
 
 // Destination is a destination with a button that tests it.
 type Destination struct {
-	Number int  // from 1 on
+	Number int  // from 1
 	Bar    *Bar // nil for none
 	Named
-	URL, Tags string // the URL has its secrets masked
-	Address   string // of the page of the key
+	URL, Tags string // URL has its secrets masked
+	Address   string // address of the key's page
 	Health    *Health
 	Waits     *Waits // nil if nothing waits
 	Fields    []HiddenField
-	Silence   string // the address at which a silence of its tag is made; "" for none
-	SilenceOf string // what that silences, such as "2 destinations with the tag chat"; "" for this one alone
-	Label     string // of the button, for screen readers
-	Status    string // of a test: delivered, failed or skipped; "" without one
-	Result    string // of the test, a sentence
+	Silence   string // the address for silencing its tag; "" for none
+	SilenceOf string // what the silence affects, such as "2 destinations with the tag chat"; "" for this one alone
+	Label     string // label of the button, for screen readers
+	Status    string // status of a test: delivered, failed or skipped; "" without one
+	Result    string // result of the test, a sentence
 }
 
-// AsksForTest reports whether a test is the next thing to do: nothing waits, and the last
-// message did not arrive, or there was none.
+// AsksForTest reports whether a test is the next thing to do: nothing waits, and the last message
+// did not arrive, or there was none.
 func (d Destination) AsksForTest() bool {
 	return d.Waits == nil && (d.Health == nil || d.Health.Urgent() || d.Health.Delivered.IsZero())
 }
 
-// maxShown is how many destinations a key shows if all are well: with more, its state
-// would not fit on a screen.
+// maxShown is how many destinations a key shows if all are well. With more, its state would not fit
+// on a screen.
 const maxShown = 6
 
 // ShownDestinations returns the destinations that the page of the key shows at once: the first
-// ones, and all that somebody may have to look at.
+// ones, and all that may need attention.
 func (p KeyPage) ShownDestinations() []Destination { return p.destinations(false) }
 
-// FoldedDestinations returns the others.
+// FoldedDestinations returns the other destinations.
 func (p KeyPage) FoldedDestinations() []Destination { return p.destinations(true) }
 
 func (p KeyPage) destinations(folded bool) (out []Destination) {
@@ -138,10 +138,10 @@ func (d Destination) TagList() []string {
 // HiddenField is a hidden field of a form.
 type HiddenField struct{ Name, Value string }
 
-// Draft is about a configuration that is not saved.
+// Draft describes an unsaved configuration.
 type Draft struct {
 	Problem            string // why it is not saved, if it has no mistakes
-	URLs               int    // how many it has, if it has no mistakes
+	URLs               int    // number of URLs, if it has no mistakes
 	Mistakes, Warnings []Mistake
 }
 
@@ -151,7 +151,7 @@ type Mistake struct {
 	Text string
 }
 
-// Outcome is what became of a message.
+// Outcome is the outcome of a message.
 type Outcome string
 
 // The outcomes of messages and deliveries.
@@ -168,7 +168,7 @@ const (
 	Later     Outcome = "later" // a step of an escalation that has not begun
 )
 
-// outcomeWords have the word for each outcome on a page.
+// outcomeWords are the words for the outcomes on a page.
 var outcomeWords = map[Outcome]string{
 	Delivered: "Delivered", Failed: "Failed", Queued: "Waiting", Refused: "Refused",
 	Cancelled: "Cancelled", Skipped: "Not needed", GivenUp: "Given up", Planned: "Planned", Held: "Held", Later: "Later",
@@ -177,35 +177,34 @@ var outcomeWords = map[Outcome]string{
 // Word returns the word for the outcome on a page.
 func (o Outcome) Word() string { return outcomeWords[o] }
 
-// Queue has the messages of a key that wait or were given up.
+// Queue has the waiting and dead messages of a key.
 type Queue struct {
 	Problem string // why the queue is not shown
 	Groups  []QueuedGroup
 	More    bool // there may be more
 }
 
-// QueueFirst reports whether the queue has something to show, so that it stands before the last
+// QueueFirst reports whether the queue has something to show, so that it comes before the last
 // messages.
 func (p KeyPage) QueueFirst() bool {
 	return p.Queue != nil && (p.Queue.Problem != "" || len(p.Queue.Groups) > 0)
 }
 
-// QueuedGroup are the deliveries to one destination that wait, or were given up, for
-// the same reason.
+// QueuedGroup has the deliveries to one destination that wait or are dead for the same reason.
 type QueuedGroup struct {
 	Named
 	URL      string  // with its secrets masked
-	Tags     string  // of the destination
+	Tags     string  // tags of the destination
 	Outcome  Outcome // Queued, Held, Later or GivenUp
 	Reason   string
 	Hold     string // why a rule holds them; "" if none does
 	Count    int
-	First    time.Time // when the oldest of their messages came in
-	Next     time.Time // of the next attempt; zero for none
+	First    time.Time // when the oldest of their messages arrived
+	Next     time.Time // time of the next attempt; zero for none
 	Messages []MessageLink
 }
 
-// MessageLink leads to the page of a message.
+// MessageLink links to the page of a message.
 type MessageLink struct {
 	ID   string
 	Time time.Time
@@ -231,7 +230,7 @@ func (p KeyPage) view() view {
 	}{p, p.lines()}}
 }
 
-// Bounds of the height of the editor, in lines. The script has them, too.
+// Bounds of the height of the editor, in lines, as in the script.
 const (
 	minEditorLines = 12
 	maxEditorLines = 1000
@@ -243,7 +242,7 @@ type editorLine struct {
 	Class  string // "" for a line without a mistake
 }
 
-// lines returns the line numbers beside the editor, with one to spare.
+// lines returns the line numbers beside the editor, one more than its lines.
 func (p KeyPage) lines() []editorLine {
 	n := max(minEditorLines, strings.Count(strings.TrimSuffix(p.Text, "\n"), "\n")+2)
 	lines := make([]editorLine, min(n, maxEditorLines))

@@ -13,12 +13,12 @@ type Device struct {
 	Problem  string    // why it may not get messages; "" if all is well
 }
 
-// Invitation leads one device to the page on which it subscribes.
+// Invitation lets one device subscribe.
 type Invitation struct {
 	Link  string
-	Code  QRCode // of the link
+	Code  QRCode // code of the link
 	Tags  []string
-	Until time.Time // when it expires
+	Until time.Time // time of expiry
 }
 
 // QRCode is a QR code as the path of an SVG that is Size units wide and high.

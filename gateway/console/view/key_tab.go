@@ -1,6 +1,6 @@
 package view
 
-// KeyTab is a part of what the console shows of a key, a page of its own.
+// KeyTab is a part of a key's pages in the console, with a page of its own.
 type KeyTab string
 
 // The tabs of a key.
@@ -12,7 +12,7 @@ const (
 	TabSettings KeyTab = "settings"
 )
 
-// KeyTabs are the tabs of a key in their order, with their names.
+// KeyTabs are the tabs of a key in order, with their names.
 var KeyTabs = []struct {
 	Tab  KeyTab
 	Name string
@@ -27,7 +27,7 @@ type Tab struct {
 // Shows reports whether the page shows what belongs to a tab.
 func (p KeyPage) Shows(t KeyTab) bool { return p.Tab == t }
 
-// Has reports whether there is something to show in a tab.
+// Has reports whether a tab has something to show.
 func (p KeyPage) Has(t KeyTab) bool {
 	usable := len(p.Destinations) > 0 || p.Inbox != nil || p.Invite
 	switch t {

@@ -2,59 +2,59 @@ package view
 
 // KeysPage lists keys, the worst first.
 type KeysPage struct {
-	Root        string // the address of the folder that has add/, cfg/ and notify/, relative to the page
+	Root        string // the address of the folder with add/, cfg/ and notify/, relative to the page
 	Search      string // a part of a name; "" for all keys
-	State       State  // of the keys; "" for all
-	All         int    // keys
-	Found       int    // keys that the search finds
-	First, Last int    // the numbers of the first and the last key on the page, from 1 on
+	State       State  // state of the keys; "" for all
+	All         int    // number of keys
+	Found       int    // number of keys that the search finds
+	First, Last int    // numbers of the first and the last key on the page, from 1
 	Keys        []ListedKey
 	Tallies     []Tally
 	Problem     string // why the health is not shown; "" if it is
-	Previous    string // the address of the page before; "" for none
+	Previous    string // the address of the previous page; "" for none
 	Next        string
 	MayAdd      bool   // keys can be saved here
-	Hint        string // what the health is made of, or what would make it better
+	Hint        string // what the health is based on, or what would improve it
 
 	Watchdog *Trouble // why the watchdog of the gateway is not called; nil if all is well
 }
 
-// Tally is how many keys have a state.
+// Tally is the number of keys in a state.
 type Tally struct {
 	State   State
 	Count   int
-	Address string // of the list of these keys; "" for the list that is shown
+	Address string // address of the list of these keys; "" for the list that is shown
 }
 
 // ListedKey is a key in the list.
 type ListedKey struct {
 	Name     string
-	Address  string // of its page
-	Send     string // the address of the page that sends to it
+	Address  string // address of its page
+	Send     string // the address of the page for sending to it
 	Fixed    bool   // it is in the configuration of the gateway
 	Services string // the names of its destinations
 	URLs     int
 	Problem  string // why it cannot be used
 	Health   *Health
-	Hurry    string // the address that tries what waits; "" if nothing does
+	Hurry    string // the address for trying its waiting deliveries; "" if there are none
 	Bar      *Bar   // nil for none
-	Last     Moment // of the last delivery; without a time, Text says why
+	Last     Moment // time of the last delivery; without a time, Text says why
 }
 
-// Waits is what waits for a destination, if anything does, with buttons.
+// Waits has the deliveries that wait for a destination, with buttons.
 type Waits struct {
-	Address     string // that the forms are sent to
+	Address     string // address that the forms are sent to
 	Destination string // the field destination
-	Label       string // of the destination, for screen readers
-	Count       int    // deliveries
+	Label       string // name of the destination, for screen readers
+	Count       int    // number of deliveries
 }
 
 var keysParts = newParts(source{templates: []string{"keys.html"}, styles: []string{mainStyle}, policy: policyForms})
 
-// PreviousName and NextName are the texts of the links to other pages.
+// PreviousName is the text of the link to the previous page.
 func (p KeysPage) PreviousName() string { return "Previous keys" }
 
-// NextName is like PreviousName.
+// NextName is the text of the link to the next page.
 func (p KeysPage) NextName() string { return "Next keys" }
 
 func (p KeysPage) view() view { return view{title: "Keys", parts: keysParts, wide: true} }

@@ -5,17 +5,16 @@ import (
 	"sync"
 )
 
-// Worker returns the service worker of devices. It begins with the script that it
-// shares with their page.
+// Worker returns the service worker of devices. It begins with the script shared with their page.
 var Worker = sync.OnceValue(func() []byte { return []byte(readFile("device_store.js") + readFile("push.js")) })
 
-// Manifest is the manifest of the app that a phone makes of the page of a device.
-// See https://www.w3.org/TR/appmanifest/.
+// Manifest is the manifest of the app that a phone makes from the page of a device. See
+// https://www.w3.org/TR/appmanifest/.
 type Manifest struct {
 	ID         string         `json:"id"` // the same for all invitations to a key
 	Name       string         `json:"name"`
 	ShortName  string         `json:"short_name"`
-	Start      string         `json:"start_url"` // relative to the manifest; it has the invitation
+	Start      string         `json:"start_url"` // relative to the manifest; it contains the invitation
 	Scope      string         `json:"scope"`
 	Display    string         `json:"display"`
 	Background string         `json:"background_color"`

@@ -7,20 +7,20 @@ import (
 
 // MessagesPage lists messages and refused requests, the latest first.
 type MessagesPage struct {
-	Root     string // as in KeysPage
+	Root     string // see KeysPage
 	Filter   MessageFilter
 	Keys     []string // to choose from
 	Titles   bool     // the filter has a field for the title
 	Stored   bool     // there is a queue
 	Messages []ListedMessage
-	Planned  []PlannedMessage // the one that is due first in front
-	Later    int              // more planned messages, which are not shown
+	Planned  []PlannedMessage // in the order in which they are due
+	Later    int              // number of planned messages left out
 	Problem  string           // why the queue is not shown; "" if it is
-	Hint     string           // what the list is made of, or what a queue would add
-	Scanned  bool             // the filter has looked at as many messages as one page may
+	Hint     string           // what the list is based on, or what a queue would add
+	Scanned  bool             // the search has reached the limit of one page
 	Until    time.Time
 	Newest   string // the address of the first page; "" if this is the first
-	Older    string // the address of the page with older ones; "" for none
+	Older    string // the address of the page with older messages; "" for none
 }
 
 // MessageFilter selects messages. An empty field selects all.
@@ -32,41 +32,40 @@ type MessageFilter struct {
 	Title string // a part of it
 }
 
-// ListedMessage is a message in a list, or refused requests of one kind, or equal
-// messages.
+// ListedMessage is a line of the list: a message, equal messages, or refused requests of one kind.
 type ListedMessage struct {
 	ID         string // "" for none
-	Address    string // of its page; "" for none
+	Address    string // address of its page; "" for none
 	Time       time.Time
-	First      *time.Time // the oldest of several; nil for one
+	First      *time.Time // time of the oldest of several; nil for one
 	Key        string
-	KeyAddress string // of the page of the key; "" for none
+	KeyAddress string // address of the key's page; "" for none
 	Source     string
 	Type       string
-	Title      string // "" if it has none, or no inbox keeps it
+	Title      string // "" if it has none or no inbox keeps it
 	Words      string // the first words of a message without a title, if an inbox keeps it
-	Kept       bool   // the inbox of the key keeps the message
-	Incident   string // the name of what the message is about; "" for none
+	Kept       bool   // the inbox of the key has the message
+	Incident   string // the name of its incident; "" for none
 	Outcome    Outcome
-	Says       Says     // what became of it
-	Count      int      // of refused requests, or of equal messages
+	Says       Says     // its outcome in words
+	Count      int      // number of refused requests or equal messages
 	Same       []Folded // equal messages, without this one
 	Reason     string   // of refusals and failures
-	Client     string   // of refusals: its address
+	Client     string   // of refusals: the client's address
 	Lines      []string
-	More       int // results that are not shown
+	More       int // number of results left out
 }
 
-// Says is what became of a message, in words: a text, a time, and what follows that. The time
-// may be zero, and each text "".
+// Says is the outcome of a message in words: a text, a time, and a text after it. The time may be
+// zero, and each text "".
 type Says struct {
 	Text string
 	At   time.Time
 	Then string
 }
 
-// Until reports whether the text ends with a word that the time of a clock follows, such as
-// "until"; else the page says how long ago it was, or how soon it is.
+// Until reports whether the text ends with a word such as "until", which a clock time follows.
+// Otherwise the page says how long ago the time was, or how soon it is.
 func (s Says) Until() bool {
 	return strings.HasSuffix(s.Text, " until") || strings.HasSuffix(s.Text, " for")
 }
@@ -74,16 +73,16 @@ func (s Says) Until() bool {
 // PlannedMessage is a message that is sent later.
 type PlannedMessage struct {
 	ID         string
-	Address    string // of its page
+	Address    string // address of its page
 	Cancel     string // the address that a button posts to; "" for none
 	Key        string
-	KeyAddress string // of the page of the key
+	KeyAddress string // address of the key's page
 	Tags       string // the tag expression; "" for none
 	At         time.Time
 }
 
-// Group folds equal messages: those that have not arrived, and those that have if they follow
-// each other and have the same title, first words or incident. The result has at most n.
+// Group folds equal messages: those that have not arrived, and consecutive ones that have, with the
+// same title, first words or incident. The result has at most n.
 func Group(all []ListedMessage, n int) []ListedMessage {
 	type id struct {
 		outcome                                Outcome
@@ -112,7 +111,7 @@ func Group(all []ListedMessage, n int) []ListedMessage {
 	return out
 }
 
-// fold makes an equal message, which came in before m, part of the line of m.
+// fold makes an equal message, which arrived before m, part of the line of m.
 func (m *ListedMessage) fold(older *ListedMessage) {
 	first := older.Time
 	m.Count, m.First = max(m.Count, 1)+max(older.Count, 1), &first
@@ -121,19 +120,19 @@ func (m *ListedMessage) fold(older *ListedMessage) {
 	}
 }
 
-// Folded is a message that has no line of its own.
+// Folded is a message without a line of its own.
 type Folded struct {
 	Address string
 	Time    time.Time
 }
 
-// Day is the messages of a day.
+// Day has the messages of a day.
 type Day struct {
-	Time     time.Time // of the first of them
+	Time     time.Time // time of the first of them
 	Messages []ListedMessage
 }
 
-// days divides messages by their days, in UTC. page.js divides them by those of the reader.
+// days divides messages by their days in UTC. page.js divides them by the reader's days.
 func days(all []ListedMessage) (out []Day) {
 	for _, m := range all {
 		if n := len(out); n > 0 && out[n-1].Time.UTC().Format(time.DateOnly) == m.Time.UTC().Format(time.DateOnly) {
@@ -155,7 +154,7 @@ var (
 	filterSince = []Choice{{Value: "", Label: "any time"}, {Value: "1h", Label: "1 hour"}, {Value: "24h", Label: "24 hours"}, {Value: "7d", Label: "7 days"}}
 )
 
-// choose returns choices of which one is chosen.
+// choose returns choices with the one of this value chosen.
 func choose(all []Choice, value string) []Choice {
 	out := make([]Choice, len(all))
 	for i, c := range all {
@@ -179,30 +178,30 @@ func (p MessagesPage) view() view {
 	}{p, choose(states, p.Filter.State), choose(filterTypes, p.Filter.Type), choose(filterSince, p.Filter.Since), p.Filter != MessageFilter{}}}
 }
 
-// MessagePage shows a message of the queue, without its text. It has the title if an inbox
-// keeps it.
+// MessagePage shows a message of the queue, without its text. It has the title if an inbox keeps
+// it.
 type MessagePage struct {
-	Root       string // as in KeysPage
+	Root       string // see KeysPage
 	Message    ListedMessage
 	Deliveries []Delivery
 	Keep       string    // how long the queue keeps its results
 	Retry      bool      // it can be tried again, or sooner
-	Drop       bool      // something waits, or was given up
+	Drop       bool      // it has waiting or dead deliveries
 	Planned    time.Time // when the message is sent; zero if it is not planned
 	Incident   string    // the address of the page of its incident; "" for none
-	Inbox      string    // the address of the inbox that has its text; "" for none
+	Inbox      string    // the address of the inbox with its text; "" for none
 }
 
-// Delivery is a message on its way to one destination.
+// Delivery is the delivery of a message to one destination.
 type Delivery struct {
 	Named
 	URL, Tags string
 	Outcome   Outcome
-	Says      Says // what became of it, besides the outcome
+	Says      Says // details of its outcome
 	Again     int  // how many later rounds tell the destination again
 	Attempts  int
-	Elapsed   string    // of the attempts together
-	Next      time.Time // of the next attempt; zero for none
+	Elapsed   string    // time of all attempts together
+	Next      time.Time // time of the next attempt; zero for none
 	Error     string
 	Tries     []Try // the last ones, the oldest first
 }
@@ -211,7 +210,7 @@ type Delivery struct {
 type Try struct {
 	Time  time.Time
 	Error string // "" for a success
-	Count int    // how many in a row had the same error
+	Count int    // number of consecutive attempts with the same error
 	First time.Time
 }
 

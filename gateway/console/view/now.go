@@ -8,23 +8,23 @@ import (
 
 // NowPage is the first page of the console: the situation.
 type NowPage struct {
-	Root     string // as in KeysPage
+	Root     string // see KeysPage
 	Now      time.Time
 	Sentence string // the situation; the page adds the last message if all is quiet
-	State    State  // of the situation, for the colour of the sentence: Failing, Waiting or Fine
-	Keys     int    // of the site
+	State    State  // state of the situation, for the colour of the sentence: Failing, Waiting or Fine
+	Keys     int    // keys of the site
 	Last     time.Time
-	Stored   bool   // there is a queue, so that what was delivered is remembered
-	Lost     int    // deliveries that were given up; -1 if unknown
-	Waiting  int    // deliveries
-	Problem  string // why the page does not show all; "" if it does
+	Stored   bool   // there is a queue, which remembers deliveries
+	Lost     int    // dead deliveries; -1 if unknown
+	Waiting  int    // waiting deliveries
+	Problem  string // why the page does not show everything; "" if it does
 	Done     string // what a button has done; "" for nothing
 	MayAdd   bool   // keys can be saved here
 
 	Watchdog  *Trouble
 	Incidents []IncidentRow
 	AllOpen   string // the address of all incidents; "" for none
-	More      int    // incidents that are not shown
+	More      int    // incidents left out
 	Down      []QueuedDestination
 	MoreDown  int
 	Rows      []ListedKey
@@ -34,11 +34,11 @@ type NowPage struct {
 // Fact is a part of the line below the sentence.
 type Fact struct {
 	Text    string
-	At      time.Time // how long ago that was follows the text; zero for none
+	At      time.Time // its time, shown after the text as an age; zero for none
 	Address string    // "" for none
 }
 
-// Facts returns what the sentence does not say.
+// Facts returns what the sentence leaves out.
 func (p NowPage) Facts() (facts []Fact) {
 	add := func(text string) { facts = append(facts, Fact{Text: text}) }
 	if p.State != Fine { // otherwise the sentence says these
@@ -70,14 +70,14 @@ var nowParts = newParts(source{templates: []string{"now.html"}, styles: []string
 
 func (p NowPage) view() view { return view{title: "Now", parts: nowParts, wide: true} }
 
-// Moment is a time with how far it is from the time of its page.
+// Moment is a time and its distance from the time of its page.
 type Moment struct {
 	Time time.Time
 	Text string // such as "12 s ago" or "in 4 min"
-	For  string // such as "for 14 min"; "" for a time to come
+	For  string // such as "for 14 min"; "" for a future time
 }
 
-// NewMoment returns a time as a page shows it that was made at now.
+// NewMoment returns the time t as a page of the time now shows it.
 func NewMoment(t, now time.Time) Moment {
 	m := Moment{Time: t, Text: relative(t, now)}
 	if d := now.Sub(t); d >= 0 {
@@ -86,7 +86,7 @@ func NewMoment(t, now time.Time) Moment {
 	return m
 }
 
-// relative returns how far t is from now. page.js does the same.
+// relative returns the distance of t from now in words, like page.js.
 func relative(t, now time.Time) string {
 	switch d := now.Sub(t); {
 	case d < 0:

@@ -4,11 +4,11 @@ package view
 type ResponsePage struct {
 	Title   string
 	Reason  string // why nothing was done, a sentence; "" if something was
-	Home    string // the address of the start page, for an error without another way on
+	Home    string // the address of the start page, for an error without another link
 	Lines   []ResponseLine
 	Log     bool   // the lines are shown with their levels and times
 	FormURL string // the address of a form for messages; "" for none
-	BackURL string // the address of the page whose button led here; "" for none
+	BackURL string // the address of the page whose button was used; "" for none
 }
 
 // ResponseLine is a line of a response.

@@ -4,28 +4,28 @@ import "time"
 
 // SilencesPage lists the silences of the keys of a site, and makes one.
 type SilencesPage struct {
-	Root     string // as in KeysPage
+	Root     string // see KeysPage
 	Done     string // what a button has done; "" for nothing
-	Problem  string // why silences are not shown, or cannot be made; "" if all is well
+	Problem  string // why silences are not shown or cannot be made; "" if all is well
 	Action   string // the address that the forms are sent to; "" if none can be made
 	User     string // who is logged in; "" for a field with the name
 	Silences []ListedSilence
 	Keys     []string    // to choose from
-	New      SilenceForm // what the form begins with
-	Lengths  []Choice    // how long it can last
+	New      SilenceForm // initial values of the form
+	Lengths  []Choice    // choices of its length
 }
 
 // SilenceForm has the fields of a silence to make.
 type SilenceForm struct {
 	Key, Title, Incident, Tag string
-	Reach                     []string // the destinations that the tag stands for; none if that is not known
+	Reach                     []string // the destinations with the tag; none if unknown
 }
 
 // ListedSilence is a silence.
 type ListedSilence struct {
 	ID         string
 	Key        string
-	KeyAddress string    // of the page of the key
+	KeyAddress string    // address of the key's page
 	From       time.Time // when it begins; zero if it has begun
 	Until      time.Time
 	Incident   string
@@ -33,9 +33,9 @@ type ListedSilence struct {
 	Title      string
 	Reason     string
 	Who        string
-	Messages   int  // that it has kept from a destination
-	Configured bool // it stands in the configuration
-	Told       bool // its beginning and its end are told
+	Messages   int  // messages that it has kept from a destination
+	Configured bool // it is part of the configuration
+	Told       bool // its beginning and its end are notified
 }
 
 var silencesParts = newParts(source{templates: []string{"silences.html"}, styles: []string{mainStyle}, policy: policyForms})
