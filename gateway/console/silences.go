@@ -166,8 +166,7 @@ func (h *silencePages) postSilence(w http.ResponseWriter, r *http.Request, _ *ht
 
 // zoned adds the server's zone to a time in the format of a browser's field. Any other text stays.
 func zoned(text string) string {
-	// the server's zone is the zone of its users
-	at, err := time.ParseInLocation("2006-01-02T15:04", text, time.Local) //nolint:gosmopolitan
+	at, err := time.ParseInLocation("2006-01-02T15:04", text, time.Local) //nolint:gosmopolitan // its users live in the server's zone
 	if err != nil {
 		return text
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 )
 
-// Errors for who may not manage, read or change something.
+// Errors for clients that may not manage, read or change something.
 var (
 	errManageOff     = api.Errorf(http.StatusForbidden, "saved configurations cannot be read or changed here; the operator can allow it with configs { manage }")
 	errManageUser    = api.Errorf(http.StatusForbidden, "managing keys here needs a user or a client certificate; the operator can put basic_auth or another authentication in front of notify")
@@ -20,8 +20,8 @@ var (
 	errForeignChange = api.Errorf(http.StatusForbidden, "a page of another site sent this request; only the site's own pages may change something here")
 )
 
-// askForSecret tells the client of a 401 how it can send a secret. The script of a device
-// knows its own; Basic would make the browser ask somebody for a password.
+// askForSecret tells the client of a 401 how it can send a secret. The script of a device already
+// has its secret, and Basic would make the browser ask for a password.
 func askForSecret(w http.ResponseWriter, a access) {
 	if a != accessDevice {
 		w.Header().Set("WWW-Authenticate", `Basic realm="notify", charset="UTF-8"`)
@@ -29,8 +29,8 @@ func askForSecret(w http.ResponseWriter, a access) {
 	w.Header().Add("WWW-Authenticate", "Bearer")
 }
 
-// MayManage returns an error if the client of r may not manage. Without a user or a
-// verified certificate nobody may, unless the operator leaves it to the site.
+// MayManage returns an error if the client of r may not manage. A client without a user or a
+// verified certificate may not, unless the operator lets everybody manage.
 func (h *Base) MayManage(r *http.Request) error {
 	m := h.Resolved.Managers
 	user := environment.User(r)

@@ -11,9 +11,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
-// RelativeAddress returns the address of the request relative to itself. It
-// works below any path prefix that Caddy, or a proxy before Caddy, removes. It
-// has no query string, because that can change a message.
+// RelativeAddress returns the address of the request relative to itself. It works below any path
+// prefix removed by Caddy or by a proxy before it. It has no query string, because that can change
+// a message.
 func RelativeAddress(r *http.Request) string {
 	path := environment.URL(r).Path
 	return "./" + url.PathEscape(path[strings.LastIndexByte(path, '/')+1:])
@@ -32,9 +32,8 @@ func FormAddress(r *http.Request) string {
 	return address
 }
 
-// RelativeMessages returns the address of the messages in the queue, relative
-// to the address of the request: that of the key name or, if name is "",
-// /notify.
+// RelativeMessages returns the address of the messages in the queue, relative to the address of the
+// key with the name or, for "", to /notify.
 func RelativeMessages(r *http.Request, name string) string {
 	slash := strings.HasSuffix(r.URL.Path, "/")
 	switch {
@@ -73,7 +72,7 @@ func SiteAddress(r *http.Request) (scheme, host string) {
 	if r.TLS != nil {
 		scheme = "https"
 	}
-	// A proxy that is trusted says what the client has used.
+	// A trusted proxy says which address the client has used.
 	if environment.IsTrusted(r) {
 		if proto := r.Header.Get("X-Forwarded-Proto"); proto == "https" || proto == "http" {
 			scheme = proto

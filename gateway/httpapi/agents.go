@@ -22,8 +22,7 @@ var (
 			"send each in a request of its own")
 )
 
-// serveMCP answers a request of an agent: /notify/{KEY}/mcp. What its tools do are requests
-// to this API.
+// serveMCP answers a request of an agent: /notify/{KEY}/mcp. Its tools make requests to this API.
 func (h *API) serveMCP(w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
 	err := at.CheckMethod(w, r)
 	if err == nil {
@@ -39,7 +38,7 @@ func (h *API) serveMCP(w http.ResponseWriter, r *http.Request, at *Route) *api.R
 	in := &entered{admission: e}
 	defer in.leave()
 	q := r.Clone(context.WithValue(r.Context(), enteredKey{}, in))
-	q.Header.Set("Accept", "application/json, text/event-stream") // which the protocol demands of clients, and which changes nothing
+	q.Header.Set("Accept", "application/json, text/event-stream") // the protocol demands it of clients, and it changes nothing
 	if q.Body, err = oneCall(r.Body); err != nil {
 		return h.Sender.notSent(r, at, err)
 	}
@@ -67,13 +66,13 @@ func oneCall(body io.ReadCloser) (io.ReadCloser, error) {
 	return nil, errAgentsSpace
 }
 
-// maxSpace is how much white space a request may begin with, in bytes.
+// maxSpace is how much white space may precede a request, in bytes.
 const maxSpace = 1 << 10
 
 var errAgentsSpace = &api.Error{Status: http.StatusBadRequest, Err: errors.New("the request begins with too much white space")}
 
-// entered is a request of an agent as one of the messages under way. What its tools do is a
-// part of it.
+// entered is an agent's request among the messages under way. It includes the requests of its
+// tools.
 type entered struct {
 	admission site.Admission
 	left      atomic.Bool
@@ -88,13 +87,13 @@ func (e *entered) leave() {
 	}
 }
 
-// hasEntered reports whether r is a part of a request that counts among the messages under way.
+// hasEntered reports whether r is a part of a request counted among the messages under way.
 func hasEntered(r *http.Request) bool {
 	e, ok := r.Context().Value(enteredKey{}).(*entered)
 	return ok && !e.left.Load()
 }
 
-// leaveEntered counts the request out that r is a part of, because it only waits.
+// leaveEntered counts out the request that r is a part of, because it only waits.
 func leaveEntered(r *http.Request) {
 	if e, ok := r.Context().Value(enteredKey{}).(*entered); ok {
 		e.leave()

@@ -13,13 +13,11 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// answer sends the message of a request and returns the response. With a queue,
-// deliveries that are not final in time are stored and made later. answer calls
-// d.Release when no delivery of the request is in progress any more, possibly
-// after it returns.
+// answer sends the message of a request and returns the response. With a queue, deliveries that are
+// not final in time are stored and made later. answer calls d.Release when no delivery of the
+// request is in progress any more, possibly after it returns.
 //
-// Nothing is stored before the response if there is no queue or all
-// destinations are fast.
+// Nothing is stored before the response if there is no queue or all destinations are fast.
 func (h *Sender) answer(w http.ResponseWriter, r *http.Request, d dispatch.Delivery) (*api.Response, error) {
 	if d.Question != nil {
 		return h.ask(r, d)
@@ -37,7 +35,7 @@ func (h *Sender) answer(w http.ResponseWriter, r *http.Request, d dispatch.Deliv
 		if q := h.App.Engine.QueueSettings; q != nil && prefer.Wait > q.Wait {
 			leave, err := h.Shared.Waiting.Enter(d.At.String(), ClientAddress(r))
 			if err != nil {
-				prefer.Wait = q.Wait // it is a wish, and the client can ask for the results
+				prefer.Wait = q.Wait // it is a preference, and the client can ask for the results
 			} else {
 				defer leave()
 			}
@@ -90,7 +88,7 @@ func setQueued(resp *api.Response, r *http.Request, id string, p api.Preference)
 	resp.SetQueued(id, messageAddress(r, id), p)
 }
 
-// repeated returns the response to the request of d, whose idempotency key is known.
+// repeated returns the response to the request of d, whose idempotency key was used before.
 func (h *Sender) repeated(r *http.Request, e *queue.DuplicateError, p api.Preference, d *dispatch.Delivery) (*api.Response, error) {
 	q := h.App.Engine.Outbox
 	if !e.SameRequest {

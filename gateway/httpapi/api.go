@@ -20,8 +20,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/version"
 )
 
-// API answers the requests of a site. Each resource is a small type of its own; the table of
-// routes says which of them serves a path.
+// API answers the requests of a site. Each resource is a small type of its own; the table of routes
+// selects the one for a path.
 type API struct {
 	*Base
 
@@ -41,13 +41,13 @@ type API struct {
 	sources       *sources
 	rulers        *rulers
 
-	// description returns what /notify/openapi.json answers. It is made once.
+	// description returns the answer to /notify/openapi.json. It is made once.
 	description func() ([]byte, error)
 
 	// Closing closes connections whose requests were answered early.
 	Closing early.Closing
 
-	// Streams are the responses that go on until the site ends.
+	// Streams are the responses that last until the site ends.
 	Streams *inbox.Streams
 }
 
@@ -73,13 +73,13 @@ func New(log *zap.Logger, parse func(string) (time.Duration, error)) *API {
 	return h
 }
 
-// PageFuncs are the pages of a site, which package console writes. The API calls them where a
+// PageFuncs are the pages of a site, which package console writes. The API calls them when a
 // browser gets a page instead of JSON or text.
 type PageFuncs struct {
 	AppFile  func(w http.ResponseWriter, r *http.Request, at *Route) *api.Response // writes a file of the app for devices
 	Manifest func(w http.ResponseWriter, r *http.Request, at *Route) *api.Response
 	Send     func(w http.ResponseWriter, r *http.Request, to *Lookup) *api.Response // writes the page to send from
-	Preview  func(w http.ResponseWriter, r *http.Request, to *Lookup) *api.Response // writes a message as it will look
+	Preview  func(w http.ResponseWriter, r *http.Request, to *Lookup) *api.Response // writes a message as a destination shows it
 	Invited  func(w http.ResponseWriter, r *http.Request, to *Lookup) *api.Response // writes the page of an invitation
 
 	Draft    func(w http.ResponseWriter, r *http.Request, key string, status int, d *Draft) error
@@ -88,8 +88,8 @@ type PageFuncs struct {
 	// Actions are those of the pages.
 	Actions []Action
 
-	// Frame returns what surrounds a page for the client of r. here is the route of the
-	// place that the page is in; "" for none.
+	// Frame returns the frame of a page for the client of r. here is the route of the page's place;
+	// "" for none.
 	Frame func(r *http.Request, here string) view.Frame
 }
 
@@ -102,7 +102,7 @@ func (h *API) Prepare(pages PageFuncs) {
 	h.Has = SiteRoutes{Queue: h.App.Engine.QueueSettings != nil, Configs: h.Saved != nil, Push: h.Resolved.Push != nil, MCP: h.Resolved.MCP, Console: h.Resolved.Managers != nil && h.Resolved.Page, Inbox: h.App.Engine.QueueSettings != nil && h.Resolved.HasInboxes()}
 }
 
-// Serve answers a request, and reports whether its path is one of the gateway.
+// Serve answers a request, and reports whether its path belongs to the gateway.
 func (h *API) Serve(w http.ResponseWriter, r *http.Request) bool {
 	at, ok, err := h.Routes.ParseRequest(r, &h.Has)
 	if !ok {
@@ -164,8 +164,8 @@ func (h *notifications) serveNotify(w http.ResponseWriter, r *http.Request, at *
 	return h.notify(w, r, at)
 }
 
-// ClientAddress returns the address of the client that the server determined, as [api.ClientNetwork] does. It returns the zero
-// Addr if the client has no IP address.
+// ClientAddress returns the client's address according to the server, shortened by
+// [api.ClientNetwork]. It returns the zero Addr if the client has no IP address.
 func ClientAddress(r *http.Request) netip.Addr {
 	addr, err := netip.ParseAddr(environment.ClientIP(r))
 	if err != nil {
@@ -174,8 +174,8 @@ func ClientAddress(r *http.Request) netip.Addr {
 	return api.ClientNetwork(addr)
 }
 
-// CheckOwnOrigin returns a 403 if a page of another site sent a request that changes
-// something, also a page of an origin that may send messages.
+// CheckOwnOrigin returns a 403 if a page of another site sent a request that changes something,
+// even if the page's origin may send messages.
 func CheckOwnOrigin(r *http.Request) error {
 	if http.NewCrossOriginProtection().Check(r) != nil {
 		return errForeignChange
@@ -187,8 +187,8 @@ func CheckOwnOrigin(r *http.Request) error {
 // instead of sending it.
 const previewQuery = "preview"
 
-// isPreview reports whether a query string asks for a preview. It may have a token
-// besides, and nothing else.
+// isPreview reports whether a query string asks for a preview. Besides that, it may have only a
+// token.
 func isPreview(query string) bool {
 	if token, rest, ok := strings.Cut(query, "&"); ok && strings.HasPrefix(token, tokenQuery+"=") {
 		query = rest

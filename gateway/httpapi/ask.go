@@ -68,8 +68,8 @@ func (h *Sender) canAsk(a *message.Ask) error {
 	return h.canCallBack(a)
 }
 
-// canCallBack returns an error if the site allows nobody to name the address that gets the
-// outcome of a question. The addresses of a host name are checked when it is called.
+// canCallBack returns an error if the site does not let clients name the address that gets the
+// outcome of a question. The IP addresses of its host are checked when it is called.
 func (h *Sender) canCallBack(a *message.Ask) error {
 	host := a.CallbackHost()
 	switch {
@@ -84,9 +84,9 @@ func (h *Sender) canCallBack(a *message.Ask) error {
 	return nil
 }
 
-// Ask asks the question of d, a message to a key of the site. It returns the report and the
-// ID of the message. If the report is nil, nothing was asked, and the error is an
-// [*api.Error], or a [*queue.DuplicateError] for an idempotency key that is known.
+// Ask asks the question of d, a message to a key of the site. It returns the report and the ID of
+// the message. If the report is nil, nothing was asked, and the error is an [*api.Error], or a
+// [*queue.DuplicateError] for a known idempotency key.
 func (h *Sender) Ask(ctx context.Context, d dispatch.Delivery, a *message.Ask) (*notifier.Report, string, error) {
 	if err := h.canAsk(a); err != nil {
 		return nil, "", err
@@ -125,7 +125,7 @@ func (h *Sender) ask(r *http.Request, d dispatch.Delivery) (*api.Response, error
 	return resp, nil
 }
 
-// maxWait is how long a client can wait for an answer with one request.
+// maxWait is how long one request can wait for an answer.
 const maxWait = 60 * time.Second
 
 // waitOf returns how long the client of r wants to wait for the answer to a question.
@@ -144,8 +144,8 @@ func waitOf(r *http.Request) (time.Duration, error) {
 	return time.Duration(min(n, int(maxWait.Seconds()))) * time.Second, nil
 }
 
-// waitForAnswer returns the question of a message as soon as it is decided, or when the time
-// is over that the client of r wants to wait. It is nil if the message asks nothing.
+// waitForAnswer returns the question of a message when it is decided, or after the time that the
+// client of r wants to wait. It is nil if the message asks nothing.
 func (h *Messages) waitForAnswer(r *http.Request, q *ask.Questions, id uuid.UUID) (*ask.Question, error) {
 	wait, err := waitOf(r)
 	if err != nil {
@@ -166,8 +166,8 @@ func (h *Messages) waitForAnswer(r *http.Request, q *ask.Questions, id uuid.UUID
 	return x, Answer(err)
 }
 
-// enterWaiting counts the client of r in among those that wait for a key, and no longer among
-// the messages under way. The caller calls leave in the end.
+// enterWaiting counts the client of r among the clients that wait for a key instead of the messages
+// under way. The caller calls leave in the end.
 func (h *Base) enterWaiting(r *http.Request, at site.Place) (leave func(), err error) {
 	if leave, err = h.Shared.Waiting.Enter(at.String(), ClientAddress(r)); err == nil {
 		leaveEntered(r)
@@ -175,13 +175,13 @@ func (h *Base) enterWaiting(r *http.Request, at site.Place) (leave func(), err e
 	return leave, err
 }
 
-// askState returns what the client of r sees of a question.
+// askState returns the part of a question that the client of r may see.
 func (h *Messages) askState(r *http.Request, x *ask.Question) *message.AskState {
 	return x.JSON(h.maySeeAnswer(r, h.App.Engine.NameOf(r.Context(), x.Place)))
 }
 
-// maySeeAnswer reports whether the client of r may learn the answer to a question of a key: it
-// may manage, or send to the key.
+// maySeeAnswer reports whether the client of r may see the answer to a question of a key: it may
+// manage, or send to the key.
 func (h *Messages) maySeeAnswer(r *http.Request, key string) bool {
 	if h.MayManage(r) == nil {
 		return true
@@ -190,7 +190,7 @@ func (h *Messages) maySeeAnswer(r *http.Request, key string) bool {
 	return err == nil
 }
 
-// MaxAnswerForm is the most that the form of a question sends, in bytes.
+// MaxAnswerForm bounds the form of a question, in bytes.
 const MaxAnswerForm = 16 << 10
 
 // Asks shows and answers questions: /notify/asks/{ID}.
@@ -252,7 +252,7 @@ type askAnswer struct {
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// answer answers a question with the form of r. A problem is shown on the page.
+// answer answers a question with the form of r. The page shows a problem.
 func (h *Asks) answer(w http.ResponseWriter, r *http.Request, q *ask.Questions, x *ask.At, v *askpage.Visit) (status int, err error) {
 	if err := CheckOwnOrigin(r); err != nil {
 		return 0, err
@@ -278,8 +278,9 @@ func (h *Asks) answer(w http.ResponseWriter, r *http.Request, q *ask.Questions, 
 	return http.StatusOK, nil
 }
 
-// question answers a request for a message that the queue has forgotten: it keeps results for
-// a shorter time than a question can be open. To withdraw one needs more than its ID then.
+// question answers a request for a message that the queue has forgotten, because the queue keeps
+// results for a shorter time than a question can be open. Withdrawing the question then needs more
+// than its ID.
 func (h *Messages) question(r *http.Request, q *ask.Questions, id uuid.UUID) (*api.Response, error) {
 	x, err := q.Wait(r.Context(), h.Site(), id, 0, nil)
 	if errors.Is(err, ask.ErrNone) {

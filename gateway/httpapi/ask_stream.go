@@ -12,9 +12,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/inbox"
 )
 
-// streamAnswer writes the state of a message that asks as server-sent events: as it is, and
-// when it is decided, which ends the stream. asks is false if the message asks nothing, and
-// nothing is written.
+// streamAnswer writes the state of a message's question as server-sent events: the present state,
+// and the decision, which ends the stream. If the message asks nothing, asks is false and nothing
+// is written.
 func (h *Messages) streamAnswer(w http.ResponseWriter, r *http.Request, q *ask.Questions, id uuid.UUID) (asks bool, err error) {
 	x, err := q.Wait(r.Context(), h.Site(), id, 0, nil)
 	if errors.Is(err, ask.ErrNone) {
@@ -46,7 +46,7 @@ func (h *Messages) streamAnswer(w http.ResponseWriter, r *http.Request, q *ask.Q
 	}
 	for ok := event(); ok && x.IsOpen(); {
 		if x, err = q.Wait(r.Context(), h.Site(), id, inbox.KeepaliveInterval, h.streams.Ending); err != nil || r.Context().Err() != nil {
-			return true, nil //nolint:nilerr // the client comes back
+			return true, nil //nolint:nilerr // the client will reconnect
 		}
 		if !x.IsOpen() {
 			event()

@@ -18,9 +18,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/loglimit"
 )
 
-// Base is what every resource of a site's API, and every page, is built on: the settings of
-// the site, the gateway behind it, and how errors and pages are written. All resources of a
-// site share one.
+// Base is the part that every resource of a site's API and every page share: the settings of the
+// site, the gateway behind it, and the writing of errors and pages.
 type Base struct {
 	Resolved *site.Site
 	Sources  source.Set
@@ -32,9 +31,9 @@ type Base struct {
 	pages    PageFuncs
 	api.OriginCheck
 
-	// Logins says for the names of keys whether a client needs a login of the server before it
-	// can send to them; "" stands for saved keys. A key for which that is not known is left
-	// out. nil knows nothing.
+	// Logins returns, by name of a key, whether the server asks for a login before a client can
+	// send to it; "" stands for saved keys. Keys for which this is unknown are missing. nil means
+	// that nothing is known.
 	Logins func() map[string]bool
 
 	// ParseDuration parses a duration, which may be in days.
@@ -42,14 +41,14 @@ type Base struct {
 
 	Log      *zap.Logger
 	Refusals refusal.Log
-	faults   loglimit.Budget // of lines about requests that failed through no fault of the client
+	faults   loglimit.Budget // for log lines about requests that failed through no fault of the client
 }
 
 // Site returns the ID of the site.
 func (h *Base) Site() string { return h.App.Engine.SiteID(h.Resolved) }
 
-// NeedsLogin reports whether a program needs a login of the server to send to a key. Where that
-// is not known, it does if the client of r has one.
+// NeedsLogin reports whether a program needs a login of the server to send to a key. If this is
+// unknown, it reports whether the client of r has one.
 func (h *Base) NeedsLogin(r *http.Request, k *site.Key) bool {
 	name := k.Name
 	if k.Saved {
@@ -63,8 +62,8 @@ func (h *Base) NeedsLogin(r *http.Request, k *site.Key) bool {
 	return environment.User(r) != ""
 }
 
-// WritePage writes a page in its frame. here is the route of the place of the navigation that
-// the page is in; "" for none.
+// WritePage writes a page in its frame. here is the route of the page's place in the navigation; ""
+// for none.
 func (h *Base) WritePage(w http.ResponseWriter, r *http.Request, status int, here string, p view.Page) error {
 	return view.Write(w, r, status, h.pages.Frame(r, here), p)
 }

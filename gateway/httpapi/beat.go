@@ -13,7 +13,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// Beats takes the beats that keys expect.
+// Beats accepts the beats that keys expect.
 type Beats struct {
 	*Base
 	sender *Sender
@@ -22,8 +22,7 @@ type Beats struct {
 // BeatParameter is the query parameter with the name of a beat.
 const BeatParameter = "beat"
 
-// beatQuery returns the name of the beat that a request is, and reports whether it is
-// one.
+// beatQuery returns the name of the beat in a request, and reports whether the request is a beat.
 func beatQuery(r *http.Request) (name string, ok bool) {
 	if !strings.Contains(r.URL.RawQuery, BeatParameter) {
 		return "", false
@@ -55,9 +54,9 @@ func (h *Beats) serveBeat(w http.ResponseWriter, r *http.Request, at *Route, bea
 	return resp
 }
 
-// acceptBeat reads a beat in the gateway's own format. Who may send to the key may send a
-// beat. As a GET changes something here, one from a page of another origin is refused,
-// too.
+// acceptBeat reads a beat in the gateway's own format. A client that may send to the key may send a
+// beat. As even a GET changes something here, it is refused if it comes from a page of another
+// origin.
 func (h *Beats) acceptBeat(w http.ResponseWriter, r *http.Request, at *Route, beat string) (*api.Response, error) {
 	if r.Method != http.MethodGet && r.Method != http.MethodPost {
 		w.Header().Set("Allow", "GET, POST")
@@ -94,8 +93,8 @@ func (h *Beats) acceptBeat(w http.ResponseWriter, r *http.Request, at *Route, be
 	return h.takeBeat(r, api.ReadSignal(w, r, h.sender.Limits(false)), at, beat, hops, false)
 }
 
-// takeBeat takes a beat that has been read and may be sent to the key. partial means that its
-// payload leaves out what may have failed. It closes q.
+// takeBeat accepts a beat that has been read and may be sent to the key. partial means that its
+// payload may leave out failures. It closes q.
 func (h *Beats) takeBeat(r *http.Request, q *api.Request, at *Route, beat string, hops int, partial bool) (*api.Response, error) {
 	k, err := at.Lookup().Key(r.Context())
 	if err != nil {
@@ -147,8 +146,8 @@ func beatResponse(t *heartbeat.Taken) *api.Response {
 	return resp
 }
 
-// attach adds the files of a beat that has failed to its message, or lines about the files that
-// cannot be fetched.
+// attach adds the files of a failed beat to its message, or a line for each file that cannot be
+// fetched.
 func (h *Beats) attach(r *http.Request, q *api.Request, m *notifier.Message) {
 	var err error
 	if m.Attachments, err = h.sender.attachments(r, q, true); err != nil {
@@ -157,7 +156,7 @@ func (h *Beats) attach(r *http.Request, q *api.Request, m *notifier.Message) {
 	q.LinkFiles(m)
 }
 
-// ExpectedBeat returns the beat of an expectation of a key of the site.
+// ExpectedBeat returns the beat that a key of the site expects.
 func (h *Beats) ExpectedBeat(k *site.Key, e *site.ExpectedBeat) *heartbeat.ExpectedBeat {
 	if !k.OfSite {
 		return &heartbeat.ExpectedBeat{Site: "", Settings: h.App.Engine.Global, Key: k, ExpectedBeat: e}

@@ -12,21 +12,21 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// What an address names by an ID belongs to a site, and who may manage or is a user at another
-// site is a stranger to it. So everything is found by its ID here. What belongs to a key, such as
-// a silence or a device, is found by its key, which is one of the site.
+// An ID in an address names something of one site. A user or manager of another site has no rights
+// to it. So this file finds everything that has an ID. Parts of a key, such as silences and
+// devices, are found through their key, which belongs to the site.
 //
-// Links with a secret in them, of incidents and questions, lead to what they name at every site,
-// because the secret is the right. They get no other right there: see rightsTo.
+// The links of incidents and questions contain a secret and work at every site, because the secret
+// is the right. They give no other right there: see rightsTo.
 
-// rights are what the client of a request is to something that was found by its ID.
+// rights are the rights of a request's client to something found by its ID.
 type rights struct {
-	user   string // whom the server's authentication has found; "" for nobody
+	user   string // user found by the server's authentication; "" for nobody
 	manage bool   // it may manage
 }
 
 // rightsTo returns the rights of the client of r to something. own reports whether it belongs to
-// the site: the users and managers of another site have none.
+// the site. Users and managers of another site have none.
 func (h *Base) rightsTo(r *http.Request, own bool) rights {
 	if !own {
 		return rights{}
@@ -34,10 +34,10 @@ func (h *Base) rightsTo(r *http.Request, own bool) rights {
 	return rights{userOf(r), h.MayManage(r) == nil}
 }
 
-// mayActOn reports whether the client of r may learn more of what belongs to a key of the site than
-// who has an ID: the ID of an incident, with which it can be acknowledged and resolved, or the
-// destination of an answer. It may manage, or has a token of the key. Readers, devices and others
-// know the IDs of messages.
+// mayActOn reports whether the client of r may learn more about something of a key than the holder
+// of a message's ID: the ID of an incident, which allows acknowledging and resolving it, or the
+// destination of an answer. The client may if it may manage or has a token of the key. Readers,
+// devices and others know the IDs of messages.
 func (h *Base) mayActOn(r *http.Request, name string) bool {
 	if h.MayManage(r) == nil {
 		return true
@@ -46,7 +46,7 @@ func (h *Base) mayActOn(r *http.Request, name string) bool {
 	return err == nil && len(k.Tokens) > 0
 }
 
-// FindMessage returns the message of the site that an ID names, or [outbox.ErrNoMessage].
+// FindMessage returns the message of the site with an ID, or [outbox.ErrNoMessage].
 func (h *Base) FindMessage(ctx context.Context, q *gateway.Rooms, text string) (*queue.Entry, error) {
 	id, err := parseMessageID(text)
 	if err != nil {
@@ -55,7 +55,7 @@ func (h *Base) FindMessage(ctx context.Context, q *gateway.Rooms, text string) (
 	return q.Outbox.Messages().Get(ctx, h.Site(), id)
 }
 
-// parseMessageID parses the ID of a message as it stands in an address.
+// parseMessageID parses the ID of a message in an address.
 func parseMessageID(text string) (uuid.UUID, error) {
 	id, err := uuid.Parse(text)
 	if err != nil || id.String() != text {

@@ -11,12 +11,12 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 )
 
-// ConfigIDHeader is the header in which clients of Apprise 2 name the key. The apprise://
-// URLs of Apprise 2 post to /notify with it, unless they have ?v=1.
+// ConfigIDHeader is the header in which clients of Apprise 2 name the key. The apprise:// URLs of
+// Apprise 2 post to /notify with it, unless they have ?v=1.
 //
-// It is a second way to name a key, past every path matcher, of Caddy or of a proxy in
-// front. So it is read on Apprise's own routes only, and without config_id on it names a
-// key only together with a secret of that key.
+// It names a key without the path, past every path matcher of Caddy or of a proxy in front. So it
+// is read only on Apprise's own routes, and without config_id on it works only together with a
+// secret of the key.
 const ConfigIDHeader = "X-Apprise-Config-ID"
 
 var (
@@ -27,15 +27,15 @@ var (
 	errConfigIDManage    = api.Errorf(http.StatusForbidden, "with manage open, the header "+ConfigIDHeader+" names no key to read or change; write config_id on into the notify block, or name the key in the address")
 )
 
-// ConfigIDRoute is a route of Apprise on which the header can take the place of the key.
+// ConfigIDRoute is a route of Apprise on which the header can replace the key.
 type ConfigIDRoute struct {
 	Path   string // without the key
-	Keyed  string // the pattern of the route that it stands for
+	Keyed  string // the pattern of the corresponding route
 	Method string // other methods have no such route
 }
 
-// ConfigIDRoutes returns the routes on which the header names a key that the address does
-// not have. POST /cfg is what Apprise makes of it, without the other uses of /cfg/{KEY}.
+// ConfigIDRoutes returns the routes on which the header names the key. POST /cfg saves a key like
+// Apprise, without the other uses of /cfg/{KEY}.
 func ConfigIDRoutes() []ConfigIDRoute {
 	return []ConfigIDRoute{
 		{RouteNotify, site.RouteNotifyKey, http.MethodPost},
@@ -49,8 +49,8 @@ func ConfigIDRoutes() []ConfigIDRoute {
 	}
 }
 
-// hasConfigID reports whether the header may stand beside the key in the address of a
-// route: on Apprise's own, and never for sources, devices and messages.
+// hasConfigID reports whether the header may accompany a route with the key in its address: on
+// Apprise's own routes, but never for sources, devices and messages.
 func hasConfigID(pattern string) bool {
 	switch pattern {
 	case site.RouteNotifyKey, RouteAdd, RouteGet, RouteDel, RouteMove, RouteKey, RouteURLs, RouteStatusKey, RouteQR:
@@ -59,8 +59,8 @@ func hasConfigID(pattern string) bool {
 	return false
 }
 
-// configID returns the key that the header names, or "". An empty header is none. The
-// value is not trimmed and there can be only one, so that it is what a matcher compares.
+// configID returns the key in the header, or "". An empty header means none. The value is not
+// trimmed and must be the only one, so that it is what a matcher compares.
 func configID(header http.Header) (string, error) {
 	values := header.Values(ConfigIDHeader)
 	switch {
@@ -72,7 +72,7 @@ func configID(header http.Header) (string, error) {
 	return values[0], nil
 }
 
-// ParseRequest returns what a request addresses, like Parse, and considers the header.
+// ParseRequest is like Parse and considers the header.
 func (t routeTable) ParseRequest(r *http.Request, has *SiteRoutes) (at Route, ok bool, err error) {
 	at, ok = t.Parse(r.URL, has)
 	if len(r.Header.Values(ConfigIDHeader)) == 0 {
@@ -120,10 +120,9 @@ func (t routeTable) withConfigID(r *http.Request, has *SiteRoutes) *RouteSpec {
 	return nil
 }
 
-// mayNameKey returns an error if the header of r may not name the key of the route.
-// Unless config_id is on, the request needs a secret of the key, on every route. The
-// answer does not tell whether there is the key, because a matcher may keep the client
-// from its address.
+// mayNameKey returns an error if the header of r may not name the key of the route. Unless
+// config_id is on, the request needs a secret of the key on every route. The answer does not reveal
+// whether the key exists, because a matcher may keep the client from its address.
 func (h *Sender) mayNameKey(r *http.Request, at *Route) error {
 	if !at.byHeader || h.Resolved.ConfigID {
 		return nil
@@ -135,7 +134,7 @@ func (h *Sender) mayNameKey(r *http.Request, at *Route) error {
 	k, _, err := at.Lookup().open(r.Context())
 	switch {
 	case err == nil:
-		// A token is no right to read what the destinations are.
+		// A token gives no right to read the destinations.
 		if !(at.access == accessReader && openManagement) && at.Lookup().Token(r) != "" {
 			return nil
 		}
@@ -151,7 +150,7 @@ func (h *Sender) mayNameKey(r *http.Request, at *Route) error {
 	return errConfigIDOff
 }
 
-// refuseConfigID answers a request whose header is wrong.
+// refuseConfigID answers a request with a wrong header.
 func (h *API) refuseConfigID(r *http.Request, at *Route, err error) *api.Response {
 	resp := h.ErrorResponse(err)
 	if IsChange(r) {
@@ -163,8 +162,8 @@ func (h *API) refuseConfigID(r *http.Request, at *Route, err error) *api.Respons
 	return resp
 }
 
-// notifyNamed handles a POST to /notify whose header names a key. With URLs in the body it
-// is a message without a key, which is known only when the body has been read.
+// notifyNamed handles a POST to /notify whose header names a key. With URLs in the body it is a
+// message without a key, which is known only after the body has been read.
 func (h *notifications) notifyNamed(w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
 	resp, err := h.acceptNamed(w, r, at)
 	if err != nil {
@@ -173,14 +172,14 @@ func (h *notifications) notifyNamed(w http.ResponseWriter, r *http.Request, at *
 	return resp
 }
 
-// acceptNamed reads a message whose header names a key, and sends it. If the message has
-// URLs, it takes the key out of at.
+// acceptNamed reads a message whose header names a key, and sends it. If the message has URLs, it
+// removes the key from at.
 func (h *notifications) acceptNamed(w http.ResponseWriter, r *http.Request, at *Route) (*api.Response, error) {
 	keyErr := h.maySendNamed(r, at)
 	if keyErr != nil && !h.Resolved.Stateless {
 		return nil, keyErr
 	}
-	e, err := h.sender.Enter(r, keyErr == nil) // with a key error it can only have URLs
+	e, err := h.sender.Enter(r, keyErr == nil) // after a key error, it can only have URLs
 	if err != nil {
 		return nil, err
 	}
@@ -197,7 +196,7 @@ func (h *notifications) acceptNamed(w http.ResponseWriter, r *http.Request, at *
 	case !urls:
 		err = keyErr
 	case keyErr == nil:
-		// What counted as a message to the key takes a place among those with URLs.
+		// A message that was counted as one to the key is counted as one with URLs.
 		if err = e.Distrust(h.Resolved.Limits.InFlight, ClientAddress(r)); err == nil {
 			err = q.Distrust()
 		}
@@ -218,8 +217,8 @@ func (h *notifications) acceptNamed(w http.ResponseWriter, r *http.Request, at *
 	return h.answerEntered(w, r, d, e, at)
 }
 
-// maySendNamed returns an error if the client of r may not send to the key that its header
-// names. It does not read the body.
+// maySendNamed returns an error if the client of r may not send to the key that its header names.
+// It does not read the body.
 func (h *notifications) maySendNamed(r *http.Request, at *Route) error {
 	if err := h.sender.mayNameKey(r, at); err != nil {
 		return err

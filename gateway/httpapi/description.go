@@ -25,7 +25,7 @@ func describeAPI(version string, actions []Action) ([]byte, error) {
 	return openapi.Document(version, routes, map[string][]string{"VERB": NtfyVerbs}, api.Components())
 }
 
-// secrets returns which secret of the key its clients send.
+// secrets returns which secret of the key clients send.
 func (spec *RouteSpec) secrets() openapi.Secrets {
 	if strings.Contains(spec.Pattern, "{KEY}") {
 		switch spec.access {

@@ -21,8 +21,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// Devices subscribes phones and browsers to keys, and takes their receipts:
-// /notify/{KEY}/devices.
+// Devices subscribes phones and browsers to keys and accepts their receipts: /notify/{KEY}/devices.
 type Devices struct {
 	*Base
 	sender *Sender
@@ -45,7 +44,7 @@ var (
 	}
 )
 
-// deviceRequest is the JSON of a device that subscribes, or changes.
+// deviceRequest is the JSON of a device that subscribes or changes.
 type deviceRequest struct {
 	device.Change
 
@@ -57,7 +56,7 @@ func (h *Devices) serveDevices(w http.ResponseWriter, r *http.Request, at *Route
 	return h.deviceResponse(r, at, h.doDevices(w, r, at))
 }
 
-// serveReceipt takes the receipt of a device for a message.
+// serveReceipt accepts a device's receipt for a message.
 func (h *Devices) serveReceipt(w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
 	return h.deviceResponse(r, at, h.doReceipt(w, r, at))
 }
@@ -71,8 +70,8 @@ func (h *Devices) serveDeviceTest(w http.ResponseWriter, r *http.Request, at *Ro
 	return resp
 }
 
-// deviceResponse returns the response for an error, or nil for nil. Programs send all
-// these requests, so that errors are JSON unless something else is asked for.
+// deviceResponse returns the response for an error, or nil for nil. These requests come from
+// programs, so errors are JSON unless something else is asked for.
 func (h *Devices) deviceResponse(r *http.Request, at *Route, err error) *api.Response {
 	if err == nil {
 		return nil
@@ -85,17 +84,17 @@ func (h *Devices) deviceResponse(r *http.Request, at *Route, err error) *api.Res
 	return resp
 }
 
-// checkDeviceRequest makes the checks of all requests about devices.
+// checkDeviceRequest makes the checks common to all requests about devices.
 func checkDeviceRequest(w http.ResponseWriter, r *http.Request, at *Route) error {
 	w.Header().Set("Cache-Control", "no-store")
 	if err := at.CheckMethod(w, r); err != nil {
 		return err
 	}
-	return CheckOwnOrigin(r) // which lets GET and HEAD pass
+	return CheckOwnOrigin(r) // it lets GET and HEAD pass
 }
 
-// DeviceKey returns a key and the queue for a request about devices. A key that does not
-// exist is like one without the device.
+// DeviceKey returns a key and the queue for a request about devices. A missing key gets the same
+// answer as a key without the device.
 func (h *Devices) DeviceKey(ctx context.Context, name string) (k *site.Key, q *gateway.Rooms, err error) {
 	if q, err = h.App.Open(nil); err != nil {
 		return nil, nil, err
@@ -104,9 +103,9 @@ func (h *Devices) DeviceKey(ctx context.Context, name string) (k *site.Key, q *g
 	return k, q, err
 }
 
-// keyOfDevice is [Devices.DeviceKey] for a request about the device with an ID, which has no key
-// if there is none of the name. The device of a key that was moved goes on using the name that
-// the key had when it subscribed.
+// keyOfDevice is [Devices.DeviceKey] for a request about the device with an ID. The device of a
+// moved key goes on using the name that the key had when it subscribed. If there is no key, the
+// error is [device.ErrNone].
 func (h *Devices) keyOfDevice(ctx context.Context, name, id string) (k *site.Key, q *gateway.Rooms, err error) {
 	defer func() {
 		if errors.Is(err, site.ErrNoKey) {
@@ -169,7 +168,7 @@ func (h *Devices) doDevices(w http.ResponseWriter, r *http.Request, at *Route) e
 	return WriteJSON(w, http.StatusOK, d.JSON(states[0]))
 }
 
-// listDevices writes the devices of a key for who may manage.
+// listDevices writes the devices of a key for clients that may manage.
 func (h *Devices) listDevices(w http.ResponseWriter, r *http.Request, name string) error {
 	if err := h.MayManage(r); err != nil {
 		if errors.Is(err, errManageOff) {
@@ -191,11 +190,11 @@ func (h *Devices) listDevices(w http.ResponseWriter, r *http.Request, name strin
 // DevicePlace returns the place of the devices of a key of the site.
 func (h *Devices) DevicePlace(k *site.Key) site.Place { return k.Place(h.Site()) }
 
-// Invitation returns the invitation to a key that a token stands for. It opens the page of
-// the key for that alone, also if the key has a token. For a key that does not exist, which
-// is nil, the error is that for a wrong token, and takes as long.
+// Invitation returns the invitation to a key with a token. It gives access to the key's page for
+// devices, even if the key has a token. If k is nil because there is no such key, the error is the
+// same as for a wrong token, and takes as long.
 func (h *Devices) Invitation(ctx context.Context, q *gateway.Rooms, k *site.Key, token string) (*device.Invitation, error) {
-	var place site.Place // that of no key
+	var place site.Place // the place of no key
 	if k != nil {
 		place = h.DevicePlace(k)
 	}
@@ -231,7 +230,7 @@ func readDeviceRequest(w http.ResponseWriter, r *http.Request, to any) error {
 	return nil
 }
 
-// checkDevice returns an error if a device cannot be like this.
+// checkDevice returns an error if a device cannot have these properties.
 func (h *Devices) checkDevice(x *device.Change) error {
 	err := x.Check(h.Resolved.Push.Hosts, site.CheckTag)
 	if err == nil && x.Subscription != nil {
@@ -259,7 +258,7 @@ func (h *Devices) addDevice(w http.ResponseWriter, r *http.Request, name string)
 		return err
 	}
 	ctx := context.WithoutCancel(r.Context())
-	switch { // whoever may not know which keys exist learns nothing
+	switch { // a client that may not know which keys exist learns nothing
 	case x.Invite != "":
 		if _, err := h.Invitation(ctx, q, k, x.Invite); err != nil {
 			return err
@@ -293,12 +292,12 @@ func (h *Devices) addDevice(w http.ResponseWriter, r *http.Request, name string)
 	return WriteJSON(w, http.StatusCreated, added)
 }
 
-// ownDevice returns the device with an ID if the client of r has its secret. Nobody learns
-// whether there is another one.
+// ownDevice returns the device with an ID if the client of r has its secret. Otherwise it does not
+// reveal whether the device exists.
 func (h *Devices) ownDevice(r *http.Request, q *gateway.Rooms, k *site.Key, id string) (*device.Device, error) {
 	secret, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !ok {
-		secret = "" // of no device
+		secret = "" // matches no device
 	}
 	return q.Devices.Authenticate(r.Context(), h.DevicePlace(k), id, secret)
 }
@@ -331,7 +330,7 @@ func (h *Devices) deleteDevice(w http.ResponseWriter, r *http.Request, q *gatewa
 // receiptField is the field of a request with a receipt.
 const receiptField = "receipt"
 
-// doReceipt takes a receipt. The token of the push is the right to do so.
+// doReceipt accepts a receipt. The token of the push gives the right to send it.
 func (h *Devices) doReceipt(w http.ResponseWriter, r *http.Request, at *Route) error {
 	if err := checkDeviceRequest(w, r, at); err != nil {
 		return err
@@ -377,14 +376,14 @@ func (h *Devices) doDeviceTest(w http.ResponseWriter, r *http.Request, at *Route
 	return h.sender.SendTest(w, r, k, &message.Selection{Targets: []notifier.Target{{Destination: k.Targets[i].Destination}}})
 }
 
-// The parameters in the query of a key that lead to the page of a device.
+// The query parameters at the address of a key that open the page of a device.
 const (
 	InviteQuery = "invite" // with an invitation
 	DeviceQuery = "device" // without one
 )
 
-// isInvited reports whether a request is for the page on which an invitation is used. It
-// is for nothing else, and no beat, because a matcher leaves it to phones without a login.
+// isInvited reports whether a request is for the page on which an invitation is used. It has no
+// other parameters and is no beat, because a matcher leaves this page to phones without a login.
 func isInvited(r *http.Request) bool {
 	// Caddy's query matcher decodes names, too.
 	return (r.Method == http.MethodGet || r.Method == http.MethodHead) && r.URL.RawQuery != "" && r.URL.Query().Has(InviteQuery)

@@ -16,7 +16,7 @@ type statusResponse struct {
 	Error  string `json:"error,omitempty"`
 }
 
-// serveHealth tells load balancers whether this gateway can take messages.
+// serveHealth tells load balancers whether this gateway can accept messages.
 func (h *API) serveHealth(w http.ResponseWriter, r *http.Request, _ *Route) *api.Response {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
@@ -32,7 +32,7 @@ func (h *API) serveHealth(w http.ResponseWriter, r *http.Request, _ *Route) *api
 		body = []byte(out.Error + "\n")
 	}
 	if api.PrefersJSON(r) {
-		body, _ = json.Marshal(out) // it has texts only
+		body, _ = json.Marshal(out) // it has only texts
 		body, contentType = append(body, '\n'), "application/json"
 	}
 	w.Header().Set("Content-Type", contentType)

@@ -23,7 +23,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
-// Inboxes shows the messages that keys keep to their readers: /notify/{KEY}/messages, its
+// Inboxes shows the messages in the inboxes of keys to their readers: /notify/{KEY}/messages, its
 // stream, and the addresses of ntfy's clients.
 type Inboxes struct {
 	*Base
@@ -38,7 +38,7 @@ const (
 	shownMessages  = 200     // on the page, and in the feed
 )
 
-// inboxSinceHeader is how browsers say where their stream has ended.
+// inboxSinceHeader is the header in which browsers send the last event of their stream.
 const inboxSinceHeader = "Last-Event-ID"
 
 // MessagesJSON is the answer of /notify/{KEY}/messages.
@@ -47,7 +47,7 @@ type MessagesJSON struct {
 	Next     *string     `json:"next"` // the since of the messages that follow; nil if no more do
 }
 
-// serveInbox answers a request for the messages that a key keeps, or for a stream of them.
+// serveInbox answers a request for the messages in a key's inbox, or for a stream of them.
 func (h *Inboxes) serveInbox(w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
 	err := h.doInbox(w, r, at)
 	if err == nil {
@@ -87,7 +87,7 @@ func (h *Inboxes) doInbox(w http.ResponseWriter, r *http.Request, at *Route) err
 	return x.writeList(w, r, s)
 }
 
-// writeList writes the first messages that the client wants.
+// writeList writes the first messages that the client asks for.
 func (x *InboxReader) writeList(w http.ResponseWriter, r *http.Request, s inbox.Since) error {
 	out, size := MessagesJSON{Messages: []feed.JSON{}}, 0
 	err := x.Each(r.Context(), s, func(m *inbox.Message, until time.Time) bool {
@@ -105,11 +105,10 @@ func (x *InboxReader) writeList(w http.ResponseWriter, r *http.Request, s inbox.
 	return WriteJSON(w, http.StatusOK, out)
 }
 
-// shownSince is how old the messages are that the page shows if the client does not say.
+// shownSince is the age of messages that the page shows by default.
 const shownSince = "24h"
 
-// writePage writes the page with the last messages that the client wants, the newest
-// first.
+// writePage writes the page with the last messages that the client asks for, the newest first.
 func (x *InboxReader) writePage(w http.ResponseWriter, r *http.Request, since string) error {
 	since = cmp.Or(since, shownSince)
 	s, err := x.since(since, inbox.Since{})
@@ -128,8 +127,8 @@ func (x *InboxReader) writePage(w http.ResponseWriter, r *http.Request, since st
 	return x.h.WritePage(w, r, http.StatusOK, "", p)
 }
 
-// newest returns the last messages that the client wants, in their order, and whether others
-// are before them.
+// newest returns the last messages that the client asks for, in order, and reports whether there
+// are earlier ones.
 func (x *InboxReader) newest(ctx context.Context, s inbox.Since) (messages []*inbox.Message, more bool, err error) {
 	err = x.Each(ctx, s, func(m *inbox.Message, _ time.Time) bool {
 		if len(messages) == shownMessages {
@@ -141,7 +140,7 @@ func (x *InboxReader) newest(ctx context.Context, s inbox.Since) (messages []*in
 	return messages, more, err
 }
 
-// feedSince is how old the messages are that the feed has if the client does not say.
+// feedSince is the age of messages in the feed by default.
 const feedSince = "7d"
 
 // writeAtom writes a feed with the last messages that the client wants, the newest first.
@@ -159,8 +158,8 @@ func (x *InboxReader) writeAtom(w http.ResponseWriter, r *http.Request, since st
 	return feed.NewAtom(x.Place, x.name, messages, time.Now()).Encode(w)
 }
 
-// stream sends the client messages as they come in: as server-sent events if it accepts
-// them, or else as lines of JSON.
+// stream sends messages to the client as they arrive: as server-sent events if it accepts them, or
+// else as lines of JSON.
 func (x *InboxReader) stream(w http.ResponseWriter, r *http.Request, s inbox.Since) error {
 	if acceptsEvents(r) {
 		return x.streamHTTP(w, r, s, "text/event-stream", func(event string, m *inbox.Message, until time.Time) ([]byte, error) {
@@ -187,10 +186,10 @@ func acceptsEvents(r *http.Request) bool {
 	return slices.ContainsFunc(r.Header["Accept"], func(v string) bool { return strings.Contains(strings.ToLower(v), "text/event-stream") })
 }
 
-// writeTimeout is how long a listener may take to read an event.
+// writeTimeout is how long a client may take to read an event.
 const writeTimeout = 30 * time.Second
 
-// streamHTTP sends the client messages as they come in, as encode writes them.
+// streamHTTP sends messages to the client as they arrive, written by encode.
 func (x *InboxReader) streamHTTP(w http.ResponseWriter, r *http.Request, s inbox.Since, contentType string, encode func(event string, m *inbox.Message, until time.Time) ([]byte, error)) error {
 	c := http.NewResponseController(w)
 	begun := false
@@ -204,14 +203,14 @@ func (x *InboxReader) streamHTTP(w http.ResponseWriter, r *http.Request, s inbox
 			begun = true
 			w.Header().Set("Content-Type", contentType)
 			w.Header().Set("X-Content-Type-Options", "nosniff")
-			w.Header().Set("X-Accel-Buffering", "no") // for a proxy that would keep events back
+			w.Header().Set("X-Accel-Buffering", "no") // a proxy must not buffer events
 			w.WriteHeader(http.StatusOK)
 		}
 		data, err := encode(event, m, until)
 		if err != nil || len(data) == 0 {
 			return err
 		}
-		_ = c.SetWriteDeadline(time.Now().Add(writeTimeout)) // a writer without deadlines is that of a test
+		_ = c.SetWriteDeadline(time.Now().Add(writeTimeout)) // only a writer in a test has no deadlines
 		if _, err := w.Write(data); err != nil {
 			return err
 		}
@@ -225,7 +224,7 @@ func (x *InboxReader) streamHTTP(w http.ResponseWriter, r *http.Request, s inbox
 	return nil
 }
 
-// ended logs why a stream has ended that the client did not end.
+// ended logs why a stream was ended by the server.
 func (x *InboxReader) ended(r *http.Request, err error) {
 	if err == nil || r.Context().Err() != nil && !isTimeout(err) {
 		return
@@ -239,7 +238,7 @@ func (x *InboxReader) ended(r *http.Request, err error) {
 	x.h.Log.Debug("a stream of an inbox has ended", zap.String("key", x.name), zap.Error(err))
 }
 
-// isTimeout reports whether err is that of a write that took too long.
+// isTimeout reports whether err means that a write took too long.
 func isTimeout(err error) bool {
 	t, ok := errors.AsType[interface {
 		error
@@ -253,11 +252,11 @@ type InboxReader struct {
 	inbox.Reader
 	h    *Inboxes
 	q    *gateway.Rooms
-	name string // of the key
+	name string // name of the key
 	at   site.Place
 }
 
-// enterWaiting counts the client of r in among those that wait for the key.
+// enterWaiting counts the client of r among the clients that wait for the key.
 func (x *InboxReader) enterWaiting(r *http.Request) (leave func(), err error) {
 	return x.h.enterWaiting(r, x.at)
 }
@@ -302,7 +301,8 @@ func (h *Inboxes) inboxToRead(r *http.Request, ctx context.Context, key *Lookup)
 	return k, nil
 }
 
-// since returns which messages a client wants that has written text, or otherwise.
+// since returns the beginning of the messages that a client asks for with text, or otherwise if
+// text is empty.
 func (x *InboxReader) since(text string, otherwise inbox.Since) (inbox.Since, error) {
 	if text = strings.TrimSpace(text); text == "" {
 		return otherwise, nil
@@ -314,7 +314,8 @@ func (x *InboxReader) since(text string, otherwise inbox.Since) (inbox.Since, er
 	return s, nil
 }
 
-// maxWords is how much of the text of a message without a title is shown in its place, in bytes.
+// maxWords is how much of the text of a message without a title is shown in place of a title, in
+// bytes.
 const maxWords = 100
 
 // SetTitles sets the titles of messages of the key of x.

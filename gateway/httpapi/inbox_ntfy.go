@@ -16,8 +16,8 @@ type ntfyReader struct {
 	*feed.NtfyRequest
 }
 
-// serveNtfyInbox answers a request of one of ntfy's clients for messages. Other methods
-// send one.
+// serveNtfyInbox answers a request of one of ntfy's clients for messages. With another method, a
+// request sends one.
 func (h *Inboxes) serveNtfyInbox(w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		to := *at
@@ -102,11 +102,12 @@ func (n *ntfyReader) serve(w http.ResponseWriter, r *http.Request, contentType s
 	return err
 }
 
-// writeNtfyError writes an error as ntfy's clients read it.
+// writeNtfyError writes an error in the form for ntfy's clients.
 func writeNtfyError(w http.ResponseWriter, resp *api.Response) {
 	if resp.Status == http.StatusUnauthorized {
 		askForSecret(w, accessReader)
 	}
-	body, _ := json.Marshal(map[string]any{"code": resp.Status*100 + 1, "http": resp.Status, "error": resp.Error}) // these values have JSON
+	// JSON can encode these values
+	body, _ := json.Marshal(map[string]any{"code": resp.Status*100 + 1, "http": resp.Status, "error": resp.Error})
 	resp.WriteAs(w, resp.Status, "application/json", append(body, '\n'))
 }

@@ -13,7 +13,7 @@ import (
 // socketTimeouts bound how long a client of ntfy may take.
 var socketTimeouts = socket.Timeouts{Write: writeTimeout, Pong: inbox.KeepaliveInterval + 15*time.Second}
 
-// websocket sends the client messages as they come in.
+// websocket sends messages to the client as they arrive.
 func (n *ntfyReader) websocket(w http.ResponseWriter, r *http.Request) error {
 	if !socket.IsUpgrade(r) {
 		return api.Errorf(http.StatusBadRequest, "this address is for WebSockets; use …/json, …/sse or …/raw without one")
@@ -21,7 +21,7 @@ func (n *ntfyReader) websocket(w http.ResponseWriter, r *http.Request) error {
 	if err := n.h.checkSocketOrigin(r); err != nil {
 		return err
 	}
-	// A client that cannot listen gets its answer before the connection is taken over.
+	// A client that may not wait gets its answer before the connection is taken over.
 	leave, err := n.enterWaiting(r)
 	if err != nil {
 		return err
@@ -63,8 +63,8 @@ func (n *ntfyReader) websocket(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// checkSocketOrigin returns a 403 if a page of another site opens a WebSocket, to which
-// browsers do not apply the rules for other requests, unless its origin may send messages.
+// checkSocketOrigin returns a 403 if a page of another site opens a WebSocket, unless its origin
+// may send messages. Browsers do not restrict WebSockets as they do other requests.
 func (h *Inboxes) checkSocketOrigin(r *http.Request) error {
 	asChange := r.Clone(r.Context()) // a GET is not checked
 	asChange.Method = http.MethodPost

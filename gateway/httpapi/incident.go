@@ -30,17 +30,17 @@ type Incidents struct {
 	inboxes  *Inboxes
 }
 
-// The page of an incident is for whoever got a message with its address, which nobody can
-// guess. GET and HEAD change nothing, because scanners of mails follow links.
+// The page of an incident is for anybody with its address, which is in messages and cannot be
+// guessed. GET and HEAD change nothing, because scanners of mails follow links.
 
 // MaxIncidentForm bounds what its form sends, in bytes.
 const MaxIncidentForm = 4 << 10
 
-// What can be done with an incident.
+// The actions on an incident.
 const (
 	doAcknowledge = "acknowledge"
 	doResolve     = "resolve"
-	doSilence     = "silence" // only for who may manage
+	doSilence     = "silence" // only for managers
 )
 
 var incidentActions = []string{doAcknowledge, doResolve, doSilence}
@@ -85,15 +85,15 @@ func (h *Incidents) serveIncident(w http.ResponseWriter, r *http.Request, at *Ro
 	return nil
 }
 
-// foundIncident is the incident that an address names, after what the request asked for.
+// foundIncident is the incident in an address, with the outcome of the request's action.
 type foundIncident struct {
 	*rules.Incident
 	rights
-	own     bool      // it is one of the site's keys
-	done    view.Says // what was done
-	problem string    // why something was not
+	own     bool      // it belongs to one of the site's keys
+	done    view.Says // the completed action
+	problem string    // why an action failed
 
-	warnings []string // about what of the request could not be read
+	warnings []string // about parts of the request that could not be read
 }
 
 // incidentAnswer is the JSON of an incident, with warnings about the request.
@@ -103,8 +103,8 @@ type incidentAnswer struct {
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// findIncident returns the incident that the address of r names. The console has only incidents
-// of the site's keys.
+// findIncident returns the incident in the address of r. The console has only incidents of the
+// site's keys.
 func (h *Incidents) findIncident(r *http.Request, q *gateway.Rooms, at *Route) (x *alerting.StoredIncident, own bool, err error) {
 	ctx, all := r.Context(), q.Alerts.Incidents
 	if at.Pattern == RouteConsoleIncident {
@@ -117,7 +117,7 @@ func (h *Incidents) findIncident(r *http.Request, q *gateway.Rooms, at *Route) (
 	return x, alerting.BelongsTo(ctx, x.Incident, h.Resolved, h.Site()), nil
 }
 
-// doIncident does what a request to the page of an incident asks for.
+// doIncident carries out the action of a request to the page of an incident.
 func (h *Incidents) doIncident(w http.ResponseWriter, r *http.Request, at *Route) (found foundIncident, err error) {
 	q, err := h.App.Open(nil)
 	if err != nil {
@@ -177,32 +177,31 @@ func (h *Incidents) doIncident(w http.ResponseWriter, r *http.Request, at *Route
 	return found, nil
 }
 
-// isForeignChange reports whether a page of another site sent a request that changes
-// something. The web app of ntfy does so for the button Acknowledge.
+// isForeignChange reports whether a page of another site sent a request that changes something, as
+// the web app of ntfy does for the button Acknowledge.
 func isForeignChange(r *http.Request) bool { return CheckOwnOrigin(r) != nil }
 
-// hasIdentity reports whether a request shows who sends it. A page of another site must
-// not act in the name of the person who has it open. Without an identity it can do no more
-// than anybody who knows the ID of the incident, from anywhere.
+// hasIdentity reports whether a request shows who sends it. A page of another site must not act in
+// the name of its reader. Without an identity it can do no more than anybody who knows the ID of
+// the incident.
 func hasIdentity(r *http.Request) bool {
 	return len(r.Header["Cookie"])+len(r.Header["Authorization"]) > 0 || userOf(r) != "" || r.TLS != nil && len(r.TLS.PeerCertificates) > 0
 }
 
-// errForeignAction is returned to a page of another site that wants more than to
-// acknowledge.
+// errForeignAction is returned to a page of another site that wants to do more than acknowledge.
 var errForeignAction = api.Errorf(http.StatusForbidden, "a page of another site sent this request; it can acknowledge, and everything else is done on the incident's own page")
 
-// incidentForm is what the form on the page of an incident sends.
+// incidentForm is the content of the form on the page of an incident.
 type incidentForm struct {
 	do     string // acknowledge, resolve or silence
-	by     string // the name of who does it
+	by     string // the name of the person
 	length string // how long it is silenced
 
-	warnings []string // about what could not be read
+	warnings []string // about parts that could not be read
 }
 
-// readIncidentForm reads the form, or a body in another format with its fields. A request
-// without an action acknowledges.
+// readIncidentForm reads the form, or its fields in another format. A request without an action
+// acknowledges.
 func readIncidentForm(w http.ResponseWriter, r *http.Request) (f incidentForm, err error) {
 	q := api.ReadSignal(w, r, message.Limits{MaxBody: MaxIncidentForm}, "do", "by", "for")
 	defer q.Close()
@@ -219,11 +218,10 @@ func readIncidentForm(w http.ResponseWriter, r *http.Request) (f incidentForm, e
 	return f, nil
 }
 
-// errNotSilenced is returned where an incident cannot be silenced.
+// errNotSilenced is returned for an incident that cannot be silenced.
 var errNotSilenced = api.Errorf(http.StatusBadRequest, "this cannot be silenced here: it is over, its messages name no incident, or its key belongs to another site; make a silence of the key by the title instead")
 
-// silenceIncident makes a silence of an incident for the client of r, who must be one who
-// may manage.
+// silenceIncident makes a silence of an incident. The client of r must be a manager.
 func (h *Incidents) silenceIncident(r *http.Request, x *foundIncident, f *incidentForm) (done view.Says, err error) {
 	if err := h.MayManage(r); err != nil {
 		return done, err
@@ -245,7 +243,7 @@ func (h *Incidents) silenceIncident(r *http.Request, x *foundIncident, f *incide
 	return view.Says{Text: "It is silenced until", At: made.Until, Then: "and if it is still open then, that is told"}, nil
 }
 
-// SetSilenced sets what silences keep back of an incident, for who may manage.
+// SetSilenced sets what silences hold back of an incident, for managers.
 func (h *Incidents) SetSilenced(ctx context.Context, x *rules.Incident, out *view.ListedIncident) {
 	q, err := h.App.Open(nil)
 	if err != nil || q == nil {
@@ -253,7 +251,7 @@ func (h *Incidents) SetSilenced(ctx context.Context, x *rules.Incident, out *vie
 	}
 	s, err := q.Alerts.Silences.Of(ctx, x)
 	if err != nil {
-		return // the page has the rest
+		return // the page shows the rest
 	}
 	out.Silenced, out.Partly, out.NextSilent, out.SilentFor = s.Until, len(s.Only) > 0, s.Next, strings.Join(s.Names(), ", ")
 }
@@ -303,7 +301,7 @@ func (h *Incidents) incidentPage(r *http.Request, found *foundIncident) view.Inc
 	return p
 }
 
-// told returns what destinations were told of an incident, for who may manage.
+// told returns which destinations were told of an incident, for managers.
 func (h *Incidents) told(r *http.Request, x *rules.Incident) (events []view.IncidentEvent, text string) {
 	q, err := h.App.Open(nil)
 	if err != nil || q == nil {
@@ -313,14 +311,14 @@ func (h *Incidents) told(r *http.Request, x *rules.Incident) (events []view.Inci
 	return told.Of(r.Context(), q, x, key, func(m *queue.Message) string { return h.keptText(r, key, m) })
 }
 
-// keptText returns the text of a message, if the inbox of its key keeps it and the client of r
-// may read that.
+// keptText returns the text of a message, if the inbox of its key has it and the client of r may
+// read that inbox.
 func (h *Incidents) keptText(r *http.Request, key string, m *queue.Message) (text string) {
 	x, err := h.inboxes.Reader(r, h.Lookup(key))
 	if err != nil {
 		return ""
 	}
-	_ = x.CameIn(r.Context(), m.Created, m.Created, func(kept *inbox.Message) bool { // without it, the page has no text
+	_ = x.CameIn(r.Context(), m.Created, m.Created, func(kept *inbox.Message) bool { // on an error, the page has no text
 		if kept.ID == m.ID.String() {
 			text = kept.Text()
 		}
@@ -329,7 +327,7 @@ func (h *Incidents) keptText(r *http.Request, key string, m *queue.Message) (tex
 	return text
 }
 
-// stepName returns how the page of an incident names a step.
+// stepName returns the name of a step on the page of an incident.
 func stepName(s rules.BegunStep) string {
 	if s.Round > 1 {
 		return fmt.Sprintf("Step %d of round %d", s.Step, s.Round)
@@ -337,7 +335,7 @@ func stepName(s rules.BegunStep) string {
 	return fmt.Sprintf("Step %d", s.Step)
 }
 
-// stepOutcomes are how the page of an incident goes on about a step that has begun.
+// stepOutcomes continue a sentence about a begun step on the page of an incident.
 var stepOutcomes = map[rules.StepOutcome]string{
 	rules.StepSending:  ", and nobody has the message yet",
 	rules.StepTold:     ", and was told",

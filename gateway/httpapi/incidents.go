@@ -18,12 +18,12 @@ import (
 
 var errIncidentsSlash = api.Errorf(http.StatusNotFound, "the address of the list of incidents has no slash at the end; remove it")
 
-// serveIncidents answers a request for the incidents of the site: with JSON, or for a
-// browser with the page of the console.
+// serveIncidents answers a request for the incidents of the site with JSON or, for a browser, with
+// the page of the console.
 func (h *Incidents) serveIncidents(w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
 	if strings.HasSuffix(r.URL.Path, "/") {
-		// A matcher that leaves out /notify/incidents/* for the links of messages does not
-		// leave out the list, which is for those who may manage.
+		// A matcher that excludes /notify/incidents/* for the links of messages does not exclude
+		// the list, which is for managers.
 		return h.ErrorResponse(errIncidentsSlash)
 	}
 	if err := h.doIncidents(w, r, at); err != nil {
@@ -55,7 +55,7 @@ func (h *Incidents) doIncidents(w http.ResponseWriter, r *http.Request, at *Rout
 	return WriteJSON(w, http.StatusOK, alerting.NewIncidentsJSON(list, h.NameOfIncident(r), AddressOf(r, site.RouteIncidents), &by, next))
 }
 
-// SiteIncidents returns a page of the incidents of the keys that the site has.
+// SiteIncidents returns a page of the incidents of the site's keys.
 func (h *Incidents) SiteIncidents(ctx context.Context, by *alerting.IncidentQuery) ([]alerting.StoredIncident, alerting.IncidentCursor, error) {
 	q, err := h.App.Open(nil)
 	if err != nil || q == nil {
@@ -74,7 +74,7 @@ func (h *Incidents) SiteIncidents(ctx context.Context, by *alerting.IncidentQuer
 	return list, next, err
 }
 
-// NameOfIncident returns a function that returns the name that the key of an incident has now.
+// NameOfIncident returns a function that returns the present name of an incident's key.
 func (h *Base) NameOfIncident(r *http.Request) func(*rules.Incident) string {
 	return func(x *rules.Incident) string { return h.App.Engine.NameOfIncident(r.Context(), x) }
 }
@@ -106,5 +106,5 @@ func (h *Base) ListedIncident(r *http.Request, x *rules.Incident) view.ListedInc
 	return out
 }
 
-// ErrQueueUnread is what a page says if it cannot show what is in the queue.
+// ErrQueueUnread is shown on a page in place of data in the queue that cannot be read.
 const ErrQueueUnread = "The queue cannot be read at the moment."

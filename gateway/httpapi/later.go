@@ -80,9 +80,8 @@ func (h *Sender) plan(r *http.Request, d *dispatch.Delivery, prefer api.Preferen
 	return resp, nil
 }
 
-// cancelSequence cancels what is planned for a key with a sequence, but not the message with
-// the ID but. The sequence of a message that was planned without one is its own ID, as its
-// program knows it.
+// cancelSequence cancels the planned messages of a key with a sequence, except the message with the
+// ID but. The sequence of a message planned without one is the ID by which its program knows it.
 func (h *sources) cancelSequence(r *http.Request, k *sourceKey, sequence, but string) error {
 	if sequence == "" {
 		return nil

@@ -16,10 +16,10 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
-// hideLink keeps a request out of the server's access log if its address has a secret that can
-// still be used: an invitation, for whichever key, or the link of an incident or a question.
-// Whoever reads the log must not be able to subscribe a device, to acknowledge, or to answer. A
-// secret that is used up, or was never made, hides nothing.
+// hideLink keeps a request out of the server's access log if its address has a usable secret: an
+// invitation to any key, or the link of an incident or a question. Readers of the log must not be
+// able to subscribe a device, acknowledge, or answer. A secret that is used up or never existed is
+// not hidden.
 func (h *API) hideLink(r *http.Request, at *Route) {
 	what, formed, usable := h.secretIn(r, at)
 	if what == "" {
@@ -29,7 +29,7 @@ func (h *API) hideLink(r *http.Request, at *Route) {
 	if err == nil && q == nil {
 		return
 	}
-	ok := formed // it may be one, if that cannot be read
+	ok := formed // it counts as one if that cannot be read
 	if err == nil {
 		if found, err := usable(q); err == nil {
 			ok = found
@@ -43,8 +43,8 @@ func (h *API) hideLink(r *http.Request, at *Route) {
 		zap.String("method", r.Method), zap.String("route", at.Pattern), zap.String("client_ip", environment.ClientIP(r)))
 }
 
-// secretIn returns what the address of r may be a link to, or "". formed reports whether the secret
-// in it has the form of one, and usable whether there is something that it leads to.
+// secretIn returns what the address of r may link to, or "". formed reports whether its secret has
+// the right form, and usable whether it leads to something.
 func (h *API) secretIn(r *http.Request, at *Route) (what string, formed bool, usable func(*gateway.Rooms) (bool, error)) {
 	ctx := r.Context()
 	id := secretOf(at.ID, "")
@@ -72,8 +72,9 @@ func (h *API) secretIn(r *http.Request, at *Route) (what string, formed bool, us
 	}
 }
 
-// secretOf returns what text has first that is of letters, digits and characters of more. A program
-// that makes links of addresses takes along what follows one in a text, such as a full stop.
+// secretOf returns the beginning of text that consists of letters, digits and characters of more. A
+// program that turns addresses into links may include the following character of the text, such as
+// a full stop.
 func secretOf(text, more string) string {
 	other := func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune(more, r)

@@ -8,9 +8,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 )
 
-// Lookup is the key that a request names. It finds the key once and compares the secrets of
-// the request with those of the key once, so that a request does everything with the same
-// key, also if a client changes it meanwhile. One goroutine uses it.
+// Lookup finds the key of a request and compares its secrets with the request's, each once. So
+// everything in a request uses the same key even if a client changes it meanwhile. Only one
+// goroutine may use it.
 type Lookup struct {
 	Name string // "" for no key
 	site *site.Site
@@ -22,13 +22,13 @@ type Lookup struct {
 
 	token    string
 	compared bool // token is set
-	managed  bool // the client may manage, so that it may send without a token
+	managed  bool // the client may manage, and thus send without a token
 }
 
-// Lookup returns the key with a name for one request. Nothing is looked for yet.
+// Lookup returns a Lookup of the key with a name for one request. It does not read anything yet.
 func (h *Base) Lookup(name string) *Lookup { return &Lookup{Name: name, site: h.Resolved} }
 
-// open returns the key for a client that may have no secret, as [site.Site.OpenKey] does.
+// open returns the key for a client that may have no secret; see [site.Site.OpenKey].
 func (l *Lookup) open(ctx context.Context) (k *site.Key, exists bool, err error) {
 	if !l.found {
 		l.found, l.err = true, site.ErrNoKey
@@ -39,8 +39,7 @@ func (l *Lookup) open(ctx context.Context) (k *site.Key, exists bool, err error)
 	return l.key, l.exists, l.err
 }
 
-// Key returns the key. The error is [site.ErrNoKey] if there is none, also where keys are
-// protected.
+// Key returns the key. The error is [site.ErrNoKey] if there is none, even if keys are protected.
 func (l *Lookup) Key(ctx context.Context) (*site.Key, error) {
 	k, exists, err := l.open(ctx)
 	if err == nil && !exists {
@@ -52,8 +51,7 @@ func (l *Lookup) Key(ctx context.Context) (*site.Key, error) {
 	return k, nil
 }
 
-// Token returns the hash of the token of the key that r has in one of the usual places; ""
-// for none.
+// Token returns the hash of the key's token that r has in one of the usual places; "" for none.
 func (l *Lookup) Token(r *http.Request) string {
 	if k, _, err := l.open(r.Context()); err == nil && !l.compared {
 		l.compared = true

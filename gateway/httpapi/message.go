@@ -24,14 +24,14 @@ type Messages struct {
 	streams *inbox.Streams
 }
 
-// messageAddress returns the address of a message for a client that has sent r
-// to the address of a key, or to /notify.
+// messageAddress returns the address of a message for a client that has sent r to the address of a
+// key or to /notify.
 func messageAddress(r *http.Request, id string) string {
 	return messageRoot(r) + strings.Replace(RouteMessage, "{ID}", id, 1)
 }
 
-// messageRoot returns what the client of r sees before the path of a route: the prefix
-// that handle_path or another handler has removed.
+// messageRoot returns the prefix of a route's path that handle_path or another handler has removed,
+// and that the client of r sees.
 func messageRoot(r *http.Request) string {
 	path := r.URL.EscapedPath()
 	prefix := ""
@@ -117,9 +117,9 @@ func (h *Messages) message(w http.ResponseWriter, r *http.Request, text string) 
 	return api.MessageResponse(m), nil
 }
 
-// mayCancel returns an error if the client of r may not cancel a message. The ID alone is
-// not enough where the key has a token, where others than the sender know the IDs, and
-// where not everybody may send to the key.
+// mayCancel returns an error if the client of r may not cancel a message. The ID alone is not
+// enough if the key has a token, if others than the sender know the IDs, or if not everybody may
+// send to the key.
 func (h *Messages) mayCancel(r *http.Request, e *queue.Entry) error {
 	var s queued.Summary
 	if s.Decode(e.Message.Summary) != nil || s.Key == "" || h.MayManage(r) == nil {
@@ -128,7 +128,7 @@ func (h *Messages) mayCancel(r *http.Request, e *queue.Entry) error {
 	if err := h.mayCancelAt(r, e, s.Key); err != nil {
 		return err
 	}
-	moved, err := h.Resolved.Moved(r.Context(), s.Key) // to one of which the message may belong
+	moved, err := h.Resolved.Moved(r.Context(), s.Key) // the message may belong to one of them
 	if err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func (h *Messages) mayCancelAt(r *http.Request, e *queue.Entry, name string) err
 	k, err := h.Lookup(name).toSend(r)
 	switch {
 	case errors.Is(err, site.ErrNoKey):
-		return nil // it is gone, with its token
+		return nil // the key is gone, with its token
 	case err != nil:
 		return err
 	case len(k.Tokens) == 0 && (len(k.Readers) > 0 || k.CheckSource(site.SourceDirect) != nil || slices.ContainsFunc(k.Targets, func(t notifier.Target) bool { return site.IsDevice(t.String()) }) || reachesDevice(e)):
@@ -155,11 +155,11 @@ func (h *Messages) mayCancelAt(r *http.Request, e *queue.Entry, name string) err
 	return nil
 }
 
-// errCancelToken is returned where the ID of a message is not enough to cancel it.
+// errCancelToken is returned if the ID of a message is not enough to cancel it.
 var errCancelToken = api.Errorf(http.StatusForbidden, "a message to this key can be cancelled only by who may manage, because others know its ID or may not send to the key; the operator can give the key a token, with which its senders can cancel")
 
-// reachesDevice reports whether a message goes to a device, also to one that is no longer
-// there: it knows the ID.
+// reachesDevice reports whether a message goes to a device, which then knows the ID. The device may
+// be gone.
 func reachesDevice(e *queue.Entry) bool {
 	return slices.ContainsFunc(e.Jobs, func(j queue.Job) bool { return site.IsDevice(queued.DecodeResult(j.Result).Destination) })
 }

@@ -42,11 +42,11 @@ func (h *notifications) notify(w http.ResponseWriter, r *http.Request, at *Route
 	return resp
 }
 
-// ToManager lets the client of the request send to the key without a token. It may manage,
-// and the request comes from the site's own origin.
+// ToManager lets the client of the request, which may manage, send to the key without a token. The
+// request must come from the site's own origin.
 func (l *Lookup) ToManager() { l.managed = true }
 
-// SendManaged sends the message of a request of a client that may manage.
+// SendManaged sends the message of a request from a client that may manage.
 func (h *API) SendManaged(w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
 	at.Lookup().ToManager()
 	return h.notifications.notify(w, r, at)
@@ -54,7 +54,7 @@ func (h *API) SendManaged(w http.ResponseWriter, r *http.Request, at *Route) *ap
 
 // accept reads a message and sends it.
 func (h *notifications) accept(w http.ResponseWriter, r *http.Request, at *Route) (*api.Response, error) {
-	// Who may not send is answered at once and takes no room.
+	// A client that may not send is answered at once and takes no room.
 	if err := h.sender.CheckRoute(r, at.Lookup()); err != nil {
 		return nil, err
 	}
@@ -73,8 +73,8 @@ func (h *notifications) accept(w http.ResponseWriter, r *http.Request, at *Route
 // answerEntered sends a message that has entered, and leaves.
 func (h *notifications) answerEntered(w http.ResponseWriter, r *http.Request, d dispatch.Delivery, e site.Admission, at *Route) (*api.Response, error) {
 	if at.Key == "" {
-		// A message with URLs of a client counts until its last delivery has
-		// ended, which may be after the response.
+		// A message with a client's URLs counts until its last delivery has ended, which may be
+		// after the response.
 		release := d.Release
 		d.Release = func() { release(); e.Leave() }
 	} else {
@@ -83,8 +83,7 @@ func (h *notifications) answerEntered(w http.ResponseWriter, r *http.Request, d 
 	return h.sender.answer(w, r, d)
 }
 
-// read reads a request that CheckRoute has accepted. The caller calls Release of the
-// delivery.
+// read reads a request that CheckRoute has accepted. The caller calls Release of the delivery.
 func (h *notifications) read(w http.ResponseWriter, r *http.Request, at *Route) (dispatch.Delivery, error) {
 	if at.Key != "" {
 		k, err := at.Lookup().Key(r.Context())
@@ -113,8 +112,8 @@ func (h *Sender) notSent(r *http.Request, at *Route, err error) *api.Response {
 	return resp
 }
 
-// readRequest reads a request to send a message, and how many gateways it has passed
-// through. client means that it may have URLs.
+// readRequest reads a request to send a message, and the number of gateways it has passed through.
+// client means that it may have URLs.
 func (h *Sender) readRequest(w http.ResponseWriter, r *http.Request, client bool) (q *api.Request, hops int, err error) {
 	if err := h.CheckOrigin(r); err != nil {
 		return nil, 0, err
@@ -126,9 +125,9 @@ func (h *Sender) readRequest(w http.ResponseWriter, r *http.Request, client bool
 	return q, hops, err
 }
 
-// readDelivery returns the message of a request that has been read, and where it
-// goes. It closes q if there is an error; otherwise the delivery's Release does. token is the
-// hash of the key's token that the request has, or "".
+// readDelivery returns the message and the destinations of a request that has been read. It closes
+// q if there is an error; otherwise the delivery's Release does. token is the hash of the key's
+// token in the request, or "".
 func (h *Sender) readDelivery(r *http.Request, q *api.Request, at *Route, hops int, token string) (dispatch.Delivery, error) {
 	d, err := h.readMessage(r, q, at, hops, token)
 	if err != nil {
@@ -139,7 +138,7 @@ func (h *Sender) readDelivery(r *http.Request, q *api.Request, at *Route, hops i
 	return d, nil
 }
 
-// readMessage returns the message of a request and where it goes.
+// readMessage returns the message and the destinations of a request.
 func (h *Sender) readMessage(r *http.Request, q *api.Request, at *Route, hops int, token string) (d dispatch.Delivery, err error) {
 	m, err := q.Message()
 	if err != nil {
@@ -185,8 +184,8 @@ func (h *Sender) readMessage(r *http.Request, q *api.Request, at *Route, hops in
 	return d, nil
 }
 
-// withSource returns err, the reason why r is no message, with the address of the source
-// whose payload r looks like, if there is one.
+// withSource returns err, the reason why r is no message. If the payload looks like a source's, it
+// adds the address of the source.
 func (h *Sender) withSource(r *http.Request, q *api.Request, at *Route, err error) error {
 	e, ok := api.ErrorOf(err)
 	if !ok || e.Status != http.StatusBadRequest || at.Source != "" {
@@ -211,9 +210,9 @@ func keyAddress(r *http.Request, at *Route) string {
 	return StrippedPrefix(r) + site.PathOf(site.RouteNotifyKey, key) + "/"
 }
 
-// idempotency returns the idempotency key of a request, if there is a queue that keeps it. It
-// is one of the clients that have the token of the key with the hash token, "" for none, so
-// that another client that guesses it has one of its own. It ends with a saved key.
+// idempotency returns the idempotency key of a request, if a queue keeps it. It is shared by the
+// clients with the token hash, or without a token for "", so that another client that guesses it
+// gets a separate one. For a saved key, it ends with the key.
 func (h *Sender) idempotency(r *http.Request, q *api.Request, at *Route, token string) (i dispatch.Idempotency, err error) {
 	if h.App.Engine.QueueSettings == nil {
 		return i, nil
@@ -224,7 +223,7 @@ func (h *Sender) idempotency(r *http.Request, q *api.Request, at *Route, token s
 	}
 	parts := []string{h.Site(), at.Key, at.Source, environment.User(r), text}
 	if token != "" {
-		i.EarlierKey = strings.Join(parts, "\x00") // a version that did not know whose it is
+		i.EarlierKey = strings.Join(parts, "\x00") // an early version did not store the owner
 		parts = append(parts, token)
 	}
 	if k, _, err := at.Lookup().open(r.Context()); err == nil && k.ID != "" {
@@ -242,7 +241,7 @@ func (h *Sender) Limits(client bool) message.Limits {
 	return l
 }
 
-// Enter counts the message of r in: one for a key, or one that may have URLs.
+// Enter counts the message of r in: a message for a key, or one that may have URLs.
 func (h *Sender) Enter(r *http.Request, toKey bool) (site.Admission, error) {
 	if hasEntered(r) {
 		return site.Admission{}, nil
@@ -253,8 +252,8 @@ func (h *Sender) Enter(r *http.Request, toKey bool) (site.Admission, error) {
 	return h.Shared.InFlight.Enter(h.Resolved.Limits.InFlight)
 }
 
-// attachments returns the attachments of q. While files are fetched from
-// addresses of the client, a message for a key counts like one with URLs.
+// attachments returns the attachments of q. While files are fetched from a client's addresses, a
+// message for a key counts like one with URLs.
 func (h *Sender) attachments(r *http.Request, q *api.Request, toKey bool) ([]*notifier.Attachment, error) {
 	if toKey && q.FetchesFiles() {
 		e, err := h.Shared.InFlight.EnterFetch(h.Resolved.Limits.InFlight, ClientAddress(r))
@@ -268,8 +267,8 @@ func (h *Sender) attachments(r *http.Request, q *api.Request, toKey bool) ([]*no
 	return q.Attachments(r.Context(), h.Shared.Sender.Pool())
 }
 
-// CheckRoute returns an error if the key does not exist or cannot be read, if the
-// client has no token of it or, for "", if messages without a key are turned off.
+// CheckRoute returns an error if the key does not exist or cannot be read, or if the client has no
+// token of it. Without a key, it returns an error if the site takes only messages to keys.
 func (h *Sender) CheckRoute(r *http.Request, to *Lookup) error {
 	switch {
 	case to.Name != "":
@@ -281,15 +280,15 @@ func (h *Sender) CheckRoute(r *http.Request, to *Lookup) error {
 	return nil
 }
 
-// statelessError returns the error for a message without a key where these are turned off.
+// statelessError returns the error for a message without a key if the site takes none.
 func statelessError(r *http.Request) *api.Error {
 	return api.Errorf(http.StatusForbidden, "%w; post to %s/notify/{KEY}", errStatelessOff, StrippedPrefix(r))
 }
 
 var errStatelessOff = errors.New("messages without a key are turned off here")
 
-// destinations returns where the message of q goes, and the key, or nil for a
-// message with URLs.
+// destinations returns the destinations of the message in q, and its key, or nil for a message with
+// URLs.
 func (h *Sender) destinations(r *http.Request, q *api.Request, at *Route) (*message.Selection, *site.Key, error) {
 	if at.Key != "" {
 		k, err := at.Lookup().Key(r.Context())
@@ -316,8 +315,7 @@ func (h *Sender) ParseClientURL(url string) (*notifier.Destination, error) {
 	return d, nil
 }
 
-// ErrorResponse returns the response for an error. It logs an error that is
-// not the client's, since the client cannot correct it.
+// ErrorResponse returns the response for an error. It logs an error that the client cannot correct.
 func (h *Base) ErrorResponse(err error) *api.Response {
 	if e, ok := api.ErrorOf(err); ok {
 		if e.Fault != nil {
@@ -329,7 +327,8 @@ func (h *Base) ErrorResponse(err error) *api.Response {
 	return api.Errorf(http.StatusInternalServerError, "the gateway could not handle the request; its log has the reason").Response()
 }
 
-// logFault logs why a request failed. While a database is away, each request does.
+// logFault logs why a request failed. If a database is down, every request fails, so the lines are
+// bounded.
 func (h *Base) logFault(fields ...zap.Field) {
 	h.faults.Write(h.Log, zap.ErrorLevel, "request failed", "more requests failed; their errors are logged at the level DEBUG", fields...)
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
-// refusalReasons are the reasons that follow from the status.
+// refusalReasons are the reasons by status.
 var refusalReasons = map[int]string{
 	http.StatusUnauthorized:          metrics.RefusalForbidden,
 	http.StatusForbidden:             metrics.RefusalForbidden,
@@ -30,8 +30,8 @@ var refusalReasons = map[int]string{
 	http.StatusLoopDetected:          metrics.RefusalLoop,
 }
 
-// RefusalReason returns the reason for a response with an error status. err is
-// the error that led to it, if there is one.
+// RefusalReason returns the reason for a response with an error status. err is the error behind it,
+// or nil.
 func RefusalReason(status int, err error) string {
 	switch {
 	case errors.Is(err, errStatelessOff):
@@ -48,8 +48,7 @@ func RefusalReason(status int, err error) string {
 	return metrics.RefusalBadRequest
 }
 
-// Refuse records that r was answered with an error and sent nothing. The key, which r names,
-// may not exist.
+// Refuse records that r was answered with an error and sent nothing. The key in r may not exist.
 func (h *Base) Refuse(r *http.Request, key *Lookup, status int, text string, err error) {
 	f := history.Refusal{
 		RefusalID: metrics.RefusalID{Source: site.SourceHTTP, Site: h.Site(), Reason: RefusalReason(status, err)},

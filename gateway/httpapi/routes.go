@@ -27,8 +27,8 @@ const (
 
 // RouteSpec is one row of the table of routes.
 type RouteSpec struct {
-	// Pattern is the path. A name in braces stands for one segment, and {REST...}
-	// for further segments, if there are any. Each path may end with a slash.
+	// Pattern is the path. A name in braces stands for one segment, and {REST...} for any number of
+	// further segments. Each path may end with a slash.
 	Pattern string
 
 	// Methods are the methods of the HTTP API. Sources may have others.
@@ -43,8 +43,8 @@ type RouteSpec struct {
 	// serve returns the function of a site's API that answers requests.
 	serve func(h *API) handler
 
-	// about returns what the description of the API says of the route, beside what the other
-	// fields say.
+	// about returns the description of the route for the API's description, without the other
+	// fields.
 	about func() openapi.About
 }
 
@@ -57,7 +57,7 @@ type SiteRoutes struct {
 	Configs bool // there are saved keys
 	Push    bool // devices can subscribe to keys
 	Console bool // somebody may manage, and there are pages
-	Inbox   bool // a key keeps its messages readable
+	Inbox   bool // a key has an inbox
 	MCP     bool // agents can use keys
 }
 
@@ -212,23 +212,23 @@ const (
 	RouteQR        = "/qr/{KEY}"
 )
 
-// NtfyVerbs are what ntfy's clients want of topics.
+// NtfyVerbs are the last segments of the addresses for ntfy's clients.
 var NtfyVerbs = []string{"json", "sse", "raw", "ws", "auth"}
 
-// Route is what a path addresses. [API.Serve] parses the path of a request once, and passes
-// what it has found to whoever answers.
+// Route is a parsed path. [API.Serve] parses the path of a request once and passes the result to
+// the handler.
 type Route struct {
 	*RouteSpec
 	ID     string // of a message
 	Key    string // may not exist; "" on a route without a key
 	Source string // may not exist
-	Rest   string // what the clients of an API add to the address of its source, without empty segments
-	topics string // of ntfy, with commas between them
-	verb   string // what ntfy's client wants of the topics
+	Rest   string // the path below a source's address, without empty segments
+	topics string // ntfy topics, separated by commas
+	verb   string // one of NtfyVerbs
 
-	byHeader bool // the key is that of X-Apprise-Config-ID, because the path has none
+	byHeader bool // the key comes from X-Apprise-Config-ID, because the path has none
 
-	lookup Lookup // of the key
+	lookup Lookup // lookup of the key
 }
 
 // CheckMethod returns an error if the route does not have the method of r.
@@ -240,7 +240,7 @@ func (at *Route) CheckMethod(w http.ResponseWriter, r *http.Request) error {
 	return api.Errorf(http.StatusMethodNotAllowed, "the method %s is not allowed here; use %s", r.Method, strings.Join(slices.DeleteFunc(slices.Clone(at.Methods), func(m string) bool { return m == http.MethodHead }), " or "))
 }
 
-// Lookup returns the key of the route for the request that it is of.
+// Lookup returns the lookup of the route's key for its request.
 func (at *Route) Lookup() *Lookup { return &at.lookup }
 
 // routeTable is a table of routes, with its patterns split into segments.
@@ -249,7 +249,7 @@ type routeTable []struct {
 	segments []string
 }
 
-// NewRouteTable returns a table with the routes, in their order.
+// NewRouteTable returns a table of routes, in order.
 func NewRouteTable(specs []RouteSpec) routeTable {
 	t := make(routeTable, len(specs))
 	for i, spec := range specs {
@@ -258,8 +258,8 @@ func NewRouteTable(specs []RouteSpec) routeTable {
 	return t
 }
 
-// Parse returns what a path addresses, and reports whether it is a path of the
-// gateway. Any other path goes to the next handler.
+// Parse parses a path, and reports whether it belongs to the gateway. Any other path goes to the
+// next handler.
 func (t routeTable) Parse(u *url.URL, has *SiteRoutes) (at Route, ok bool) {
 	if site.HasDotSegment(u.Path) {
 		return Route{}, false
@@ -277,8 +277,7 @@ func (t routeTable) Parse(u *url.URL, has *SiteRoutes) (at Route, ok bool) {
 	return Route{}, false
 }
 
-// matchPath returns the values of the segments in braces, and reports whether the
-// path matches.
+// matchPath returns the values of the segments in braces, and reports whether the path matches.
 func matchPath(segments []string, path string) (at Route, ok bool) {
 	path, ok = strings.CutPrefix(strings.TrimSuffix(path, "/"), "/")
 	if !ok {
@@ -302,8 +301,7 @@ func matchPath(segments []string, path string) (at Route, ok bool) {
 	return at, true
 }
 
-// set sets the value of a segment of a pattern. It reports whether the segment can
-// have the value.
+// set sets the value of a segment of a pattern. It reports whether the segment can have the value.
 func (at *Route) set(segment, value string) bool {
 	switch segment {
 	case "{ID}":
@@ -347,12 +345,11 @@ func (t routeTable) MayMatch(pattern string, has *SiteRoutes) bool {
 	return false
 }
 
-// hasEncodedSlash reports whether the path of u contains %2F. The gateway does not
-// answer such an address: to a path matcher in front of an authentication handler,
-// /notify/ops and /notify/ops%2F are different addresses, so that the second would
-// get around a password for the first. What clients of an API add to the address of a
-// source may have one, because matchers compare it decoded and the source is no
-// other: the alias in …/opsgenie/v2/alerts/db1%2Fdisk/close.
+// hasEncodedSlash reports whether the path of u contains %2F. The gateway does not answer such an
+// address: for a path matcher in front of an authentication handler, /notify/ops and /notify/ops%2F
+// are different addresses, so the second would get around a password for the first. Below the
+// address of a source, %2F is allowed, as in the alias of …/opsgenie/v2/alerts/db1%2Fdisk/close:
+// matchers compare the decoded path, and it does not change the source.
 func hasEncodedSlash(u *url.URL, source bool) bool {
 	i := strings.Index(strings.ToLower(u.RawPath), "%2f")
 	return i >= 0 && !(source && strings.Count(u.RawPath[:i], "/") >= strings.Count(RouteSource, "/"))

@@ -15,7 +15,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/version"
 )
 
-// rulers takes alerts from rulers, such as Prometheus, at the addresses of Alertmanager's API:
+// rulers accepts alerts from rulers, such as Prometheus, at the addresses of Alertmanager's API:
 // /notify/{KEY}/prometheus.
 type rulers struct {
 	*Base
@@ -30,7 +30,7 @@ var (
 	errRulerUnqueued     = api.Errorf(http.StatusForbidden, "the alerts of a ruler are kept in the queue, which this key does not use; the operator can remove its queue off")
 )
 
-// serveAlerts takes alerts, or shows those that are open.
+// serveAlerts accepts alerts, or shows the open ones.
 func (h *rulers) serveAlerts(w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
 	w.Header().Set("Cache-Control", "no-store")
 	if r.Method == http.MethodPost {
@@ -46,7 +46,7 @@ func (h *rulers) serveAlerts(w http.ResponseWriter, r *http.Request, at *Route) 
 	return h.answer(err)
 }
 
-// answer returns the response for an error, or nil for none: then the response is written.
+// answer returns the response for an error, or nil if the response is written.
 func (h *rulers) answer(err error) *api.Response {
 	if err == nil {
 		return nil
@@ -119,7 +119,7 @@ func (h *rulers) take(w http.ResponseWriter, r *http.Request, at *Route) error {
 	return nil
 }
 
-// list shows the alerts of a key that are open.
+// list shows the open alerts of a key.
 func (h *rulers) list(w http.ResponseWriter, r *http.Request, at *Route) error {
 	k, err := h.toRead(r, at.Lookup())
 	if err != nil {
@@ -152,7 +152,7 @@ func (h *rulers) toRead(r *http.Request, key *Lookup) (*site.Key, error) {
 	return k, err
 }
 
-// serveStatus says what answers here, as Alertmanager does.
+// serveStatus answers with a status like Alertmanager's.
 func (h *rulers) serveStatus(w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
 	return h.serveProbe(w, r, at, func() error {
 		return WriteJSON(w, http.StatusOK, programs.NewRulerStatus(version.Agent, h.started))
@@ -164,7 +164,7 @@ func (h *rulers) serveHealthy(w http.ResponseWriter, r *http.Request, at *Route)
 	return h.serveProbe(w, r, at, func() error { return writeOK(w) })
 }
 
-// serveReady reports whether the queue can be read. Without it, no alert is stored.
+// serveReady reports whether the queue can be read. If not, alerts cannot be stored.
 func (h *rulers) serveReady(w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
 	return h.serveProbe(w, r, at, func() error {
 		k, err := at.Lookup().Key(r.Context())
@@ -182,7 +182,7 @@ func (h *rulers) serveReady(w http.ResponseWriter, r *http.Request, at *Route) *
 	})
 }
 
-// serveProbe answers who may send with write.
+// serveProbe answers a client that may send, with write.
 func (h *rulers) serveProbe(w http.ResponseWriter, r *http.Request, at *Route, write func() error) *api.Response {
 	w.Header().Set("Cache-Control", "no-store")
 	err := at.CheckMethod(w, r)

@@ -18,8 +18,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// SavedKeys reads and changes the keys that clients save: /cfg, /add, /get, /del,
-// /json/urls, and what the Apprise API has besides.
+// SavedKeys reads and changes saved keys: /cfg, /add, /get, /del, /json/urls, and the rest of the
+// Apprise API.
 type SavedKeys struct {
 	*Base
 	sender *Sender
@@ -117,8 +117,8 @@ type savedURL struct {
 	Service string  `json:"service_name"`
 	Enabled bool    `json:"enabled"`
 	URL     string  `json:"url"` // with its secrets masked
-	// Template has the names of the variables in the URL that messages give values. The
-	// values are null, because defaults may be secrets.
+	// Template has the names of the variables in the URL that messages can set. The values are
+	// null, because defaults may be secrets.
 	Template   map[string]*string `json:"template"`
 	Retry      int                `json:"retry"`
 	Optional   bool               `json:"optional"`
@@ -130,12 +130,11 @@ type savedURL struct {
 type savedTag struct {
 	Name   string `json:"name"`
 	Number int    `json:"priority"`
-	Token  string `json:"token"` // as the configuration has it, such as 2:ops
-	Exact  string `json:"exact"` // what selects only this number
+	Token  string `json:"token"` // as in the configuration, such as 2:ops
+	Exact  string `json:"exact"` // tag expression for this number only
 }
 
-// newSavedTags returns the tags of a URL, sorted, and their names without
-// repetition.
+// newSavedTags returns the tags of a URL, sorted, and their names without repetition.
 func newSavedTags(tags []string) (details []savedTag, names []string) {
 	details, names = make([]savedTag, 0, len(tags)), make([]string, 0, len(tags))
 	for _, tag := range tags {
@@ -198,8 +197,7 @@ const (
 	changeTokensRemoved = "tokens_removed"
 )
 
-// configChanged writes the audit line and emits the event of a change. Neither contains a
-// URL.
+// configChanged writes the audit line and emits the event for a change. Neither contains a URL.
 func (h *SavedKeys) configChanged(r *http.Request, name, change string, destinations int) {
 	client := environment.ClientIP(r)
 	space := h.Saved.Shared.Label()

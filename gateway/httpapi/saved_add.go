@@ -12,25 +12,24 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// checkQuery is the query parameter of a POST to /add/{KEY} that checks a
-// configuration without saving it. With the value checkLocal, included files
-// are not fetched.
+// checkQuery is the query parameter of a POST to /add/{KEY} that checks a configuration without
+// saving it. With the value checkLocal, included files are not fetched.
 const (
 	checkQuery = "check"
 	checkLocal = "local"
 )
 
-// Draft is a configuration that a client sent, with its mistakes and warnings.
+// Draft is a configuration from a client, with its mistakes and warnings.
 type Draft struct {
 	*api.Config
-	Urls     int    // how many it has, if it has no mistakes
+	Urls     int    // number of URLs, if it has no mistakes
 	Problem  string // why it is not saved, if it has no mistakes
 	Mistakes []saved.LineError
 	Warnings []saved.LineError
 }
 
-// addConfig saves the configuration of a key and replaces the one before. If it
-// is not saved, a browser gets the page with the text that it sent.
+// addConfig saves the configuration of a key and replaces an earlier one. If it is not saved, a
+// browser gets the page with the text that it sent.
 func (h *SavedKeys) addConfig(w http.ResponseWriter, r *http.Request, name string) error {
 	c, err := api.ReadConfig(w, r, h.sender.Limits(false), h.Saved.MaxSize)
 	if err != nil {
@@ -53,8 +52,8 @@ func (h *SavedKeys) addConfig(w http.ResponseWriter, r *http.Request, name strin
 	return h.pages.Draft(w, r, name, resp.Status, &d)
 }
 
-// tellTimes sets the headers in which Apprise API tells when a configuration was made and
-// changed. They are absent if it cannot be read now.
+// tellTimes sets the headers in which Apprise API sends the times of a configuration's creation and
+// last change. They are missing if it cannot be read now.
 func (h *SavedKeys) tellTimes(w http.ResponseWriter, r *http.Request, name string) {
 	c, err := h.Saved.Get(r.Context(), name)
 	if err != nil {
@@ -79,8 +78,8 @@ func (h *SavedKeys) save(r *http.Request, name string, d *Draft) (err error) {
 	return nil
 }
 
-// AddURL adds a URL with tags to a saved key for the client of r, and returns its number in
-// the key, which need not exist.
+// AddURL adds a URL with tags to a saved key, which it creates if needed, for the client of r. It
+// returns the number of the URL in the key.
 func (h *SavedKeys) AddURL(r *http.Request, name, url string, tags []string) (number int, err error) {
 	number, err = h.Saved.AddURL(r.Context(), name, url, tags)
 	if errors.Is(err, saved.ErrNotAdded) {
@@ -162,8 +161,8 @@ func countURLs(n int) string {
 	return fmt.Sprintf("%d URLs", n)
 }
 
-// checkDraft returns a draft of c with its mistakes and warnings. Without
-// fetch, included files are not checked.
+// checkDraft returns a draft of c with its mistakes and warnings. Without fetch, included files are
+// not checked.
 func (h *SavedKeys) checkDraft(ctx context.Context, name string, c *api.Config, fetch bool) *Draft {
 	d := &Draft{Config: c}
 	var err error

@@ -14,8 +14,8 @@ import (
 // maxMoveRequest bounds the body of a request to move a key, in bytes.
 const maxMoveRequest = 8 << 10
 
-// moveConfig gives a saved key another name. Everything that belongs to the key stays with it:
-// its tokens, devices, silences, incidents and inbox, and what waits for its destinations.
+// moveConfig gives a saved key another name. The key keeps its tokens, devices, silences,
+// incidents, inbox and waiting deliveries.
 func (h *SavedKeys) moveConfig(w http.ResponseWriter, r *http.Request, name string) error {
 	to, err := readMove(w, r, name)
 	if err != nil {
@@ -40,8 +40,8 @@ func (h *SavedKeys) moveConfig(w http.ResponseWriter, r *http.Request, name stri
 	return nil
 }
 
-// readMove returns the new name of a key from the body of r: the field to of JSON or a form.
-// A form of Apprise also has the old name.
+// readMove returns the new name of a key from the body of r: the field to of JSON or a form. A form
+// of Apprise also has the old name.
 func readMove(w http.ResponseWriter, r *http.Request, name string) (string, error) {
 	if err := api.DecodeBody(w, r, maxMoveRequest); err != nil {
 		return "", err

@@ -27,11 +27,11 @@ type savedStatus struct {
 		Attach  bool     `json:"can_write_attach"`
 		Details []string `json:"details"`
 	} `json:"status"`
-	Privilege string `json:"privilege"` // "admin" for who may manage, else "user"
+	Privilege string `json:"privilege"` // "admin" for managers, else "user"
 }
 
-// serveStatus reports whether the storage can be read and written. The answer is the same
-// for every key, so that it does not tell which exist.
+// serveStatus reports whether the storage can be read and written. The answer is the same for every
+// key, so that it does not reveal which keys exist.
 func (h *SavedKeys) serveStatus(w http.ResponseWriter, r *http.Request, _ string) error {
 	limits := &h.Resolved.Limits
 	status := savedStatus{
@@ -68,13 +68,13 @@ func (h *SavedKeys) serveQR(w http.ResponseWriter, r *http.Request, at *Route) e
 	address, login := AppriseAddress(r, h.Resolved.PublicURL, k.Name, len(k.Tokens) > 0)
 	return WriteJSON(w, http.StatusOK, struct {
 		URL   string `json:"url"`
-		Login bool   `json:"uses_admin_credentials"` // the login of the site, rather than a token of the key
+		Login bool   `json:"uses_admin_credentials"` // a login of the site, rather than a token of the key
 	}{address, login})
 }
 
-// AppriseAddress returns the apprise:// URL of a key in the form that /qr/{KEY} of Apprise
-// API has, for the client of r. It has no secret: the user in place of a password stands
-// for a login of the site, and an @ alone for a token of the key.
+// AppriseAddress returns the apprise:// URL of a key as /qr/{KEY} of Apprise API does, for the
+// client of r. It has no secret: the user in place of a password means a login of the site, and an
+// @ alone a token of the key.
 func AppriseAddress(r *http.Request, public, key string, hasToken bool) (address string, login bool) {
 	scheme, host := SiteAddress(r)
 	path := StrippedPrefix(r)
@@ -96,15 +96,15 @@ func AppriseAddress(r *http.Request, public, key string, hasToken bool) (address
 	return address + host + path + "/" + key, user != ""
 }
 
-// allQuery is the query parameter of /details that lists the services that the site
-// does not allow, too.
+// allQuery is the query parameter of /details that lists services that the site does not allow,
+// too.
 const allQuery = "all"
 
 // serveDetails writes the catalogue: the services that the site allows or, with
 // ?all=yes, all of them.
 func (h *SavedKeys) serveDetails(w http.ResponseWriter, r *http.Request, _ string) error {
 	all := r.URL.Query().Get(allQuery)
-	// The Apprise API reads the first letter.
+	// The Apprise API reads only the first letter.
 	isYes := all != "" && strings.ContainsAny(all[:1], "aAyY1tTeE+ ")
 	return WriteJSON(w, http.StatusOK, catalogue.New(h.Resolved.Services, h.Resolved.Identity, isYes))
 }

@@ -13,14 +13,14 @@ type tokens struct {
 	keys *SavedKeys
 }
 
-// oldQuery is the query parameter of a POST that removes the older tokens of a key, as
-// DELETE does. The page uses it, because a form cannot send DELETE.
+// oldQuery is the query parameter of a POST that removes the older tokens of a key like DELETE,
+// which the form of the page cannot send.
 const oldQuery = "old"
 
-// NewToken is the JSON of a token that was made.
+// NewToken is the JSON of a new token.
 type NewToken struct {
 	Token string `json:"token"`
-	Count int    `json:"count"` // how many tokens the key has now
+	Count int    `json:"count"` // number of tokens of the key
 }
 
 // changeTokens makes a token of a saved key or removes the older ones.

@@ -127,7 +127,7 @@ func (h *Silences) EndSilence(r *http.Request, q *gateway.Rooms, k *site.Key, id
 	return &ended, err
 }
 
-// SilenceLengths returns how long a silence can last, to choose from.
+// SilenceLengths returns choices for the length of a silence.
 func SilenceLengths() []view.Choice {
 	return []view.Choice{
 		{Value: "30m", Label: "30 minutes"},

@@ -25,7 +25,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
-// sources takes messages in the formats of other programs: /notify/{KEY}/{SOURCE}.
+// sources accepts messages in the formats of other programs: /notify/{KEY}/{SOURCE}.
 type sources struct {
 	*Base
 	sender *Sender
@@ -99,15 +99,14 @@ func sourceRequest(r *http.Request, a *Route, now time.Time) *source.Request {
 	return req
 }
 
-// rawRest returns what follows the address of a source in the path of u, as it is encoded.
+// rawRest returns the encoded part of the path of u after the address of a source.
 func rawRest(u *url.URL) string {
 	segments := strings.SplitN(u.EscapedPath(), "/", strings.Count(RouteSource, "/")+1)
 	return segments[len(segments)-1]
 }
 
-// SourceAddress returns the address of a source as the client of r knows it, also if
-// Caddy has rewritten the path. The scheme may be that of a proxy: only the client sees
-// the address.
+// SourceAddress returns the address of a source as the client of r knows it, even if Caddy has
+// rewritten the path. Its scheme may come from a proxy, because only the client sees the address.
 func SourceAddress(r *http.Request, a *Route) string {
 	u := url.URL{Scheme: "http", Host: r.Host}
 	if r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https" {
@@ -121,13 +120,13 @@ func SourceAddress(r *http.Request, a *Route) string {
 	return u.String()
 }
 
-// originHeader is the header in which a sender of webhooks names itself when it asks
-// for permission. See
-// https://github.com/cloudevents/spec/blob/main/cloudevents/http-webhook.md, section 4.
+// originHeader is the header in which a sender of webhooks names itself when it asks for
+// permission. See https://github.com/cloudevents/spec/blob/main/cloudevents/http-webhook.md,
+// section 4.
 const originHeader = "WebHook-Request-Origin"
 
-// allowSender returns an error if the sender of r, which asks for permission, may not
-// post to the address of a source.
+// allowSender returns an error if the sender of r, which asks for permission, may not post to the
+// address of a source.
 func (h *sources) allowSender(r *http.Request, a *Route, s *source.Source) error {
 	req := sourceRequest(r, a, time.Now())
 	if err := s.Authenticate(r.Context(), req, h.fetchSource); err != nil {
@@ -140,17 +139,16 @@ func (h *sources) allowSender(r *http.Request, a *Route, s *source.Source) error
 	return k.check()
 }
 
-// sourceKey is the key that a request to a source addresses, with the request's token of it.
+// sourceKey is the key of a request to a source, with the key's token in the request.
 type sourceKey struct {
 	*site.Key
 	exists bool
-	name   string // of the source
+	name   string // name of the source
 	source *source.Source
-	token  string // its hash; "" if the request has none, or needs none
+	token  string // its hash; "" if the request has none or needs none
 }
 
-// newSourceKey returns the key of a request to s. Where keys are protected, it may not
-// exist.
+// newSourceKey returns the key of a request to s. If keys are protected, the key may not exist.
 func newSourceKey(ctx context.Context, a *Route, s *source.Source, req *source.Request) (k sourceKey, err error) {
 	k.name, k.source = a.Source, s
 	if k.Key, k.exists, err = a.Lookup().open(ctx); err == nil {
@@ -159,21 +157,21 @@ func newSourceKey(ctx context.Context, a *Route, s *source.Source, req *source.R
 	return k, err
 }
 
-// findToken looks for a token of the key in req, in the places of the format. The token or
-// the signature of the source takes the place of the key's tokens.
+// findToken looks for a token of the key in req, in the places of the format. A source with its own
+// token or signature needs none.
 func (k *sourceKey) findToken(req *source.Request) {
 	if len(k.Tokens) > 0 && !k.source.ChecksSender() {
 		k.token = k.source.Format.TokenSum(req, k.Tokens)
 	}
 }
 
-// hasToken reports whether the request has what the key requires of requests to its source.
+// hasToken reports whether the request has the token that the key requires at its source.
 func (k *sourceKey) hasToken() bool {
 	return len(k.Tokens) == 0 || k.source.ChecksSender() || k.token != ""
 }
 
-// check returns an error if the request, which the source has authenticated, may not be sent
-// to the key.
+// check returns an error if the request, which the source has authenticated, may not be sent to the
+// key.
 func (k *sourceKey) check() error {
 	if !k.hasToken() || !k.exists {
 		return site.ErrNoToken
@@ -181,22 +179,22 @@ func (k *sourceKey) check() error {
 	return k.CheckSource(k.name)
 }
 
-// onlyReads reports whether the addresses at which ntfy's clients read take no message. A
-// matcher leaves these addresses to the readers of a key, so that a key without a token
-// would take messages of everybody there.
+// onlyReads reports whether the addresses at which ntfy's clients read accept no messages. A
+// matcher opens these addresses to the readers of a key, so a key without a token would accept
+// messages of everybody there.
 func (k *sourceKey) onlyReads() bool {
 	return k.exists && len(k.Readers) > 0 && len(k.Tokens) == 0 && !k.source.ChecksSender()
 }
 
-// isNtfyReading reports whether a path is one at which ntfy's clients read, in any case and
-// with any empty segments, as Caddy's path matcher compares it.
+// isNtfyReading reports whether ntfy's clients read at a path, in any case and with any empty
+// segments, as Caddy's path matcher compares it.
 func (at *Route) isNtfyReading() bool {
 	topics, verb, ok := strings.Cut(at.Rest, "/")
 	return at.Source == "ntfy" && ok && topics != "" && site.ContainsFold(NtfyVerbs, verb)
 }
 
-// deliverSource takes a request in the format of s: it admits the request, reads it, and
-// sends its message. It sets o.Message.
+// deliverSource handles a request in the format of s: it admits the request, reads it, and sends
+// its message. It sets o.Message.
 func (h *sources) deliverSource(w http.ResponseWriter, r *http.Request, a *Route, s *source.Source, o *source.Outcome) (*api.Response, error) {
 	k, verified, err := h.admit(w, r, a, s, o.Request)
 	if err != nil {
@@ -242,8 +240,8 @@ func (h *sources) deliverSource(w http.ResponseWriter, r *http.Request, a *Route
 	return h.sendSource(w, r, a, &k, p, o.Message)
 }
 
-// openTime returns how long the incident with a name has been open in a key, as in "14 min",
-// or "" if that is not known.
+// openTime returns how long the incident with a name has been open in a key, as in "14 min", or ""
+// if unknown.
 func (h *sources) openTime(ctx context.Context, a *Route, k *site.Key, name string) string {
 	if k.Rules.Empty() {
 		return ""
@@ -257,17 +255,17 @@ func (h *sources) openTime(ctx context.Context, a *Route, k *site.Key, name stri
 	return i.OpenTime()
 }
 
-// sourceIncident returns the incident that a payload of a source names.
+// sourceIncident returns the incident with the name in a source's payload.
 func sourceIncident(a *Route, k *site.Key, name string) notifier.Incident {
 	stored, _, err := notifier.IncidentName(name)
 	if err != nil {
-		stored = notifier.HashIncidentName(name) // as Request.SetContent does
+		stored = notifier.HashIncidentName(name) // as in Request.SetContent
 	}
 	return notifier.Incident{Name: stored}.For(k.FirstName(), a.Source)
 }
 
-// admit returns the key of a request to s, before its body is read. verified reports whether
-// its token and its signature need no further check.
+// admit returns the key of a request to s before its body is read. verified reports whether its
+// token and its signature need no further check.
 func (h *sources) admit(w http.ResponseWriter, r *http.Request, a *Route, s *source.Source, req *source.Request) (k sourceKey, verified bool, err error) {
 	if verified, err = s.AuthenticateHeader(req); err != nil {
 		return k, false, SourceError(err)
@@ -304,8 +302,8 @@ type payload struct {
 }
 
 // readPayload reads the body of a request. Until the token or the signature is verified, the
-// request counts as one of a client with URLs, so that strangers leave room for others.
-// A beat is read as far as it can be, unless the body has what it is verified by.
+// request counts as one of a client with URLs, so that strangers leave room for others. A beat is
+// read as far as possible, unless it is verified by its body.
 func (h *sources) readPayload(w http.ResponseWriter, r *http.Request, k *sourceKey, req *source.Request, verified, isBeat bool) (p payload, err error) {
 	if err := h.CheckOrigin(asPost(r)); err != nil {
 		return p, err
@@ -327,8 +325,8 @@ func (h *sources) readPayload(w http.ResponseWriter, r *http.Request, k *sourceK
 	return p, nil
 }
 
-// verify checks a request by its body. A stranger must not learn which keys exist and what
-// they accept.
+// verify checks a request by its body. A stranger must not learn which keys exist and what they
+// accept.
 func (h *sources) verify(r *http.Request, p payload, k *sourceKey) error {
 	if err := k.source.Authenticate(r.Context(), p.req, h.fetchSource); err != nil {
 		return SourceError(err)
@@ -339,8 +337,8 @@ func (h *sources) verify(r *http.Request, p payload, k *sourceKey) error {
 	return k.check()
 }
 
-// beatOf returns the name of the beat that a request to a source is, and reports whether it is
-// one: the address says so.
+// beatOf returns the name of the beat in a request to a source, and reports whether its address
+// makes it a beat.
 func beatOf(r *http.Request, s *source.Source, req *source.Request) (name string, ok bool) {
 	if name = s.Beat(req); name != "" {
 		return name, true
@@ -390,9 +388,9 @@ func (h *sources) sendSource(w http.ResponseWriter, r *http.Request, a *Route, k
 	return resp, err
 }
 
-// countRepeat reports whether d opens an alert that is open, and changes nothing, so that
-// nobody has to be told. n is how often that was so since the last message that was told. The
-// rules dedupe and escalate decide themselves.
+// countRepeat reports whether d repeats an open alert without a change, so that nobody has to be
+// told. n is how many such messages there were since the last message that was told. With the rules
+// dedupe and escalate, it is false, because these decide themselves.
 func (h *sources) countRepeat(ctx context.Context, k *site.Key, d *dispatch.Delivery, m *source.Message) (n int, repeats bool) {
 	if rules := d.Rules; d.IncidentOf() == "" || !rules.Empty() && (rules.Dedupe != nil || rules.Escalate != nil) {
 		return 0, false
@@ -417,9 +415,9 @@ func (h *sources) countRepeat(ctx context.Context, k *site.Key, d *dispatch.Deli
 	return n, repeats
 }
 
-// stateForRepeat reports whether somebody has resolved the incident of d, which opens it again,
-// where rules keep incidents. quiet reports whether a target is told nothing that it knows: a
-// silence holds, or somebody takes care of the incident.
+// stateForRepeat reports whether somebody has resolved the incident of d, so that d opens it again,
+// if rules keep incidents. quiet reports whether a target learns nothing new: it is silenced, or
+// somebody takes care of the incident.
 func stateForRepeat(ctx context.Context, rooms *gateway.Rooms, d *dispatch.Delivery) (resolved bool, quiet func(notifier.Target) bool) {
 	if rooms == nil {
 		return false, func(notifier.Target) bool { return false }
@@ -433,8 +431,7 @@ func stateForRepeat(ctx context.Context, rooms *gateway.Rooms, d *dispatch.Deliv
 	return resolved, func(t notifier.Target) bool { return acknowledged || rooms.Alerts.Silences.Keeps(d, t) }
 }
 
-// asPost returns r as a POST for the check of its origin, because some clients send
-// with GET.
+// asPost returns r as a POST for the check of its origin, because some clients send with GET.
 func asPost(r *http.Request) *http.Request {
 	if r.Method == http.MethodPost {
 		return r
@@ -444,8 +441,8 @@ func asPost(r *http.Request) *http.Request {
 	return &post
 }
 
-// enterSource counts the request of a source in. verified reports whether its token
-// and its signature need no further check.
+// enterSource counts a request to a source in. verified reports whether its token and its signature
+// need no further check.
 func (h *sources) enterSource(r *http.Request, verified bool) (site.Admission, error) {
 	if verified {
 		return h.Shared.InFlight.Enter(h.Resolved.Limits.InFlight)
@@ -453,9 +450,8 @@ func (h *sources) enterSource(r *http.Request, verified bool) (site.Admission, e
 	return h.Shared.InFlight.EnterUnverified(h.Resolved.Limits.InFlight, ClientAddress(r))
 }
 
-// readSource reads the message of an authenticated request and sets it as the content
-// of q. If the request asks to confirm a subscription, readSource confirms it and
-// returns a message to skip.
+// readSource reads the message of an authenticated request and sets it as the content of q. If the
+// request asks to confirm a subscription, readSource confirms it and returns a message with Skip.
 func (h *sources) readSource(r *http.Request, q *api.Request, a *Route, s *source.Source, req *source.Request) (*source.Message, error) {
 	if address := s.Confirmation(req); address != "" {
 		if _, err := h.fetchSource(r.Context(), address); err != nil {
@@ -488,8 +484,8 @@ func (h *sources) readSource(r *http.Request, q *api.Request, a *Route, s *sourc
 	})
 }
 
-// fileType returns the media type of a body that is a file, or "" if the client has not
-// set one: curl and others call each body a form.
+// fileType returns the media type of a body that is a file, or "" if the client has not set one:
+// curl and other clients declare every body as a form.
 func fileType(r *http.Request) string {
 	if t := r.Header.Get("Content-Type"); !strings.HasPrefix(t, "application/x-www-form-urlencoded") {
 		return t
@@ -497,8 +493,8 @@ func fileType(r *http.Request) string {
 	return ""
 }
 
-// ConfirmationError returns the error for a subscription that could not be confirmed:
-// 503 if it can when the sender asks again, and otherwise 424.
+// ConfirmationError returns the error for a subscription that could not be confirmed: 503 if a
+// later request may succeed, and otherwise 424.
 func ConfirmationError(err error) *api.Error {
 	status := http.StatusServiceUnavailable
 	if _, ok := errors.AsType[*egress.BlockedError](err); ok {
@@ -507,8 +503,7 @@ func ConfirmationError(err error) *api.Error {
 	return api.Errorf(status, "the subscription could not be confirmed: %w", err)
 }
 
-// SourceError returns an error of package source as an [*api.Error]. It returns any
-// other error as it is.
+// SourceError returns an error of package source as an [*api.Error], and any other error as it is.
 func SourceError(err error) error {
 	e, ok := errors.AsType[*source.Error](err)
 	if !ok {
@@ -521,14 +516,13 @@ func SourceError(err error) error {
 	return out
 }
 
-// The limits of a fetch for a source: of a certificate or a confirmation.
+// The limits of fetching a certificate or a confirmation for a source.
 const (
 	maxSourceFetch     = 64 << 10 // bytes
 	sourceFetchTimeout = 10 * time.Second
 )
 
-// fetchSource returns the content at an address that a request names. The egress
-// rules apply.
+// fetchSource returns the content at an address from a request. The egress rules apply.
 func (h *sources) fetchSource(ctx context.Context, address string) ([]byte, error) {
 	u, err := url.Parse(address)
 	if err != nil {

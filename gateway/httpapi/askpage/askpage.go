@@ -1,4 +1,4 @@
-// Package askpage makes the page of a question, and reads its form.
+// Package askpage makes the page of a question and reads its form.
 package askpage
 
 import (
@@ -15,19 +15,19 @@ import (
 
 // Visit is a request for the page of a question.
 type Visit struct {
-	Chosen  string // the answer that the link names; it is only shown
+	Chosen  string // the answer in the link, which is only shown
 	User    string // who is logged in; "" for nobody
 	Action  string // the address that the form is sent to
-	Root    string // the way to the root of the site
+	Root    string // the relative address of the root of the site
 	Typed   string // the text that was sent
-	Problem string // why it is no answer
+	Problem string // why it is not an answer
 	First   bool   // the answer counts
-	Late    bool   // it does not, because the question was decided before
+	Late    bool   // the question was decided before
 
-	Warnings []string // about what of the request could not be read
+	Warnings []string // about parts of the request that could not be read
 }
 
-// Of returns the page of the question for who has the link.
+// Of returns the page of the question for anybody with its link.
 func Of(at *ask.At, v *Visit) view.AskPage {
 	x := at.Question
 	p := view.AskPage{
@@ -57,7 +57,7 @@ func Of(at *ask.At, v *Visit) view.AskPage {
 	return p
 }
 
-// howDecided says how the question was decided; "" while it is open.
+// howDecided says how the question was decided, or "" while it is open.
 func howDecided(x *ask.Question) string {
 	switch x.Outcome.State {
 	case ask.Answered:
@@ -74,18 +74,18 @@ func howDecided(x *ask.Question) string {
 	return ""
 }
 
-// Form is what the form on the page sends.
+// Form is the content of the form on the page.
 type Form struct {
 	Answer, By string
-	Warnings   []string // about what could not be read
+	Warnings   []string // about parts that could not be read
 }
 
-// ReadForm reads the form of up to max bytes, or a body in another format with its fields, or one
-// that is the answer itself.
+// ReadForm reads a body of up to max bytes: the form, its fields in another format, or the answer
+// itself.
 func ReadForm(w http.ResponseWriter, r *http.Request, max int64) Form {
 	q := api.ReadSignal(w, r, message.Limits{MaxBody: max}, ask.AnswerParameter, "by")
 	defer q.Close()
-	// Only the body counts: the address of a link has an answer, too, which decides nothing.
+	// Only the body counts: the address of a link may have an answer, too, which decides nothing.
 	answer := strings.ReplaceAll(cmp.Or(q.SignalField(ask.AnswerParameter), q.SignalText()), "\r\n", "\n")
 	return Form{answer, q.SignalField("by"), q.Warnings()}
 }

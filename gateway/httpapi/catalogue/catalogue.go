@@ -44,9 +44,9 @@ type service struct {
 	SecureProtocols []string `json:"secure_protocols"`
 	Details         struct {
 		Templates []string         `json:"templates"`
-		Tokens    map[string]any   `json:"tokens"` // those with a place in a template
-		Args      map[string]any   `json:"args"`   // those of the query
-		Kwargs    map[string]field `json:"kwargs"` // those whose names begin with a prefix
+		Tokens    map[string]any   `json:"tokens"` // parameters in a template
+		Args      map[string]any   `json:"args"`   // parameters of the query
+		Kwargs    map[string]field `json:"kwargs"` // parameters whose names begin with a prefix
 	} `json:"details"`
 }
 
@@ -58,8 +58,8 @@ type field struct {
 	Default  any      `json:"default,omitempty"`
 	Min      *float64 `json:"min,omitempty"`
 	Max      *float64 `json:"max,omitempty"`
-	Delim    []string `json:"delim,omitempty"`  // of a list
-	Prefix   string   `json:"prefix,omitempty"` // of kwargs
+	Delim    []string `json:"delim,omitempty"`  // for lists
+	Prefix   string   `json:"prefix,omitempty"` // for kwargs
 	MapTo    string   `json:"map_to"`
 	Required bool     `json:"required"`
 	Private  bool     `json:"private"`
@@ -70,8 +70,8 @@ type alias struct {
 	Of string `json:"alias_of"`
 }
 
-// New returns the catalogue of the services that a site with an identity allows or, with all,
-// of all services.
+// New returns the catalogue of the services allowed by a site with an identity or, with all, of all
+// services.
 func New(services *site.ServiceRule, identity *notifier.Identity, all bool) *Catalogue {
 	out := &Catalogue{Version: version.Current, Asset: asset{
 		Name: identity.Name, Description: identity.Description, URL: identity.URL, Logo: identity.Logo,
@@ -97,7 +97,7 @@ func newService(s notifier.ServiceInfo) service {
 		d.Site = &s.Site
 	}
 	schemes := s.Schemes
-	if strings.HasPrefix(s.URLs[0], "https://") { // it has no scheme, but addresses
+	if strings.HasPrefix(s.URLs[0], "https://") { // it has addresses but no scheme
 		schemes = []string{"https"}
 	}
 	for _, scheme := range schemes {
@@ -162,8 +162,8 @@ func newField(p notifier.ParamInfo) field {
 	return f
 }
 
-// setupPage returns the address of the section about a service in the list of
-// services. The anchor is that of GitHub.
+// setupPage returns the address of a service's section in the list of services. The anchor follows
+// GitHub's rule.
 func setupPage(service string) string {
 	const page = "https://github.com/caddy-notify/caddy-notify/blob/main/docs/services.md#"
 	return page + strings.Map(func(r rune) rune {
@@ -177,8 +177,8 @@ func setupPage(service string) string {
 	}, strings.ToLower(service))
 }
 
-// Templates returns a template of a URL as Apprise writes them: one for each
-// choice of optional parts, with {schema} for the scheme.
+// Templates returns the templates of a URL as Apprise writes them: one for each choice of optional
+// parts, with {schema} for the scheme.
 func Templates(url string) (out []string) {
 	_, rest, _ := strings.Cut(url, "://")
 	for _, text := range withoutBrackets(rest) {

@@ -10,19 +10,19 @@ import (
 	"time"
 )
 
-// The bounds of what is read from connections that are closed.
+// The bounds of reading from connections that are closed.
 const (
-	maxClosing  = 256              // connections at a time; others are closed by net/http
+	maxClosing  = 256              // connections at a time; net/http closes others
 	idleTimeout = 3 * time.Second  // without a byte
 	maxTime     = 20 * time.Second // in all
-	maxRead     = 64 << 20         // bytes of one connection
+	maxRead     = 64 << 20         // bytes per connection
 	bufferSize  = 16 << 10
 )
 
-// Closing closes connections on which the body of a request that has its answer is still under
-// way. A system resets a connection that is closed with unread bytes, and the client may lose
-// the answer with it. So Closing keeps the connection when the server closes it, reads what
-// comes for a while, and closes it then. The zero value is ready for use.
+// Closing closes connections on which the body of an already answered request is still arriving. An
+// operating system resets a connection that is closed with unread bytes, and the client may lose
+// the answer with it. So when the server closes the connection, Closing keeps it, reads for a
+// while, and then closes it. The zero value is ready for use.
 type Closing struct {
 	mu      sync.Mutex
 	kept    map[*kept]struct{}
@@ -30,7 +30,7 @@ type Closing struct {
 	reading sync.WaitGroup
 }
 
-// kept is a connection of its own to the socket of one that the server closes.
+// kept is a separate connection to the socket of a connection that the server closes.
 type kept struct {
 	net.Conn
 	forget func() bool // before the answer is complete: do not read at all
@@ -38,8 +38,8 @@ type kept struct {
 
 type connKey struct{}
 
-// ConnContext returns ctx with a connection, which is then closed by [Closing] if need be. It is
-// for http.Server.ConnContext.
+// ConnContext returns ctx with a connection, which [Closing] can then close. It is for
+// http.Server.ConnContext.
 func ConnContext(ctx context.Context, c net.Conn) context.Context {
 	if ctx.Value(connKey{}) != nil {
 		return ctx // another handler of the server has done so
@@ -47,8 +47,8 @@ func ConnContext(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, c)
 }
 
-// keep keeps the connection of r, which the server closes after the answer, and reports
-// whether it could. c may be nil.
+// keep keeps the connection of r, which the server closes after the answer, and reports whether it
+// could. c may be nil.
 func (c *Closing) keep(r *http.Request) bool {
 	conn, _ := r.Context().Value(connKey{}).(net.Conn)
 	if c == nil || conn == nil {
@@ -85,8 +85,8 @@ func (c *Closing) leave(k *kept) {
 	c.reading.Done()
 }
 
-// Stop closes all connections at once. The server closes those that are kept later. c may be
-// nil.
+// Stop closes all connections at once. Those that would be kept later are closed by the server. c
+// may be nil.
 func (c *Closing) Stop() {
 	if c == nil {
 		return
@@ -108,8 +108,8 @@ func (c *Closing) Stop() {
 	c.reading.Wait()
 }
 
-// read reads what comes until the client closes the connection or a bound is reached. With TLS
-// these are records that nobody has to decrypt.
+// read reads until the client closes the connection or a bound is reached. TLS records need not be
+// decrypted.
 func (k *kept) read() {
 	end := time.Now().Add(maxTime)
 	buf := make([]byte, bufferSize)
@@ -129,8 +129,7 @@ func (k *kept) read() {
 	}
 }
 
-// duplicate returns a connection of its own to the socket of c, which stays open when c is
-// closed.
+// duplicate returns a separate connection to the socket of c, which stays open when c is closed.
 func duplicate(c net.Conn) (net.Conn, error) {
 	for {
 		switch x := c.(type) {
@@ -143,7 +142,7 @@ func duplicate(c net.Conn) (net.Conn, error) {
 			return net.FileConn(f)
 		case interface{ NetConn() net.Conn }: // TLS
 			c = x.NetConn()
-		case interface{ Raw() net.Conn }: // the protocol PROXY
+		case interface{ Raw() net.Conn }: // the PROXY protocol
 			c = x.Raw()
 		default:
 			return nil, errors.ErrUnsupported

@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// timeout bounds how long the server reads what is left of a body after an error was
-// answered, where the connection cannot be kept by [Closing].
+// timeout bounds how long the server reads the rest of a body after an error was answered, if
+// [Closing] cannot keep the connection.
 const timeout = 5 * time.Second
 
-// readByServer is up to which size net/http reads what is left of a body, so that the
-// connection can be used again.
+// readByServer is the size up to which net/http reads the rest of a body so that the connection can
+// be used again.
 const readByServer = 256 << 10
 
-// writer answers errors before the body of a request has arrived. Before net/http
-// writes the answer to an HTTP/1 request, it reads what is left of the body, unless the
-// connection is closed after the answer. So a client that sends no body, or sends it
-// slowly, would get its 401 only when a timeout of the server passes.
+// writer answers errors before the body of a request has arrived. Before net/http writes the answer
+// to an HTTP/1 request, it reads the rest of the body, unless the connection is closed after the
+// answer. So a client that sends its body slowly, or not at all, would get its 401 only when a
+// timeout of the server passes.
 type writer struct {
 	http.ResponseWriter
 	request *http.Request
@@ -29,9 +29,9 @@ type writer struct {
 	done    bool // the header is written
 }
 
-// Writer returns a writer for the answer to r that does not wait for the body if it is
-// an error. It replaces the body of r. A connection on which a body is still under way is
-// closed by c, so that the client gets the answer.
+// Writer returns a writer for the answer to r. If the answer is an error, it does not wait for the
+// body. It replaces the body of r. c closes a connection on which a body is still arriving, so that
+// the client gets the answer.
 func Writer(w http.ResponseWriter, r *http.Request, c *Closing) http.ResponseWriter {
 	if r.ProtoMajor != 1 || r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 {
 		return w // HTTP/2 and 3 do not wait, and close streams
@@ -71,14 +71,13 @@ func (w *writer) leaveBody(status int) {
 	if !w.closing.keep(w.request) {
 		deadline = deadline.Add(timeout)
 	}
-	// A connection that does not support this has the server's timeouts.
+	// A connection that does not support deadlines keeps the server's timeouts.
 	_ = http.NewResponseController(w.ResponseWriter).SetReadDeadline(deadline)
 }
 
-// refuseBody makes net/http treat the body of a request as one that is too large. It closes
-// only its side of the connection then, and the whole of it a moment later.
-// Only the writer of net/http itself, which others wrap, can be told so, and only by a
-// body that exceeds its limit.
+// refuseBody makes net/http treat the body of a request as too large, so that it first closes only
+// its side of the connection, and the whole connection a moment later. Only net/http's own writer,
+// which other writers wrap, can be told this, and only by a body that exceeds its limit.
 func refuseBody(w http.ResponseWriter) {
 	for {
 		wrapped, ok := w.(interface{ Unwrap() http.ResponseWriter })
@@ -93,7 +92,7 @@ func refuseBody(w http.ResponseWriter) {
 // Unwrap returns the writer for http.ResponseController.
 func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// trackedBody is a body that knows whether it was read to its end.
+// trackedBody is a body that records whether it was read to its end.
 type trackedBody struct {
 	io.ReadCloser
 	ended atomic.Bool

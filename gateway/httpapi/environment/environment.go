@@ -1,5 +1,5 @@
-// Package environment has what the server knows of a request beside what stands in it: the
-// rest of the gateway does not know the server.
+// Package environment has what only the server knows about a request, so that the rest of the
+// gateway does not depend on the server.
 package environment
 
 import (
@@ -8,25 +8,25 @@ import (
 	"net/url"
 )
 
-// Environment is what the server knows of a request beside what stands in it. A function
-// may be nil if the server cannot know.
+// Environment has what only the server knows about a request. A function may be nil if the server
+// does not know.
 type Environment struct {
-	User     func(*http.Request) string   // whom an authentication handler has found; "" for nobody
-	ClientIP func(*http.Request) string   // "" if it is unknown
+	User     func(*http.Request) string   // user found by an authentication handler; "" for nobody
+	ClientIP func(*http.Request) string   // "" if unknown
 	Original func(*http.Request) *url.URL // before a prefix of the path was removed
-	Trusted  func(*http.Request) bool     // the request comes from a proxy whose headers are true
-	Server   func(*http.Request) string   // the name of the server; "" if it is unknown
+	Trusted  func(*http.Request) bool     // the request comes from a proxy whose headers are trusted
+	Server   func(*http.Request) string   // name of the server; "" if unknown
 	Hide     func(*http.Request)          // keeps the request out of the access log
 }
 
 type key struct{}
 
-// With returns r with the environment that it came from.
+// With returns r with its environment.
 func With(r *http.Request, e *Environment) *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), key{}, e))
 }
 
-// known returns what the environment of r knows of it, or the zero value.
+// known returns a value from the environment of r, or the zero value.
 func known[T any](r *http.Request, f func(*Environment) func(*http.Request) T) (value T) {
 	if e, ok := r.Context().Value(key{}).(*Environment); ok && f(e) != nil {
 		value = f(e)(r)
@@ -56,7 +56,7 @@ func Hide(r *http.Request) {
 	}
 }
 
-// IsTrusted reports whether r came through a proxy whose headers are true.
+// IsTrusted reports whether r came through a proxy whose headers are trusted.
 func IsTrusted(r *http.Request) bool {
 	return known(r, func(e *Environment) func(*http.Request) bool { return e.Trusted })
 }

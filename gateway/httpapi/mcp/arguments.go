@@ -16,10 +16,10 @@ import (
 type arguments struct {
 	names    []string // in the order of its schema
 	required []string
-	text     string // the one that people read, which has the other name of texts, too
+	text     string // the argument that people read; either of texts is accepted for it
 }
 
-// texts are the names of what people read. Agents take one for the other.
+// texts are the arguments that people read. Agents confuse them.
 var texts = []string{"body", "question"}
 
 var argumentsOf = map[string]arguments{
@@ -29,7 +29,7 @@ var argumentsOf = map[string]arguments{
 	"resolve": argumentsIn[resolution]("body"),
 }
 
-// argumentsIn returns the arguments that the fields of T have.
+// argumentsIn returns arguments named after the fields of T.
 func argumentsIn[T any](text string) arguments {
 	a := arguments{text: text}
 	for f := range reflect.TypeFor[T]().Fields() {
@@ -41,8 +41,7 @@ func argumentsIn[T any](text string) arguments {
 	return a
 }
 
-// checkArguments corrects the names of the arguments of calls, and refuses a call with an
-// argument that the tool does not have.
+// checkArguments corrects the names of a call's arguments, and refuses unknown arguments.
 func checkArguments(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
 		if call, ok := r.(*sdk.CallToolRequest); ok {
@@ -59,8 +58,8 @@ func checkArguments(next sdk.MethodHandler) sdk.MethodHandler {
 	}
 }
 
-// correct returns the arguments of a call with the names that the tool has, or an error that
-// says which these are.
+// correct returns the arguments of a call under the tool's names, or an error that lists these
+// names.
 func (a *arguments) correct(tool string, data json.RawMessage) (json.RawMessage, error) {
 	given := map[string]json.RawMessage{}
 	if len(data) > 0 {

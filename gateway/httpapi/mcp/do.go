@@ -9,8 +9,8 @@ import (
 	"net/url"
 )
 
-// client makes requests to the HTTP API for the agent that has sent a request, with its
-// address and its secrets.
+// client makes requests to the HTTP API for an agent, with the address and the secrets of the
+// agent's request.
 type client struct {
 	request *http.Request
 	serve   func(http.ResponseWriter, *http.Request) bool
@@ -25,7 +25,8 @@ func (c *client) do(ctx context.Context, method, path string, query url.Values, 
 	q := c.request.Clone(ctx)
 	q.Method, q.Proto, q.ProtoMajor, q.ProtoMinor = method, "HTTP/2.0", 2, 0
 	q.Header = http.Header{"Accept": {"application/json"}, "Content-Type": {"application/json"}}
-	for _, name := range []string{"Authorization", "X-Gotify-Key", "User-Agent"} { // where clients have tokens, and what says how many gateways a message has passed
+	// headers that may have a token, and the header with the number of gateways passed
+	for _, name := range []string{"Authorization", "X-Gotify-Key", "User-Agent"} {
 		if v, ok := c.request.Header[name]; ok {
 			q.Header[name] = v
 		}
@@ -46,7 +47,7 @@ func (c *client) do(ctx context.Context, method, path string, query url.Values, 
 	return w.status, w.body.Bytes()
 }
 
-// recorder is the answer to a request.
+// recorder records the answer to a request.
 type recorder struct {
 	header http.Header
 	status int

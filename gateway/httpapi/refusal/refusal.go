@@ -19,8 +19,8 @@ func Record(s *dispatch.Dispatcher, f history.Refusal, l *Log, log *zap.Logger) 
 	l.add(f, log)
 }
 
-// Log logs refusals: the first at once, and then at most one line a
-// minute for each metrics.RefusalID. The zero value is ready for use.
+// Log logs refusals: the first at once, and then at most one line a minute for each
+// metrics.RefusalID. The zero value is ready for use.
 type Log struct {
 	mu   sync.Mutex
 	byID map[metrics.RefusalID]*logged
@@ -33,7 +33,7 @@ type logged struct {
 	Last    history.Refusal
 }
 
-// add records a refusal and logs it, now or when its minute is over.
+// add records a refusal and logs it, now or at the end of its minute.
 func (l *Log) add(f history.Refusal, log *zap.Logger) {
 	l.mu.Lock()
 	if l.byID == nil {

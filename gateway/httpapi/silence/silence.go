@@ -1,5 +1,5 @@
-// Package silence has the JSON and the form of silences, as the HTTP API, the pages and the
-// admin API read and write them.
+// Package silence has the JSON and the form of silences for the HTTP API, the pages and the admin
+// API.
 package silence
 
 import (
@@ -20,26 +20,26 @@ import (
 // Request is the JSON or the form of a silence to make.
 type Request struct {
 	From     string `json:"from"`  // a time; "" for now
-	For      string `json:"for"`   // a duration from then on, such as 2h
-	Until    string `json:"until"` // a time; one of both
+	For      string `json:"for"`   // a duration from From, such as 2h
+	Until    string `json:"until"` // a time; instead of For
 	Incident string `json:"incident"`
 	Tag      string `json:"tag"`
 	Title    string `json:"title"`
 	Reason   string `json:"reason"`
-	Who      string `json:"who"` // counts if Caddy's authentication has found nobody
+	Who      string `json:"who"` // used if Caddy's authentication has found nobody
 	Tell     bool   `json:"tell"`
 }
 
 // MaxRequest bounds the body of a request for a silence, in bytes.
 const MaxRequest = 16 << 10
 
-// tellField is the field of a form that is no text.
+// tellField is the form field that is not a text.
 const tellField = "tell"
 
-// errFields is returned for a body that is no silence.
+// errFields is returned for a body that does not describe a silence.
 var errFields = errors.New("the body must be a form or one JSON object with the fields from, for or until, incident, tag, title, reason and who, all of them texts, and tell, which is true or false")
 
-// texts returns the fields of a request that are texts, by their names in a form.
+// texts returns the text fields of a request by their names in a form.
 func (s *Request) texts() map[string]*string {
 	return map[string]*string{
 		"from": &s.From, "for": &s.For, "until": &s.Until, "incident": &s.Incident, "tag": &s.Tag, "title": &s.Title, "reason": &s.Reason, "who": &s.Who,
@@ -68,7 +68,7 @@ func Read(w http.ResponseWriter, r *http.Request) (s Request, err error) {
 			return s, api.BodyError(err)
 		}
 		for name := range r.PostForm {
-			if name != tellField && s.texts()[name] == nil { // such as form for from, which would begin now
+			if name != tellField && s.texts()[name] == nil { // for example form instead of from, with which the silence would begin now
 				return s, &api.Error{Status: http.StatusBadRequest, Err: errFields}
 			}
 		}
@@ -77,7 +77,7 @@ func Read(w http.ResponseWriter, r *http.Request) (s Request, err error) {
 	return s, api.Errorf(http.StatusUnsupportedMediaType, "the body of a silence is a form or JSON; set Content-Type to application/x-www-form-urlencoded or application/json")
 }
 
-// OfForm returns the silence that the fields of a form ask for. The error is an [*api.Error].
+// OfForm returns the request in the fields of a form. The error is an [*api.Error].
 func OfForm(field func(string) string) (s Request, err error) {
 	for name, text := range s.texts() {
 		*text = field(name)
@@ -92,8 +92,8 @@ func OfForm(field func(string) string) (s Request, err error) {
 	return s, nil
 }
 
-// Silence returns the silence that is asked for. user is who asks; "" if nobody is known.
-// parse parses a duration, which may be in days.
+// Silence returns the silence that s describes. user is who asks for it; "" if unknown. parse
+// parses a duration, which may be in days.
 func (s *Request) Silence(user string, now time.Time, parse func(string) (time.Duration, error)) (x rules.Silence, err error) {
 	x = rules.Silence{ID: queue.NewID(), Made: now, Incident: s.Incident, Tag: s.Tag, Title: s.Title, Reason: s.Reason, Who: s.Who, Tell: s.Tell}
 	if user != "" {
@@ -123,7 +123,7 @@ func (s *Request) Silence(user string, now time.Time, parse func(string) (time.D
 	return x, err
 }
 
-// readTime reads a field that is a time. "" is the zero time.
+// readTime reads a time from a field. "" means the zero time.
 func readTime(field, text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -140,7 +140,7 @@ type JSON struct {
 	ID         string    `json:"id"`
 	Key        string    `json:"key"`
 	State      string    `json:"state"`         // planned or active
-	Made       time.Time `json:"made,omitzero"` // not of one of the configuration
+	Made       time.Time `json:"made,omitzero"` // missing for a configured silence
 	From       time.Time `json:"from"`
 	Until      time.Time `json:"until"`
 	Incident   string    `json:"incident,omitempty"`
@@ -149,8 +149,8 @@ type JSON struct {
 	Reason     string    `json:"reason,omitempty"`
 	Who        string    `json:"who,omitempty"`
 	Tell       bool      `json:"tell,omitempty"`
-	Configured bool      `json:"configured,omitempty"` // it stands in the configuration
-	Messages   int       `json:"messages"`             // that it has kept from a destination
+	Configured bool      `json:"configured,omitempty"` // it is part of the configuration
+	Messages   int       `json:"messages"`             // messages that it has kept from a destination
 }
 
 // The states of a silence.
@@ -183,7 +183,7 @@ func List(key string, all rules.Silences, now time.Time) []JSON {
 	return out
 }
 
-// ParseID returns the ID of a silence, or the zero ID, which none has.
+// ParseID returns the ID of a silence, or the zero ID, which no silence has.
 func ParseID(text string) uuid.UUID {
 	id, err := uuid.Parse(text)
 	if err != nil || id.String() != text {

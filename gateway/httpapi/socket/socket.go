@@ -1,4 +1,4 @@
-// Package socket sends texts to clients by WebSocket. The clients have nothing to say.
+// Package socket sends texts to clients by WebSocket and ignores what the clients send.
 package socket
 
 import (
@@ -18,11 +18,10 @@ const (
 	readLimit  = 64
 )
 
-// buffers lends the buffers for writing, so that a socket on which nothing happens has none.
+// buffers holds buffers for writing, so that an idle socket has none.
 var buffers = &sync.Pool{}
 
-// hijacker lets a WebSocket take over the connection of a response that other handlers have
-// wrapped.
+// hijacker lets a WebSocket take over the connection of a wrapped response writer.
 type hijacker struct{ http.ResponseWriter }
 
 // Hijack implements http.Hijacker.
@@ -33,7 +32,7 @@ func (h hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 // Timeouts bound how long a client may take.
 type Timeouts struct {
 	Write time.Duration // to take a text
-	Pong  time.Duration // to answer a ping, from the one before
+	Pong  time.Duration // to answer a ping, counted from the one before
 }
 
 // Conn is a WebSocket to a client. One goroutine uses it.
@@ -47,9 +46,8 @@ type Conn struct {
 // IsUpgrade reports whether a request asks for a WebSocket.
 func IsUpgrade(r *http.Request) bool { return websocket.IsWebSocketUpgrade(r) }
 
-// Open opens the WebSocket that r asks for. The caller has checked the origin of r, and closes
-// the connection. The context ends when the client is gone. After an error, the client has its
-// answer.
+// Open opens the WebSocket that r asks for. The caller has checked the origin of r, and closes the
+// connection. The context ends when the client is gone. After an error, the client has its answer.
 func Open(w http.ResponseWriter, r *http.Request, t Timeouts) (*Conn, context.Context, error) {
 	u := websocket.Upgrader{
 		ReadBufferSize: bufferSize, WriteBufferSize: bufferSize, WriteBufferPool: buffers,
@@ -80,7 +78,7 @@ func (c *Conn) Ping() error {
 // Bye tells the client that the server restarts.
 func (c *Conn) Bye() {
 	bye := websocket.FormatCloseMessage(websocket.CloseServiceRestart, "")
-	_ = c.conn.WriteControl(websocket.CloseMessage, bye, time.Now().Add(time.Second)) // it is closed in any case
+	_ = c.conn.WriteControl(websocket.CloseMessage, bye, time.Now().Add(time.Second)) // the connection is closed in any case
 }
 
 // Close closes the connection.
@@ -90,7 +88,7 @@ func (c *Conn) Close() {
 	c.reader.Wait()
 }
 
-// read reads what the client answers to pings, and ends the context when the client is gone.
+// read reads the client's answers to pings, and ends the context when the client is gone.
 func (c *Conn) read() {
 	defer c.cancel()
 	c.conn.SetReadLimit(readLimit)

@@ -1,5 +1,5 @@
-// Package told says what destinations were told of an incident, and when, by the messages in the
-// queue.
+// Package told finds out, from the messages in the queue, which destinations were told of an
+// incident, and when.
 package told
 
 import (
@@ -27,9 +27,9 @@ const (
 	together  = time.Minute // deliveries of a message within that time are one event
 )
 
-// Of returns what destinations were told of an incident of the key with a name, and the text of
-// the last message that tells its state, which keptText returns if an inbox keeps it. It leaves
-// out messages that the queue has forgotten or cannot read.
+// Of returns which destinations were told of an incident of the key with a name, and the text of
+// the last message with its state; keptText returns the text if an inbox has it. It leaves out
+// messages that the queue has forgotten or cannot read.
 func Of(
 	ctx context.Context, q *gateway.Rooms, x *rules.Incident, key string, keptText func(*queue.Message) string,
 ) (events []view.IncidentEvent, text string) {
@@ -61,7 +61,7 @@ func Of(
 	return events, text
 }
 
-// ofIncident reports whether a message to a key is one of an incident, and returns its type.
+// ofIncident reports whether a message to a key belongs to an incident, and returns its type.
 func ofIncident(ctx context.Context, q *gateway.Rooms, e *queue.Entry, key string, x *rules.Incident) (notifier.Type, bool) {
 	var s queued.Summary
 	if s.Decode(e.Message.Summary) != nil || s.Key != key || s.Known == "" {
@@ -71,7 +71,7 @@ func ofIncident(ctx context.Context, q *gateway.Rooms, e *queue.Entry, key strin
 	return s.Type, of != nil && of.ID == x.ID
 }
 
-// words say what a message of a type tells of an incident.
+// words are the words for a message of a type about an incident.
 var words = map[notifier.Type]string{
 	notifier.Failure: "the failure", notifier.Warning: "the warning", notifier.Success: "that it is over", notifier.Info: "what was added",
 }
