@@ -33,7 +33,7 @@ const (
 type Question struct {
 	message.Ask
 	ID         uuid.UUID // of the message
-	Site       string    // the ID of the site that the message came to
+	Site       string    // the ID of the message's site
 	Place      site.Place
 	Key        string // the name of the key when it was asked
 	Title      string
@@ -250,5 +250,5 @@ func (q *Questions) Turn(name queue.Hash, record []byte) string {
 	return outbox.Spread(name, "")
 }
 
-// CheckAnswer returns an error, one sentence, if text is no answer to the question.
+// CheckAnswer returns an error of one sentence if text does not answer the question.
 func (x *Question) CheckAnswer(text string) error { return message.CheckAnswer(text, x.Options) }

@@ -97,9 +97,9 @@ type Hooks struct {
 // Origin is where a message comes from.
 type Origin struct {
 	Source string // one of the sources of package site
-	Format string // the name of the source whose format the message has; "" for the gateway's own
+	Format string // the source with the message's format; "" for the gateway's own
 	Key    string // "" for a message without a key
-	Site   string // the ID of the site that the message came to
+	Site   string // the ID of the message's site
 
 	At site.Place // of the key; it names the key among those of all sites and spaces
 }

@@ -50,8 +50,8 @@ type Options struct {
 
 	Sources source.Set // of the site, besides the built-in ones
 
-	Queue *outbox.Settings // what is zero has the default, and Wait is 5 s; nil for no queue
-	Saved *saved.Options   // what is zero has the default; nil for no saved keys
+	Queue *outbox.Settings // zero fields have the defaults, but Wait is 5 s; nil for no queue
+	Saved *saved.Options   // zero fields have the defaults; nil for no saved keys
 
 	Storage certmagic.Storage // storage of saved keys; default: a temporary folder
 	Process *Process          // default: a new one

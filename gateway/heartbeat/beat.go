@@ -288,8 +288,8 @@ func seeEvery(expected []ExpectedBeat) time.Duration {
 type BeatStatus struct {
 	Expected ExpectedBeat
 	Beat     rules.Beat
-	Due      time.Time // when the next one is due; zero if that is not known
-	Late     time.Time // when it is late; zero if that is not known
+	Due      time.Time // when the next one is due; zero if unknown
+	Late     time.Time // when it is late; zero if unknown
 	RunEnds  time.Time // when the present run takes too long; zero for never or none
 }
 

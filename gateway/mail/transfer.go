@@ -151,7 +151,7 @@ func (b *base64Reader) flush(n int) {
 type quotedPrintable struct {
 	r      *bufio.Reader
 	buffer []byte // of out
-	out    []byte // decoded, and not read yet
+	out    []byte // decoded but not read yet
 	err    error
 }
 

@@ -5,7 +5,7 @@ import (
 	"encoding/base32"
 )
 
-// Published is what a publisher says to ntfy's clients. Other destinations get it in the
+// Published is the part of a message that is for ntfy's clients. Other destinations get it in the
 // text: Prefix before the title or, without one, the text, and Suffix at its end.
 type Published struct {
 	Tags           []string
@@ -18,8 +18,8 @@ type Published struct {
 // NtfyIDLength is the length of the IDs of ntfy.
 const NtfyIDLength = 12
 
-// PublishedID returns the ID of n letters and digits, n being at most 52, with which a program
-// knows the message that has an ID at the gateway.
+// PublishedID returns an ID of n letters and digits (at most 52) for the message with an ID of the
+// gateway. Programs know the message by it.
 func PublishedID(id string, n int) string {
 	sum := sha256.Sum256([]byte(id))
 	return base32.StdEncoding.EncodeToString(sum[:])[:n]

@@ -24,7 +24,7 @@ type Later struct {
 	Format   string   // the source with the message's format; "" for the gateway's own
 	Sequence string   // the name by which a program cancels the message; "" for none
 
-	// Published is what the inbox keeps for ntfy's clients, if the message comes from one.
+	// Published is the part for ntfy's clients, if the message comes from one.
 	Published     message.Published
 	FromPublisher bool
 }

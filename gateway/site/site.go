@@ -12,7 +12,7 @@ import (
 // Site says who may send what where, at the addresses of one handler. [New] makes it. It does not
 // change.
 type Site struct {
-	Keys           map[string]*Key   // of the configuration, by name
+	Keys           map[string]*Key   // keys of the configuration, by name
 	Ruler          *Ruler            // what it does with the alerts that rulers post
 	Stateless      bool              // POST /notify takes URLs of clients
 	Callbacks      bool              // a question may name an address that gets the outcome
@@ -32,10 +32,10 @@ type Site struct {
 
 	TrustedOrigins []string // whose pages may send from a visitor's browser, or [AnyOrigin]
 
-	PublicURL string // the beginning of links to the gateway; "" if it is not known
+	PublicURL string // the beginning of links to the gateway; "" if unknown
 
-	callbacks  *bool         // as configured; nil for what Stateless is
-	hasSecrets bool          // one of the keys has a token or a reader
+	callbacks  *bool         // as configured; nil for the value of Stateless
+	hasSecrets bool          // at least one key has a token or a reader
 	clients    ClientOptions // as configured, for sites that inherit them
 }
 

@@ -140,8 +140,8 @@ type Message struct {
 	// set for Reply of an [Endpoint].
 	Untold string
 
-	// Published is what the message says to ntfy's clients alone, for the inbox of its key;
-	// nil if it is not for ntfy.
+	// Published is what only ntfy's clients get from the message, for the inbox of its key; nil if
+	// it is not for ntfy.
 	Published *message.Published
 
 	// Echo has the values of the message that Reply of an [Endpoint] repeats, by their names in the
@@ -149,7 +149,7 @@ type Message struct {
 	Echo map[string]any
 }
 
-// FillBody makes the title the body if there is none. Titles are plain texts.
+// FillBody moves the title into an empty body, as plain text.
 func (m *Message) FillBody() {
 	if m.Body == "" {
 		m.Title, m.Body, m.Format, m.Dialect = "", m.Title, "", ""

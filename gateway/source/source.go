@@ -73,7 +73,7 @@ func WithToken(name, token string) *Source {
 	return &Source{Format: &Format{Name: name}, config: Config{Name: name, Token: token}}
 }
 
-// newSource is like New with the roots of certificates, or nil for those of the system.
+// newSource is like New with roots for certificates; nil means the system's.
 func newSource(c Config, roots *x509.CertPool) (*Source, error) {
 	s := &Source{config: c, Format: formats[c.Name]}
 	if s.Format == nil {
@@ -238,7 +238,7 @@ func (s Set) Missing(name string, protected bool) *Error {
 	return Errorf(http.StatusNotFound, "there is no such source: %s%s; the address of a source is /notify/{KEY}/{SOURCE}, such as /notify/ops/grafana", markup.TruncateBytes(name, 64), mean)
 }
 
-var builtins sync.Map // by name, of func() (*Source, error)
+var builtins sync.Map // func() (*Source, error) by name
 
 // Builtin returns the source of a built-in format with default settings, or nil if
 // there is no such format.

@@ -24,15 +24,15 @@ const (
 	ticketMAC  = 16     // bytes
 )
 
-// ticketing is what a request needs for tickets.
+// ticketing is the state of tickets in a request.
 type ticketing struct {
 	tickets *site.Tickets
-	scope   string // of those that it takes and gives
-	secret  []byte // the hash of the token that it has; nil for none
+	scope   string // of the tickets it accepts and makes
+	secret  []byte // the hash of its token; nil for none
 	valid   bool   // its ticket was used by this request
 }
 
-// TakeTickets makes the request take tickets and give them, for the address of a source.
+// TakeTickets lets the request accept and make tickets for the address of a source.
 func (r *Request) TakeTickets(t *site.Tickets, at, key, source string) {
 	r.ticketing = ticketing{tickets: t, scope: strings.Join([]string{at, key, source}, "\x00")}
 }

@@ -90,7 +90,7 @@ func ReadRulerAlerts(body []byte, now time.Time) ([]rules.RulerAlert, error) {
 	var posted []postedAlert
 	if err := json.Unmarshal(body, &posted); err != nil {
 		const text = "the body must be a JSON array of alerts with labels, as rulers post it to Alertmanager"
-		if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok { // it names types of this program
+		if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok { // its text names Go types of this program
 			return nil, source.Errorf(http.StatusBadRequest, text)
 		}
 		return nil, source.Errorf(http.StatusBadRequest, text+": %w", err)
@@ -154,8 +154,8 @@ func fingerprintOf(labels []string) string {
 	return fmt.Sprintf("%016x", h.Sum64())
 }
 
-// rulerPayload is what the templates of a group get: the payload of Alertmanager, with the
-// alerts that are no longer reported.
+// rulerPayload is the data for the templates of a group: Alertmanager's payload, with the alerts
+// that are no longer reported.
 type rulerPayload struct {
 	Version           string            `json:"version"`
 	Status            string            `json:"status"`
@@ -204,7 +204,7 @@ func pairsMap(pairs []string) map[string]string {
 	return out
 }
 
-// common returns what both maps have. all is nil before the first one.
+// common returns the entries that both maps have. all is nil before the first map.
 func common(all, m map[string]string) map[string]string {
 	if all == nil {
 		return maps.Clone(m)
