@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// destination stands for a service: it reads each request and answers 200. The
-// beginning of a path says what else it does:
+// destination stands for a service: it reads each request and answers 200. The beginning of a path
+// adds to this:
 //
 //	/slow   answers after 50 ms
 //	/hold   answers when a value is received from release

@@ -23,7 +23,7 @@ const (
 	clients      = 32 // requests under way at once
 	queueClients = 64 // the same with Prefer: respond-async
 
-	settleTime = 1500 * time.Millisecond // for a queue to write results, which it does within a second
+	settleTime = 1500 * time.Millisecond // for a queue to write results, which takes at most a second
 	drainTime  = 5 * time.Minute         // for the destination to have all messages
 )
 

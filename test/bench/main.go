@@ -1,16 +1,15 @@
 //go:build linux
 
-// Command bench compares the cost of the gateway with that of Caddy's
-// reverse_proxy for the same requests to the same destination, on the same
-// machine and in one run. It needs Linux. docs/speed.md explains the tables.
+// Command bench compares the cost of the gateway with the cost of Caddy's reverse_proxy for the
+// same requests to the same destination, on the same machine and in one run. It needs Linux.
+// docs/speed.md explains the tables.
 //
 //	go run ./test/bench                  builds Caddy with this module, and measures everything
 //	go run ./test/bench -only message    measures some groups: message, fanout, queue, dead, postgres, sizes
 //	go run ./test/bench -caddy ./caddy   measures an existing binary
 //
-// All traffic stays on the loopback interface. CPU time and allocations are
-// those of the Caddy process only, without the program that sends and receives
-// the requests.
+// All traffic stays on the loopback interface. CPU time and allocations belong to the Caddy process
+// alone, not to the program that sends and receives the requests.
 package main
 
 import (
@@ -32,7 +31,7 @@ type bench struct {
 	binary   string // Caddy with the module
 	requests int    // in each round of a row
 	rounds   int    // of a row; a value is their median
-	queued   int    // messages that wait in the queue when it is full
+	queued   int    // messages waiting in a full queue
 	dest     *destination
 }
 

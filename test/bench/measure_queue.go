@@ -81,12 +81,12 @@ func (b *bench) queue() error {
 
 const (
 	deadDestinations = 2500
-	timedMessages    = 600 // to destinations that are known
+	timedMessages    = 600 // to known destinations
 	timedPerSecond   = 20
 )
 
-// dead measures how long messages to known destinations take while many others wait
-// for destinations that answer 503, with a queue in a folder and in PostgreSQL.
+// dead measures how long messages to known destinations take while many others wait for
+// destinations that answer 503, with a queue in a folder and in PostgreSQL.
 func (b *bench) dead() error {
 	title := fmt.Sprintf("%d wait for %d that are down", b.queued, deadDestinations)
 	fmt.Printf("\n%-44s %8s %8s %8s %14s\n", title, "p50 ms", "p99 ms", "max ms", "attempts/s")
@@ -102,8 +102,8 @@ func (b *bench) dead() error {
 	})
 }
 
-// besideDead fills a queue with messages to destinations that are down, and then
-// times others.
+// besideDead fills a queue with messages to destinations that are down, and then times other
+// messages.
 func (b *bench) besideDead(name, queue string) error {
 	var attempts atomic.Int64
 	refuse := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -115,7 +115,7 @@ func (b *bench) besideDead(name, queue string) error {
 	keys, timed := b.dest.plain.keys("/timed", 10)
 	var dead []string
 	for i := range deadDestinations {
-		// Each is a host of its own, because the limit for a host would help otherwise.
+		// Each is a separate host, because otherwise the limit per host would help.
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			return err

@@ -34,7 +34,7 @@ type process struct {
 type siteConfig struct {
 	keys  string // key blocks of the gateway
 	queue string // lines of the block queue of the global option; no queue if empty
-	proxy string // URL of the destination of reverse_proxy; that over plain HTTP if empty
+	proxy string // URL of the destination of reverse_proxy; over plain HTTP if empty
 }
 
 const caddyfile = `{
@@ -89,7 +89,7 @@ func (b *bench) start(config siteConfig) (*process, error) {
 	return p, p.begin()
 }
 
-// freeAddress returns an address of the loopback interface on which nothing listens.
+// freeAddress returns an unused address of the loopback interface.
 func freeAddress() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -118,7 +118,7 @@ func (p *process) begin() error {
 	return fmt.Errorf("%s did not start:\n%s", p.command.Path, p.output.String())
 }
 
-// answers reports whether a server answers, with whatever status.
+// answers reports whether a server answers, with any status.
 func answers(url string) bool {
 	resp, err := http.Get(url) //nolint:gosec // of the program to measure
 	if err != nil {
