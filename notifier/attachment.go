@@ -48,8 +48,8 @@ func ComposedAttachment(name string, body *Body) *Attachment {
 	return &Attachment{Name: name, ContentType: body.ContentType, Size: body.size, body: body}
 }
 
-// AttachmentStart is the number of bytes at the start of an attachment that its
-// content type is found from. [http.DetectContentType] considers no more.
+// AttachmentStart is the number of bytes at the start of an attachment from which its content type
+// is found. [http.DetectContentType] considers no more.
 const AttachmentStart = 512
 
 // maxContentType is the maximum length of a content type in bytes. A Word document's has 71.
@@ -58,8 +58,8 @@ const maxContentType = 255
 // findType sets the content type, unless the given one is specific. start is
 // the beginning of the content.
 func (a *Attachment) findType(start []byte) {
-	// Format it again: it goes into headers and forms of requests, and what a
-	// client sends may have line breaks in place of spaces.
+	// Format it again: it is used in headers and forms of requests, and a client may have put line
+	// breaks in place of spaces.
 	if t, params, err := mime.ParseMediaType(a.ContentType); err == nil && strings.Contains(t, "/") && t != "application/octet-stream" {
 		if t = mime.FormatMediaType(t, params); t != "" && len(t) <= maxContentType {
 			a.ContentType = t
@@ -74,8 +74,8 @@ func (a *Attachment) findType(start []byte) {
 	}
 }
 
-// typeOfName returns the content type for the extension of a name, or "". The table comes
-// first, because the types of package mime depend on the machine.
+// typeOfName returns the content type for the extension of a name, or "". The table has precedence
+// over package mime, whose types depend on the machine.
 func typeOfName(name string) string {
 	ext := strings.ToLower(path.Ext(name))
 	if t := typesByExtension[ext]; t != "" {
@@ -84,8 +84,8 @@ func typeOfName(name string) string {
 	return mime.TypeByExtension(ext)
 }
 
-// Rename changes the name. A type that was only found by the content becomes the type of the new
-// extension, and a name without an extension gets the type's extension.
+// Rename changes the name. A type found only by the content becomes the type of the new extension,
+// and a name without an extension gets the type's extension.
 func (a *Attachment) Rename(name string) {
 	a.Name = AttachmentName(name, 1)
 	t, _, err := mime.ParseMediaType(typeOfName(a.Name))

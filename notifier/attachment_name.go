@@ -38,8 +38,8 @@ func AttachmentName(name string, n int) string {
 	return name
 }
 
-// nameByType adds the extension of the content type to a name that has none. Services and
-// their clients show what a file is by its name.
+// nameByType adds the extension of the content type to a name that has none. Services and their
+// clients identify a file's type by its name.
 func (a *Attachment) nameByType() {
 	if hasExtension.MatchString(a.Name) {
 		return
@@ -49,7 +49,7 @@ func (a *Attachment) nameByType() {
 	}
 }
 
-// unnamed matches what AttachmentName makes of nothing.
+// unnamed matches the names that AttachmentName gives to nameless files.
 var unnamed = lazyregexp.New(`^attachment(-\d+)?$`)
 
 // hasExtension matches names with an extension. The end of a date or of a sentence after a full

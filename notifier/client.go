@@ -14,11 +14,10 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
-// Client connects a service to its destination: over HTTP with [Client.Do] and
-// its short forms, and over other protocols with [Client.Dial]. It applies what
-// the URL says about the network (verify, redirect, rto, cto) and the rules
-// about which addresses may be dialled. A service gets one for each call of
-// Send and must not keep it.
+// Client connects a service to its destination: over HTTP with [Client.Do] and its short forms, and
+// over other protocols with [Client.Dial]. It applies the network settings of the URL (verify,
+// redirect, rto, cto) and the rules about which addresses may be dialled. A service gets one for
+// each call of Send and must not keep it.
 type Client struct {
 	// Steps records which steps of sending the message are done. A service that
 	// sends more than one request for a message uses it, so that another
@@ -32,7 +31,7 @@ type Client struct {
 	headers commonHeaders
 	log     recorder
 
-	states    StateStore      // nil if the destination keeps none
+	states    StateStore      // nil if the destination stores none
 	transient bool            // the destination is for one message
 	hops      int             // gateways that the message has passed through
 	requests  *requestCounter // nil for no limit
@@ -100,9 +99,8 @@ func (c *Client) AnswerTimeout() time.Duration { return seconds(c.options.rto) }
 // message. If not, a service that signs in should sign out as well.
 func (c *Client) Store() bool { return c.options.store && !c.transient }
 
-// Warn adds a warning to the records of this delivery. The client that sent the
-// message can read it. Errors in args are shown without details of this
-// machine.
+// Warn adds a warning to the records of this delivery, which the client that sent the message can
+// read. Errors in args are shown without details of this machine.
 func (c *Client) Warn(format string, args ...any) {
 	args = slices.Clone(args)
 	for i, a := range args {
@@ -140,9 +138,8 @@ func newCommonHeaders(userAgent string) commonHeaders {
 // newHeader returns the header fields that every request has.
 func newHeader(userAgent, contentType string) http.Header {
 	h := http.Header{
-		// The other side may close an idle connection at the moment it is used
-		// again. With this header, which is not sent, net/http then repeats the
-		// request.
+		// The other side may close an idle connection just as it is used again. With this header,
+		// which is not sent, net/http then repeats the request.
 		"Idempotency-Key": nil,
 		"User-Agent":      {userAgent},
 	}
@@ -181,7 +178,7 @@ func (c *Client) setHeader(ctx context.Context, r *http.Request, q *Request, con
 		}
 	}
 	if c.transient && c.hops > 0 {
-		// A gateway that gets this refuses the message: clients cannot have it
+		// A gateway that receives this refuses the message, because clients cannot have it
 		// forwarded twice.
 		r.Header.Set(HopsHeader, strconv.Itoa(c.hops+1))
 	}

@@ -55,8 +55,8 @@ func (d *delivery) masked(text string) string {
 	return markup.TruncateBytes(d.redact(text), maxErrorText)
 }
 
-// redact masks the secrets of the destination, and the link of the message: who has
-// that can act on its page, and some services repeat it in their errors.
+// redact masks the secrets of the destination and the link of the message: anybody with the link
+// can act on its page, and some services repeat it in their errors.
 func (d *delivery) redact(text string) string {
 	return d.message.Link.mask(d.target.redact(text))
 }
@@ -73,8 +73,8 @@ func (d *delivery) add(level Level, text string) {
 	}
 }
 
-// abandonAfter is the time that a service may run after its time is over. Then
-// the delivery ends without it.
+// abandonAfter is how long a service may run after its time is over. Then the delivery ends without
+// it.
 const abandonAfter = 2 * time.Second
 
 // begin tells the observers of the delivery.

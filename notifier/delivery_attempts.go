@@ -79,8 +79,8 @@ func (d *delivery) prepare(t *Destination) {
 	}
 }
 
-// arrived is called when all parts have been sent. If an earlier delivery had to leave something
-// out of the message, it returns the error for that.
+// arrived is called when all parts have been sent. If an earlier delivery had to leave out part of
+// the message, it returns the error for that.
 func (d *delivery) arrived() error {
 	d.skipped = allSkipped(d.parts)
 	if d.form == (form{}) {
@@ -124,8 +124,8 @@ func (d *delivery) mayBegin(ctx context.Context, last error) error {
 	}
 }
 
-// isOver reports whether ctx is done. A process that was paused may see that a timer has
-// ended before it sees that the deadline of ctx has passed, too.
+// isOver reports whether ctx is done. In a process that was paused, a timer may be seen to end
+// before the deadline of ctx.
 func isOver(ctx context.Context) bool {
 	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
 		<-ctx.Done()

@@ -7,16 +7,15 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
-// maxDegradedParts is the maximum number of parts of a text that the destination
-// has refused as a whole. Of a longer text only the beginning is sent.
+// maxDegradedParts is the maximum number of parts of a text that the destination has refused as a
+// whole. Only the beginning of a longer text is sent.
 const maxDegradedParts = 10
 
-// sendDegraded sends as much as it can to a destination that refused the rest
-// of a message, because an alert must not be lost over its length, a picture or a
-// button. The link of a button goes into the text. A text beyond the limits goes in several parts, or only the beginning of it
-// if it would take too many. Then the text goes without the files. err is the
-// refusal, and n the number of attempts before. The error is nil only if all of
-// the message has arrived.
+// sendDegraded sends as much of a message as the destination accepts after it refused the whole,
+// because an alert must not be lost over its length, a picture or a button. The link of a button
+// moves into the text. A text beyond the limits is sent in several parts, or only its beginning if
+// it would take too many. After that, the text is sent without the files. err is the refusal, and n
+// the number of attempts before. The error is nil only if the whole message has arrived.
 func (d *delivery) sendDegraded(ctx context.Context, t *Destination, n int, err error) (int, error) {
 	f, parts := d.form, d.parts
 	if refused(err) && d.movesLink(t.schema, f, parts) {
@@ -61,8 +60,8 @@ func (d *delivery) sendDegraded(ctx context.Context, t *Destination, n int, err 
 	return n, err
 }
 
-// loss returns the error of a message that has arrived in this form, or nil if
-// nothing of it is lost.
+// loss returns the error of a message that has arrived in this form, or nil if nothing of it is
+// lost.
 func (f form) loss(refusal error) error {
 	switch {
 	case f.FilesLeft:

@@ -196,9 +196,9 @@ func (s *Schema) fit(parts []*Message, m *Message, mode markup.Overflow, f form)
 	return parts
 }
 
-// A message with a title, a file or a picture in its text has something to say, even to a
-// service that shows none of them. Whether a text is empty is known only after it is converted;
-// then the title, the file or the picture is named in its place.
+// A message with a title, a file or a picture in its text has content, even for a service that
+// shows none of them. Only after the conversion is it known whether the text is empty. If it is,
+// the title, the file or the picture is named in it.
 
 // hasText reports whether there is something to read in s.
 func hasText(s string) bool { return strings.TrimSpace(s) != "" }
@@ -228,7 +228,7 @@ func (m *Message) withFileLines() *Message {
 	return &c
 }
 
-// instead returns m with another text, because a destination would show nothing of its own: the
+// instead returns m with another text, because the destination would show none of its own: the
 // title, or else the descriptions or the addresses of its pictures.
 func (m *Message) instead() *Message {
 	c := *m

@@ -19,13 +19,13 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/redact"
 )
 
-// Destination is a parsed notification URL: a service and the parameters that it
-// sends with. It holds what the service keeps between messages, such as a
-// session. It is safe for use by several goroutines.
+// Destination is a parsed notification URL: a service and the parameters that it sends with. It
+// holds the service's state between messages, such as a session. It is safe for use by several
+// goroutines.
 //
-// A configuration may have many thousands of destinations, and most are rarely
-// used. So a destination shares what it can with its entry, and makes the rest
-// when it is first needed.
+// A configuration may have many thousands of destinations, and most are rarely used. So a
+// destination shares as much as possible with its entry, and makes the rest when it is first
+// needed.
 type Destination struct {
 	entry      *entry
 	schema     *Schema // the entry's, unless Finish has changed it
@@ -39,7 +39,7 @@ type Destination struct {
 	location   *time.Location
 	warnings   *warnings // nil for none
 	recipients uint16
-	read       uint16 // items of all lists of the URL, with those that are left out
+	read       uint16 // items of all lists in the URL, including those left out
 	uses       int32  // of sharedDestinations, under its lock
 
 	printed atomic.Pointer[printed]       // nil until it is needed
@@ -60,7 +60,7 @@ func (p *printed) with(set func(*printed)) *printed {
 	return &out
 }
 
-// copy returns the destination without what its service keeps.
+// copy returns the destination without its service's state.
 func (d *Destination) copy() (*Destination, error) {
 	if d.entry.private {
 		return d.withPolicy(d.policy), nil
@@ -102,10 +102,9 @@ func (d *Destination) CheckHost() error {
 	return d.policy.CheckHost(s.Host)
 }
 
-// Host returns the server that a message to the destination is sent to, in lower
-// case and with the port if the URL has one, for example
-// "push.example.org:8443". For a service that is not in the URL, it is the
-// service's name.
+// Host returns the server that a message to the destination is sent to, in lower case and with the
+// port if the URL has one, for example "push.example.org:8443". If the service has no server in the
+// URL, it is the service's name.
 func (d *Destination) Host() (host string) {
 	for _, p := range d.schema.params {
 		if !p.dialled {
@@ -126,8 +125,8 @@ func (d *Destination) Host() (host string) {
 	return host
 }
 
-// Close closes what the service keeps between messages, such as a connection.
-// The destination can still be used and opens what it needs.
+// Close closes the service's state between messages, such as a connection. The destination can
+// still be used and opens what it needs.
 func (d *Destination) Close() {
 	if c, ok := d.service.(io.Closer); ok {
 		_ = protect(c.Close)
@@ -201,9 +200,9 @@ func (d *Destination) countRecipients() (n int) {
 // Optional reports whether a failure of the destination does not count.
 func (d *Destination) Optional() bool { return d.options.optional }
 
-// Warnings returns what has no effect in the URL or may not mean what its author
-// expects, one sentence each, without secrets. A program that loads URLs of an
-// operator should log them.
+// Warnings returns the parts of the URL that have no effect or may not mean what their author
+// expects, one sentence each, without secrets. A program that loads URLs of an operator should log
+// them.
 func (d *Destination) Warnings() []string {
 	if d.warnings == nil {
 		return nil
@@ -211,9 +210,9 @@ func (d *Destination) Warnings() []string {
 	return d.warnings.texts
 }
 
-// Mistake returns the first mistake in the URL that Warnings names, without what is used instead,
-// or "" if there is none. A program that loads URLs of an operator may refuse a URL for it. What
-// Apprise itself writes into its URLs is not a mistake.
+// Mistake returns the first mistake in the URL that Warnings names, without its replacement, or ""
+// if there is none. A program that loads URLs of an operator may refuse a URL for it. Parameters
+// that Apprise itself writes into its URLs are not mistakes.
 func (d *Destination) Mistake() string {
 	if d.warnings == nil {
 		return ""
@@ -225,7 +224,7 @@ func (d *Destination) Mistake() string {
 type warnings struct {
 	texts    []string // those about mistakes first
 	mistakes int      // how many of them
-	mistake  string   // the first of them, without what is used instead
+	mistake  string   // the first of them, without its replacement
 }
 
 // warn adds a warning about a mistake in the URL.
@@ -233,8 +232,7 @@ func (d *Destination) warn(format string, args ...any) {
 	d.warnOf(d.warning(format, args...), "")
 }
 
-// warnOf adds a warning about a mistake, and what happens instead, which matters only if
-// the URL is used.
+// warnOf adds a warning about a mistake and its replacement, which matters only if the URL is used.
 func (d *Destination) warnOf(mistake, instead string) {
 	if d.warnings == nil {
 		d.warnings = new(warnings)
@@ -310,8 +308,8 @@ func (d *Destination) printWith(shown func(p *Param, v string) string) string {
 	return out
 }
 
-// Name returns what people call the destination: its service and what tells it from others
-// of the service, for example "Slack #ops" or "JSON web.example". See [NameOf].
+// Name returns the name that people use for the destination: its service and a distinguishing part,
+// for example "Slack #ops" or "JSON web.example". See [NameOf].
 func (d *Destination) Name() string {
 	shown, p := d.String(), d.printed.Load()
 	if p.name == "" {
@@ -333,9 +331,9 @@ func NameWithTags(name string, tags []string) string {
 	return name + " (" + strings.Join(tags, ", ") + ")"
 }
 
-// NameOf returns the name of a destination of a service. shown is its URL with the secrets
-// masked, as [Destination.String] returns it. The name is made of nothing else, so that it
-// cannot contain a secret.
+// NameOf returns the name of a destination of a service. shown is its URL with the secrets masked,
+// as [Destination.String] returns it. The name contains nothing else, so it cannot contain a
+// secret.
 func NameOf(service, shown string) string {
 	if !strings.ContainsAny(shown, ": ") { // the key of a message whose destinations are not known yet
 		return strings.TrimSpace(service + " " + inName(shown))
@@ -347,15 +345,15 @@ func NameOf(service, shown string) string {
 	return strings.TrimSpace(service + " " + detail)
 }
 
-// tellingParams are the parameters that tell destinations of a service apart, the best first. Of
-// services with a server, the user is only a login.
+// tellingParams are the parameters that distinguish destinations of a service, the best first. If a
+// service has a server, the user is only a login.
 var tellingParams = []string{
 	"topic", "targets", "to", "events", "channels", "device", "organization", "routing_key", "host", "user",
 	"device_id", "from_phone", "botname",
 }
 
-// telling returns what tells the destination with a masked URL from others of its service, or
-// "" if the URL does not show it.
+// telling returns the part of a masked URL that distinguishes the destination from others of its
+// service, or "" if the URL does not show it.
 func telling(u *urlsyntax.URL) string {
 	e := registry.byScheme[u.Scheme]
 	if e == nil { // no URL of a user, such as a device's URL
@@ -395,8 +393,8 @@ func (d *description) matchAny(u *urlsyntax.URL) *urlsyntax.Match {
 	return &urlsyntax.Match{}
 }
 
-// firstShown returns the first value of a parameter that a masked URL shows, and how many
-// there are besides.
+// firstShown returns the first value of a parameter that a masked URL shows, and the number of
+// further values.
 func (d *description) firstShown(m *urlsyntax.Match, u *urlsyntax.URL, name string) string {
 	p := d.byName[name]
 	if p == nil || p.name != name || p.secret || p.kind != KindString && p.kind != KindList && name != "port" {

@@ -101,8 +101,8 @@ const (
 	maxRecentURL          = 1 << 10 // bytes of each
 )
 
-// recentDestinations remembers the destinations that clients used last. It holds
-// only destinations of services that keep nothing between messages.
+// recentDestinations remembers the destinations that clients used last. It holds only destinations
+// of services without state between messages.
 type recentDestinations struct {
 	mu    sync.Mutex
 	byKey map[destinationKey]*list.Element

@@ -12,8 +12,8 @@ import (
 	"unicode"
 )
 
-// Incident is what a message is about, for example the alert of which other
-// messages told that it is open. The zero Incident is none.
+// Incident identifies the alert or other subject that messages are about. The zero Incident is
+// none.
 type Incident struct {
 	// Name is the incident as the sender of its messages calls it.
 	Name string
@@ -23,22 +23,21 @@ type Incident struct {
 	// It is empty for a message without an incident.
 	ID string
 
-	// State is what the message says about the incident. It is never empty when a
-	// service gets the message. The zero State follows from the message's type:
-	// failure and warning open the incident, success resolves it, and info adds to
-	// it.
+	// State is the change that the message reports. It is never empty when a service gets the
+	// message. The zero State follows from the message's type: failure and warning open the
+	// incident, success resolves it, and info adds to it.
 	State IncidentState
 
-	// Alerts are what is open in the incident, if its source tells: a word for each
-	// alert of a group (see [AlertWords]). One that joins is a new state.
+	// Alerts are the open alerts of the incident, if its source lists them: a word for each alert
+	// of a group (see [AlertWords]). An alert that joins is a new state.
 	Alerts string
 
-	// Ended is when the incident was resolved, if a message that came later told so
-	// before this one could be sent. The message tells it.
+	// Ended is when the incident was resolved, if a later message reported that before this one
+	// could be sent. The text of the message includes it.
 	Ended time.Time
 
-	// OpenFor is how long the incident was open that the message resolves; 0 if it is not
-	// known. The text ends with it, but at services for programs and incident tools.
+	// OpenFor is how long the incident that the message resolves was open; 0 if unknown. The text
+	// ends with it, except at services for programs and incident tools.
 	OpenFor time.Duration
 }
 
@@ -64,13 +63,13 @@ func (i Incident) OpenTime() string {
 	return fmt.Sprintf("%d s", max(1, i.OpenFor/time.Second))
 }
 
-// IncidentState is what a message says about its incident.
+// IncidentState is the change of an incident that a message reports.
 type IncidentState string
 
 // The states of an incident.
 const (
 	Open         IncidentState = "open"         // there is a problem, or it is worse or better than before
-	Updated      IncidentState = "updated"      // there is something to add; the state stays as it is
+	Updated      IncidentState = "updated"      // there is something to add; the state stays the same
 	Acknowledged IncidentState = "acknowledged" // somebody takes care of it
 	Resolved     IncidentState = "resolved"     // the problem is over
 )
@@ -79,9 +78,9 @@ const (
 // Longer ones are replaced by their hash (see [IncidentName]).
 const MaxIncidentName = 255
 
-// IncidentName returns the name of an incident as messages have it, without
-// white space around it. hashed reports whether a hash stands for a name that is
-// longer than [MaxIncidentName]. The error is for a name with control characters.
+// IncidentName returns the name of an incident as messages have it, without white space around it.
+// hashed reports whether the name was longer than [MaxIncidentName] and replaced by a hash. The
+// error is for a name with control characters.
 func IncidentName(s string) (name string, hashed bool, err error) {
 	s = strings.TrimSpace(s)
 	if strings.ContainsFunc(s, unicode.IsControl) {
@@ -95,17 +94,15 @@ func IncidentName(s string) (name string, hashed bool, err error) {
 
 var errIncidentName = errors.New("it has a control character, such as a line break; use printable characters")
 
-// HashIncidentName returns the name that stands for one that cannot be used as it
-// is.
+// HashIncidentName returns the hash that replaces a name that cannot be used.
 func HashIncidentName(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// For returns i with the ID of the incident with its name that messages in the
-// format of source to a key are about. key is "" for messages without a key, and
-// source for messages in the gateway's own format. An incident without a name has
-// no ID.
+// For returns i with its ID. Messages in the format of source to a key have the same ID if their
+// incident has the same name. key is "" for messages without a key, and source for messages in the
+// gateway's own format. An incident without a name has no ID.
 func (i Incident) For(key, source string) Incident {
 	if i.Name == "" {
 		return Incident{}
@@ -116,8 +113,8 @@ func (i Incident) For(key, source string) Incident {
 	return i
 }
 
-// maxAlerts is the maximum number of alerts of an incident. With more, it is not known
-// which they are.
+// maxAlerts is the maximum number of alerts of an incident. With more, their identifiers are not
+// stored.
 const maxAlerts = 100
 
 // AlertWords returns [Incident.Alerts] for the identifiers of the alerts that are open.
@@ -143,7 +140,7 @@ func (i Incident) Joined(before string) bool {
 	return slices.ContainsFunc(strings.Fields(i.Alerts), func(word string) bool { return !slices.Contains(known, word) })
 }
 
-// StateOf returns what a message of type t says about its incident.
+// StateOf returns the state of an incident after a message of type t.
 func StateOf(t Type) IncidentState {
 	switch t {
 	case Failure, Warning:

@@ -20,7 +20,7 @@ const AcknowledgeLabel = "Acknowledge"
 // Asks reports whether the message is a question.
 func (m *Message) Asks() bool { return m.Link.URL != "" && m.Link.Label != AcknowledgeLabel }
 
-// Buttons returns what a service shows that has room for n buttons: one for each answer of a
+// Buttons returns the links for a service with room for n buttons: one for each answer of a
 // question, or one that opens the page, or none.
 func (m *Message) Buttons(n int) []Link {
 	switch {
@@ -49,8 +49,8 @@ func (l Link) Fields() (acknowledge, answer string) {
 	return "", l.URL
 }
 
-// mask masks what is secret of the address in a text: the last segment of its path, as it is
-// in any encoding of the address.
+// mask masks the secret of the address in a text: the last segment of its path, in any encoding of
+// the address.
 func (l Link) mask(text string) string {
 	path, _, _ := strings.Cut(l.URL, "?")
 	secret := path[strings.LastIndexByte(path, '/')+1:]
@@ -70,7 +70,7 @@ type AcknowledgePlace string
 const (
 	AcknowledgeInText   AcknowledgePlace = "text"   // the text ends with a link
 	AcknowledgeByButton AcknowledgePlace = "button" // a button or an action
-	AcknowledgeByLink   AcknowledgePlace = "link"   // what opens with a tap, or a link beside the text
+	AcknowledgeByLink   AcknowledgePlace = "link"   // a link that opens with a tap, or is beside the text
 	AcknowledgeInField  AcknowledgePlace = "field"  // a field for programs
 	AcknowledgeNowhere  AcknowledgePlace = "none"   // nobody can open a link there, as in a call
 )
@@ -91,9 +91,8 @@ const minBesideLink = 40
 // shortText is the maximum length of a text that has the bare address as its link.
 const shortText = 400
 
-// acknowledgeLine returns the line that the text of m ends with, with the line breaks
-// before it, or "" if m has no address or the service shows it elsewhere. f is the form
-// of m.
+// acknowledgeLine returns the line with the link at the end of m's text, with the line breaks
+// before it, or "" if m has no address or the service shows it elsewhere. f is the form of m.
 func (s *Schema) acknowledgeLine(m *Message, f form) string {
 	if m.Link.URL == "" || !f.LinkInText && cmp.Or(s.Acknowledge, AcknowledgeInText) != AcknowledgeInText {
 		return ""
@@ -117,8 +116,8 @@ func (s *Schema) acknowledgeLine(m *Message, f form) string {
 	return "\n\n" + word + ": " + address
 }
 
-// lastLine returns the line that the text of m ends with, with the line breaks before it:
-// the link to acknowledge the incident, or how long the incident was open that m resolves.
+// lastLine returns the last line of m's text, with the line breaks before it: the link to
+// acknowledge the incident, or how long the incident that m resolves was open.
 func (s *Schema) lastLine(m *Message, f form) string {
 	open := m.Incident.OpenTime()
 	switch {
@@ -140,9 +139,8 @@ func (s *Schema) hasRoomForLink(m *Message, f form) bool {
 	return line == "" || l.Body <= 0 || l.Unit.Length(line)+minBesideLink <= l.Body-l.Reserve
 }
 
-// movesLink reports whether the text of a refused message can show the link that a button shows
-// now. Some services refuse a button with an address that they do not know, such as one in a
-// private network.
+// movesLink reports whether the text of a refused message can show the link of a button. Some
+// services refuse a button with an address unknown to them, such as one in a private network.
 func (d *delivery) movesLink(s *Schema, f form, parts []part) bool {
 	m := &d.rendered
 	button := s.Acknowledge == AcknowledgeByButton || s.Acknowledge == AcknowledgeByLink

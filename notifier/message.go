@@ -46,10 +46,9 @@ type Message struct {
 	// mentions, become words. Title is plain. For a client's Markdown it is "".
 	Dialect markup.Dialect
 
-	// Foreign means that title and body come from the payload of another program,
-	// such as the title of an issue or a logged URL, which strangers may have
-	// written. A destination shows such a text as it is, and it can neither mention
-	// people nor disguise a link there: see [ForeignText].
+	// Foreign means that title and body come from the payload of another program, such as the title
+	// of an issue or a logged URL, which strangers may have written. A destination shows such a
+	// text as it is, so that it can neither mention people nor disguise a link: see [ForeignText].
 	Foreign bool
 
 	// Part is the number of this part of a message that is divided, from 0.
@@ -66,23 +65,22 @@ type Message struct {
 	// zone of the destination (the parameter tz). Zero means now.
 	Time time.Time
 
-	// Incident is what the message is about, for services that understand
-	// incidents (see [Schema.Incidents]).
+	// Incident is the message's incident, for services that understand incidents (see
+	// [Schema.Incidents]).
 	Incident Incident
 
-	// Link leads to the page on which the incident of the message can be acknowledged, or
-	// its question answered. A service shows it with a button if it has one (see
-	// [Schema.Acknowledge]), else the text ends with it already when the service gets the
-	// message. Of a message that is divided, only the last part has it. Only a failure or a
-	// warning has one to acknowledge.
+	// Link leads to the page on which the incident of the message can be acknowledged, or its
+	// question answered. A service shows it as a button if it has one (see [Schema.Acknowledge]);
+	// otherwise the text already ends with it when the service gets the message. Only the last part
+	// of a divided message has it. Only a failure or a warning has a link to acknowledge.
 	Link Link
 
 	// Choices lead to the page of a question, each with another answer chosen. See
 	// [Message.Buttons].
 	Choices []Link
 
-	// Thread identifies the message of a chat that changes with messages which are about no
-	// incident, as those about a question are not; "" for none.
+	// Thread identifies the chat message that changes with messages without an incident, such as
+	// the messages about a question; "" for none.
 	Thread string
 
 	// Digest means that the message lists several that a rule has held.

@@ -7,8 +7,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 )
 
-// TypeOfTitle returns the type that a title or the subject of a mail states, or "" if
-// it states none. It reads the titles of monitoring programs:
+// TypeOfTitle returns the type that a title or the subject of a mail states, or "" if it states
+// none. It reads the titles of monitoring programs:
 //
 //	[FIRING:1] DiskFull (nas critical)              Alertmanager
 //	[FIRING:1, RESOLVED:2] DiskFull                 Grafana; earlier [Alerting], [OK]
@@ -20,8 +20,7 @@ import (
 //	Checkmk: nas/Disk OK -> CRIT                    Checkmk
 //	ALARM: "disk" in EU (Ireland)                   Amazon CloudWatch
 //
-// Only words at these places count, and only those that say whether something is
-// broken.
+// Only words at these places count, and only words that say whether something is broken.
 func TypeOfTitle(title string) Type {
 	var found states
 	rest := strings.TrimLeftFunc(title, isDecoration)
@@ -46,11 +45,10 @@ func TypeOfTitle(title string) Type {
 }
 
 var (
-	// leadingWord matches a word at the beginning that what follows it marks as a
-	// state.
+	// leadingWord matches a word at the beginning that is a state because of the text after it.
 	leadingWord = lazyregexp.New(`^(?i:updated )?(\pL+)(?i: in \d[\ddhmswy ]*)?(?:: | \| | (?i:host|service) (?i:alert): )`)
 
-	// lastWord matches the state at the end, after the one before or after "is".
+	// lastWord matches the state at the end, after the previous state or after "is".
 	lastWord = lazyregexp.New(`(->|\b(?i:is)) (\pL+)[!* ]*$`)
 )
 
@@ -74,8 +72,8 @@ func (s *states) add(word string) {
 	}
 }
 
-// typ returns the type for the states. A group of alerts with one that is broken is
-// broken, and a severity says nothing about whether an alert is over.
+// typ returns the type for the states. A group with one broken alert is broken, and a severity does
+// not say whether an alert is over.
 func (s *states) typ() Type {
 	switch {
 	case s.over && !s.broken:

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// Missed is what a destination did not get of an incident before a message about
-// it. The message tells it in its last sentence.
+// Missed is the part of an incident that a destination missed before a message about it. The last
+// sentence of the message reports it.
 type Missed struct {
 	Messages []MissedMessage // the oldest first
-	Omitted  int             // how many there were before them
+	Omitted  int             // number of messages before them
 
-	// Repeats is the number of messages that said the same and were suppressed before
-	// this one. Since is when the first of them came in.
+	// Repeats is the number of equal messages that were suppressed before this one. Since is when
+	// the first of them arrived.
 	Repeats int
 	Since   time.Time
 }
@@ -28,8 +28,8 @@ type MissedMessage struct {
 // maxToldMissed is the maximum number of messages that the sentence names.
 const maxToldMissed = 5
 
-// sentence returns the sentence that tells it, for a destination in a time zone.
-// now is the time of the message.
+// sentence returns the sentence about m for a destination in a time zone. now is the time of the
+// message.
 func (m Missed) sentence(now time.Time, zone *time.Location) string {
 	total := len(m.Messages) + m.Omitted
 	if total == 0 {
@@ -72,7 +72,7 @@ func count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// noun returns what a message is called that says so of its incident.
+// noun returns the noun for a message with this state.
 func (s IncidentState) noun() string {
 	switch s {
 	case Open:
@@ -93,7 +93,7 @@ func shortTime(t, now time.Time) string {
 	return t.Format("2006-01-02 15:04")
 }
 
-// toldBesides returns the sentences that a message about an incident ends with, or "".
+// toldBesides returns the sentences at the end of a message about an incident, or "".
 func (m Missed) toldBesides(x *Message, zone *time.Location) string {
 	text := m.sentence(x.Time, zone)
 	if m.Repeats > 0 {

@@ -8,10 +8,10 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
-// NewPrivate returns a destination with a service that no URL can name, for a program
-// that knows its destinations by other means. It is shown as shown, which contains no
-// secret, and id identifies it among all destinations. Messages to it may go where policy
-// allows. svc belongs to the destination; its Describe is called once more.
+// NewPrivate returns a destination with a service that no URL can name, for a program that knows
+// its destinations by other means. It is shown as shown, which contains no secret, and id
+// identifies it among all destinations. Messages to it may go where policy allows. svc belongs to
+// the destination; its Describe is called once more.
 func NewPrivate(svc Service, shown, id string, policy *egress.Policy) *Destination {
 	e := newEntry(svc)
 	e.private = true
@@ -24,7 +24,7 @@ func NewPrivate(svc Service, shown, id string, policy *egress.Policy) *Destinati
 	return d
 }
 
-// PrivateHash returns what [Destination.Hash] of a destination with the ID returns.
+// PrivateHash returns the [Destination.Hash] of a private destination with the ID.
 func PrivateHash(id string) string {
 	sum := sha256.Sum256([]byte("private " + id))
 	return base64.RawURLEncoding.EncodeToString(sum[:])

@@ -14,18 +14,17 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
-// Progress records what one destination has of one message: the parts that
-// have arrived and, of the others, the [Steps] that are done. A delivery that
-// gets it in [Target] continues there and sends nothing twice to a recipient
-// that has it.
+// Progress records the parts of a message that a destination has and, for the other parts, the
+// [Steps] that are done. A delivery that gets it in [Target] continues there and sends nothing
+// twice to a recipient that has it.
 //
-// A Progress can be saved as JSON at any time, also while a delivery uses it,
-// and restored in another process. It belongs to the message and the URL that
-// it was made with. A delivery of another message, to another URL, or of a part
-// that is now divided differently ignores the record and sends.
+// A Progress can be saved as JSON at any time, even while a delivery uses it, and restored in
+// another process. It belongs to the message and the URL that it was made with. A delivery of
+// another message, to another URL, or of a part that is now divided differently ignores the record
+// and sends.
 //
-// The JSON names recipients and contains what services keep between steps,
-// such as IDs of uploaded files. It is as confidential as the URL.
+// The JSON names recipients and contains services' state between steps, such as IDs of uploaded
+// files. It is as confidential as the URL.
 //
 // The zero Progress is empty and ready for use. It must not be copied.
 type Progress struct {
@@ -50,16 +49,15 @@ type progressPart struct {
 	steps   *Steps
 }
 
-// form describes how a message is divided after the destination has refused it
-// in the form that the URL's parameters ask for. The zero form follows the
-// parameters.
+// form says how a message is divided after the destination has refused it in the form that the
+// URL's parameters ask for. The zero form follows the parameters.
 type form struct {
 	Overflow  markup.Overflow `json:"overflow,omitempty"` // replaces the URL's
 	FilesLeft bool            `json:"files_left_out,omitempty"`
 	Refusal   string          `json:"refusal,omitempty"` // why, with secrets masked
 
-	// LinkInText means that the text ends with the link to acknowledge the incident,
-	// also if the service has a button.
+	// LinkInText means that the text ends with the link to acknowledge the incident, even if the
+	// service has a button.
 	LinkInText bool `json:"link_in_text,omitempty"`
 }
 
@@ -181,7 +179,7 @@ type savedPart struct {
 	savedSteps
 }
 
-// MarshalJSON returns what a later delivery needs to continue.
+// MarshalJSON returns the data that a later delivery needs to continue.
 func (p *Progress) MarshalJSON() ([]byte, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -193,7 +191,7 @@ func (p *Progress) MarshalJSON() ([]byte, error) {
 	return json.Marshal(s)
 }
 
-// UnmarshalJSON restores what [Progress.MarshalJSON] returned.
+// UnmarshalJSON restores a Progress from [Progress.MarshalJSON].
 func (p *Progress) UnmarshalJSON(b []byte) error {
 	var s savedProgress
 	if err := json.Unmarshal(b, &s); err != nil {

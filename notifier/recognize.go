@@ -22,12 +22,11 @@ type Recognized struct {
 	Form    *URLForm
 	Values  URLValues
 
-	// What says what the text is, as in "the token of a bot".
+	// What describes the text, as in "the token of a bot".
 	What string
 
-	// Note is what the person who has the text needs to know, such as what is
-	// wrong with it. It is a sentence without its point, or "". It contains
-	// nothing of the text.
+	// Note is advice for the person who has the text, such as what is wrong with it. It is a
+	// sentence without its full stop, or "". It contains nothing of the text.
 	Note string
 
 	// Sure reports whether no other service has texts of this form.
@@ -38,10 +37,10 @@ type Recognized struct {
 // file in them are this long.
 const maxRecognized = 64 << 10
 
-// Recognize returns the services that a text may belong to: a notification URL, or
-// what a service or a person has given out, such as a token, the address of a
-// webhook or of a server, an e-mail address or a telephone number. The likeliest
-// are first. If there is none, the error says what to do, without the text.
+// Recognize returns the services that a text may belong to: a notification URL, or something that a
+// service or a person has handed out, such as a token, the address of a webhook or of a server, an
+// e-mail address or a telephone number. The likeliest are first. If there is none, the error says
+// what to do, without the text.
 func Recognize(text string) ([]Recognized, error) {
 	if len(text) > maxRecognized {
 		return nil, &URLError{Problem: "the text is too long for an address or a token", Fix: "paste only the address or the token"}
@@ -80,7 +79,7 @@ func Recognize(text string) ([]Recognized, error) {
 	}
 	host := ""
 	if u, err := url.Parse(text); err == nil {
-		host = letters(u.Hostname()) // often called like what runs there
+		host = letters(u.Hostname()) // often named after the program that runs there
 	}
 	slices.SortStableFunc(found, func(a, b Recognized) int {
 		return cmp.Or(byBool(b.Sure, a.Sure), byBool(b.namedIn(host), a.namedIn(host)), byBool(a.regional(), b.regional()))
@@ -121,9 +120,8 @@ func byBool(a, b bool) int {
 
 func (r *Recognized) regional() bool { return slices.Contains(r.Service.Groups, GroupRegional) }
 
-// unwrapped returns a text without what surrounds it where it was copied: white
-// space, quotes, the directive of a Caddyfile, the scheme of an e-mail address or
-// a telephone number.
+// unwrapped returns a text without its surroundings in the place it was copied from: white space,
+// quotes, the directive of a Caddyfile, the scheme of an e-mail address or a telephone number.
 func unwrapped(text string) string {
 	text = strings.TrimSpace(text)
 	text = strings.TrimSpace(strings.TrimPrefix(text, "url "))
@@ -181,8 +179,7 @@ func recognizeHints(text string) (found []Recognized) {
 	return found
 }
 
-// recognized returns the form for values that a text has: the best one that has a
-// place for all of them.
+// recognized returns the form for values in a text: the best one that has a place for all of them.
 func (e *entry) recognized(texts map[string]string) Recognized {
 	v := URLValues{Texts: map[string][]string{}}
 	secure := true
@@ -242,9 +239,8 @@ func setAddress(texts map[string][]string, address string) (secure bool) {
 	return strings.EqualFold(scheme, "https")
 }
 
-// recognizeKinds returns the services that take a text by its kind and not by its
-// form: an e-mail address, a telephone number, or the address of a server. It
-// leaves out those that are found already.
+// recognizeKinds returns the services that take a text by its kind and not by its form: an e-mail
+// address, a telephone number, or the address of a server. It leaves out the known ones.
 func recognizeKinds(text string, known []Recognized) (found []Recognized) {
 	isKnown := func(e *entry) bool {
 		return slices.ContainsFunc(known, func(r Recognized) bool { return r.Service.Name == e.schema.Name })

@@ -19,7 +19,7 @@ var registry = struct {
 // An entry is a registered service.
 type entry struct {
 	service  Service  // with the defaults of its parameters
-	options  *options // with their defaults
+	options  *options // with the defaults of its parameters
 	schema   *Schema
 	schemes  []string
 	private  bool // no URL can name the service (see NewPrivate)

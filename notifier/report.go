@@ -43,19 +43,17 @@ type Result struct {
 	// The other fields are for a caller that tries again later. They are zero
 	// unless Status is Failed.
 
-	// Temporary means that another attempt can succeed. The failure is
-	// permanent if the destination answers 400, 401, 403, 404 or 410, refuses
-	// the message for its content (see [ErrRefused]) or must not be reached,
-	// and if the URL is unusable. If a message has several targets, one
+	// Temporary means that another attempt can succeed. The failure is permanent if the destination
+	// answers 400, 401, 403, 404 or 410, refuses the message for its content (see [ErrRefused]) or
+	// must not be reached, and if the URL is unusable. If a message has several targets, one
 	// temporary failure is enough.
 	Temporary bool
 	// RetryAfter is the time that the destination asked to wait before the next
 	// attempt, in the header Retry-After of an answer 429 or 503. It is 0 if
 	// the destination did not ask.
 	RetryAfter time.Duration
-	// Progress records which parts of the message the destination has. It is
-	// the Progress of the target, if that has one. Pass it in [Target] of the
-	// next attempt.
+	// Progress records which parts of the message the destination has. It is the Progress of the
+	// target, if that has one. Pass it in [Target] of the next attempt.
 	Progress *Progress
 	// Unclear means that the destination may have the message, in whole or in part:
 	// some of it has arrived, or there was no answer.
@@ -65,8 +63,8 @@ type Result struct {
 // Rule is a rule by which a delivery is not made, or made later.
 type Rule string
 
-// RuleSuperseded is the rule that a message with a new state of an incident replaces
-// those before it that wait. It tells that they were not delivered.
+// RuleSuperseded is the rule that a message with a new state of an incident replaces earlier
+// waiting ones. The message reports that they were not delivered.
 const RuleSuperseded Rule = "superseded"
 
 // The rules of keys over time.
@@ -74,7 +72,7 @@ const (
 	RuleHeld       Rule = "held"       // it waits until a time
 	RuleDigested   Rule = "digested"   // it is, or will be, part of a message about several
 	RuleSuppressed Rule = "suppressed" // the destination has it, or will get it
-	RuleSilenced   Rule = "silenced"   // a silence matches it; it waits if it tells a problem
+	RuleSilenced   Rule = "silenced"   // a silence matches it; it waits if it reports a problem
 	RulePlanned    Rule = "planned"    // its sender wants it to be sent at a later time
 
 	RuleEscalating   Rule = "escalating"   // it waits for its step; skipped if the step does not begin

@@ -34,17 +34,16 @@ type Service interface {
 	Send(ctx context.Context, c *Client, m *Message) error
 }
 
-// A Finisher is a [Service] that checks its parameters against each other. Finish runs after all
-// of them are set. It may change the schema's limits and format to what suits the mode that the
-// parameters select. Its error is shown to the person who wrote the URL and must not contain a
-// parameter's value.
+// A Finisher is a [Service] that checks its parameters against each other. Finish runs after all of
+// them are set. It may change the schema's limits and format to suit the mode that the parameters
+// select. Its error is shown to the person who wrote the URL and must not contain a parameter's
+// value.
 type Finisher interface {
 	Finish(s *Schema) error
 }
 
-// A Warner is a [Service] that may leave out a part of its URL. Warning tells what,
-// and why, or returns "". It runs after Finish. The text must not contain a
-// parameter's value.
+// A Warner is a [Service] that may ignore a part of its URL. Warning says which part, and why, or
+// returns "". It runs after Finish. The text must not contain a parameter's value.
 type Warner interface {
 	Warning() string
 }
@@ -80,27 +79,26 @@ type Schema struct {
 	// of 0, the title is put into the body.
 	Limits markup.Limits
 
-	// Foreign says how the service reads texts of other programs. nil means that it
-	// shows plain text as it is and reads Markdown and HTML as every program does.
-	// All URLs of the service share it: Finish replaces it rather than change it.
+	// Foreign says how the service reads texts of other programs. nil means that it shows plain
+	// text as it is and reads Markdown and HTML like any program. All URLs of the service share it:
+	// Finish replaces it rather than change it.
 	Foreign *ForeignText
 
-	// Attachments reports whether the service sends files. A service that does
-	// not gets their names and sizes in the text.
+	// Attachments reports whether the service sends files. Otherwise their names and sizes are put
+	// into the text.
 	Attachments bool
 
-	// TextRequired means that the service refuses a message without a text, also
-	// one with files. Their names and sizes are the text then.
+	// TextRequired means that the service refuses a message without a text, even one with files.
+	// The names and sizes of the files are then the text.
 	TextRequired bool
 
 	// Acknowledge is where the service shows [Message].Link. By default, the
 	// text ends with it. Finish may change it to the mode's place.
 	Acknowledge AcknowledgePlace
 
-	// Recipients is the number of recipients of a message to the URL, for
-	// [Limits].Deliveries. 0, the default, means the number of items in the
-	// URL's lists, except paths, and at least 1. A service whose lists are
-	// something else sets it in Describe or Finish.
+	// Recipients is the number of recipients of a message to the URL, for [Limits].Deliveries. 0,
+	// the default, means the number of items in the URL's lists, except paths, and at least 1. A
+	// service whose lists have another meaning sets it in Describe or Finish.
 	Recipients int
 
 	// Scheme is the part of the URL before "://", in lower case. It is set
@@ -110,11 +108,10 @@ type Schema struct {
 	*description
 }
 
-// Incidents declares that the service understands incidents: it tells of these
-// states in a way of its own, which differs from a message without an incident.
-// [Message].Incident has the ID and the state. Without an incident, or for
-// another state, the service sends what it sends for any message. A parameter of
-// the URL takes precedence over the incident.
+// Incidents declares that the service understands incidents: it shows these states in a way of its
+// own, unlike a message without an incident. [Message].Incident has the ID and the state. Without
+// an incident, or for another state, it sends an ordinary message. A parameter of the URL takes
+// precedence over the incident.
 func (s *Schema) Incidents(states ...IncidentState) { s.incidents = states }
 
 // Dialect declares that the service reads the references of a dialect in Markdown:
@@ -133,7 +130,7 @@ type description struct {
 	slash     *variable         // of type bool; nil if the service has none
 	binder    *binder           // nil if the description is complete
 	ignored   []ignoredParam
-	incidents []IncidentState // that the service tells in its own way
+	incidents []IncidentState // that the service shows in its own way
 	dialect   markup.Dialect
 	groups    []Group
 	words     []string

@@ -97,7 +97,7 @@ func FilePaths(url string, files Files) (paths []string) {
 // FileParam is a file that is a parameter of a URL: see [Schema.File].
 type FileParam struct {
 	named string // as the URL writes it
-	data  []byte // nil if there is none, and for the file at an address
+	data  []byte // nil if there is none, or if the file is at an address
 }
 
 // fileRules are the rules for a parameter that is a file.
@@ -170,7 +170,7 @@ func isWebAddress(text string) bool {
 	return ok && (strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https"))
 }
 
-// filesRead is which files a destination has read.
+// filesRead are the files that a destination has read.
 type filesRead struct {
 	dir    string
 	digest [sha256.Size]byte // of their contents

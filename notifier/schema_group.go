@@ -63,8 +63,8 @@ func (g Group) Title() string {
 	return string(g)
 }
 
-// Groups declares the groups of the service. The first is the one that it mainly
-// belongs to. Without it, the service belongs to [GroupOther].
+// Groups declares the groups of the service, the main one first. Without it, the service belongs to
+// [GroupOther].
 func (s *Schema) Groups(in ...Group) {
 	for _, g := range in {
 		if !slices.Contains(Groups(), g) || slices.Contains(s.groups, g) {
@@ -74,15 +74,14 @@ func (s *Schema) Groups(in ...Group) {
 	}
 }
 
-// Words declares what people search for when they need the service: other names,
-// brands, apps and devices, in lower case. A word that is a group's, such as
-// sms, puts the service before the others of the group.
+// Words declares other words that people search for when they need the service: names, brands, apps
+// and devices, in lower case. A word that is a group's, such as sms, puts the service before the
+// others of the group.
 func (s *Schema) Words(words ...string) { s.words = append(s.words, words...) }
 
-// Way names the template n of [Schema.URL], counted from 1 on, for lists and
-// forms: what it is for or what it needs, as in "with an access token". The ways
-// are declared from the best to the worst for a newcomer. A service has a way for
-// each template or none.
+// Way names the template n of [Schema.URL], counted from 1 on, for lists and forms, by its purpose
+// or its requirement, as in "with an access token". The ways are declared from the best to the
+// worst for a newcomer. A service has a way for each template or none.
 func (s *Schema) Way(n int, name string) {
 	if n < 1 || n > len(s.templates) || s.templates[n-1].Way != "" {
 		panic(s.Name + ": there is no URL for the way " + name + ", or it has one")

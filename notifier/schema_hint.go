@@ -9,20 +9,20 @@ import (
 // A Hint describes a text that people copy from a service or have at hand, such as
 // a token. [Recognize] finds the service by it.
 type Hint struct {
-	// Text is a regular expression for the whole text. Its named groups are the
-	// values of parameters, as in (?<token>xoxb-[\w-]+). The items of a list
-	// that is a path are separated by slashes.
+	// Text is a regular expression for the whole text. Its named groups are the values of
+	// parameters, as in (?<token>xoxb-[\w-]+). The items of a list that is a path are separated by
+	// slashes.
 	//
-	// (?<address>) with nothing in it stands for the beginning of a web address,
-	// as in https://chat.example.com:8443. It sets the scheme, the host, the
-	// port, the user and the password.
+	// An empty (?<address>) stands for the beginning of a web address, as in
+	// https://chat.example.com:8443. It sets the scheme, the host, the port, the user and the
+	// password.
 	Text string
 
-	// Is says what the text is, as in "the token of a bot".
+	// Is describes the text, as in "the token of a bot".
 	Is string
 
-	// Note says what to do if the text is not what the service needs, as in
-	// "Telegram needs the token of the bot". It is a sentence without its point.
+	// Note says what to do if the service needs another text, as in "Telegram needs the token of
+	// the bot". It is a sentence without its full stop.
 	Note string
 
 	// Guess reports whether other services have texts of this form, too.
@@ -40,8 +40,7 @@ type hint struct {
 // hintAddress is the group for the beginning of a web address.
 const hintAddress = "address"
 
-// Hints declares texts by which the service is recognised. Addresses of
-// [Schema.Native] need none.
+// Hints declares texts by which the service is recognized. Addresses of [Schema.Native] need none.
 func (s *Schema) Hints(hints ...Hint) {
 	for _, h := range hints {
 		x := &hint{Hint: h, text: h.Text}
@@ -52,8 +51,8 @@ func (s *Schema) Hints(hints ...Hint) {
 	}
 }
 
-// NoWeb declares that messages go to the servers of the service by another protocol
-// than HTTP, so that their addresses do not begin with http:// or https://.
+// NoWeb declares that the service uses another protocol than HTTP, so that the addresses of its
+// servers do not begin with http:// or https://.
 func (s *Schema) NoWeb() { s.noWeb = true }
 
 // groupNames returns the names of the groups of a regular expression, without

@@ -22,8 +22,8 @@ type listRules struct {
 	parts       []variable // of Prefixed.Items, for each of prefixed
 }
 
-// Prefixed is a list for those items of another list that begin with a prefix,
-// such as @user or #room. It has them without the prefix.
+// Prefixed is a list for the items of another list that begin with a prefix, such as @user or
+// #room. It has them without the prefix.
 type Prefixed struct {
 	Prefix string
 	Items  *[]string
@@ -61,9 +61,8 @@ func splitPhones(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ';' })
 }
 
-// Path binds path segments that are themselves a path, such as the one under
-// which a server has the service. Each segment or value of the query is one
-// item, and items may be equal.
+// Path binds path segments that are themselves a path, such as the path of the service on its
+// server. Each segment or value of the query is one item, and items may be equal.
 func (s *Schema) Path(v *[]string, name, doc string) *Param {
 	p := s.List(v, name, doc).Split(Unsplit)
 	p.list.repeats = true
@@ -115,7 +114,7 @@ func (d *Destination) setList(p *Param, values []string, mayBeEmpty bool) (warni
 				invalid = fmt.Errorf("item %d of %s %w", read, p.described(), problem)
 			}
 			if p.list.repeats {
-				return nil, invalid // a path without one of its segments is another
+				return nil, invalid // a path without one of its segments is a different path
 			}
 			warnings = append(warnings, fmt.Sprintf("item %d of %s %v and is left out", read, p.name, problem))
 		}
@@ -198,8 +197,8 @@ func (s *Schema) Headers(v *map[string]string, name, doc string) *Param {
 	return p
 }
 
-// Public says that values of a map are no secrets, but words that a message may have, too: the
-// values of the keys or, without keys, all values.
+// Public says that values of a map are not secrets but ordinary words: the values of the keys or,
+// without keys, all values.
 func (p *Param) Public(keys ...string) *Param {
 	p.mustDescribe(KindMap)
 	p.dict.public, p.secret = keys, len(keys) > 0

@@ -67,8 +67,8 @@ func (s *Schema) options(o *options) {
 	}
 }
 
-// timeZone returns the name of a time zone as the database has it. As in Apprise,
-// the case of letters does not count, and the region may be missing, as in berlin.
+// timeZone returns the name of a time zone as in the database. As in Apprise, case does not count,
+// and the region may be missing, as in berlin.
 func timeZone(name string) (string, error) {
 	if name == "" {
 		return "", nil
@@ -92,8 +92,7 @@ func timeZone(name string) (string, error) {
 	return "", errors.New("is not the name of a time zone")
 }
 
-// capitalized returns the name of a place with capital letters where such names
-// have them: America/Port_of_Spain.
+// capitalized returns the name of a place with its usual capital letters: America/Port_of_Spain.
 func capitalized(name string) string {
 	b := []byte(strings.ToLower(name))
 	for at := 0; at < len(b); {

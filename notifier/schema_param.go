@@ -153,14 +153,13 @@ func (p *Param) Note(f func(value string) string) *Param {
 	return p
 }
 
-// Example sets the value that example URLs have for the parameter. It looks
-// like a real one: a token has the length and the letters of the service's
-// tokens. For a list it is one or more items, for a map a pair, key=value.
+// Example sets the value that example URLs have for the parameter. It looks real: a token has the
+// length and the letters of the service's tokens. For a list it is one or more items, for a map a
+// pair, key=value.
 //
-// An example URL has a value at each required place of its template, and at an
-// optional place if the parameter has an example. The value of a required place
-// without an example is the parameter's name. The scheme is the one with TLS,
-// unless the host ends in ".local".
+// An example URL has a value at each required place of its template, and at an optional place if
+// the parameter has an example. The value of a required place without an example is the parameter's
+// name. The scheme is the one with TLS, unless the host ends in ".local".
 func (p *Param) Example(values ...string) *Param {
 	p.mustDescribe()
 	p.example = values

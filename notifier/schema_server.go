@@ -41,9 +41,8 @@ func (s *Schema) Host(v *string, name, doc string) *Param {
 	return p
 }
 
-// Dialled says that the host is the server that messages are sent to, for
-// [Destination.Host]. Of several such parameters, the last one that is set
-// counts.
+// Dialled says that the host is the server that messages are sent to, for [Destination.Host]. If
+// several such parameters are set, the last one counts.
 func (p *Param) Dialled() *Param {
 	p.dialled = true
 	return p

@@ -12,8 +12,8 @@ import (
 
 // A scalar is a variable that holds a single value.
 type scalar interface {
-	// set sets the variable to what a URL has for p. The error continues a
-	// sentence that begins with the parameter.
+	// set sets the variable to the URL's text for p. The error continues a sentence that begins
+	// with the parameter.
 	set(p *Param, text string) error
 
 	// text returns the value as a URL writes it, or "" if it is not given.
@@ -43,8 +43,7 @@ func (p *Param) scalar(v unsafe.Pointer) scalar {
 	return nil
 }
 
-// set checks what a URL has for a parameter with a single value, and sets the
-// variable to it.
+// set checks the URL's text for a parameter with a single value, and sets the variable to it.
 func (d *Destination) set(p *Param, text string) error {
 	text, err := p.check(text)
 	if err != nil {
@@ -105,9 +104,8 @@ func (p *Param) Range(min, max float64) *Param {
 	return p
 }
 
-// NoDefault makes the default of a number mean "not given". It is used for a
-// number where 0 is a value like any other: the default is then one outside the
-// range. It is not documented.
+// NoDefault makes the default of a number, which is then outside its range, mean "not given". It is
+// used for a number for which 0 is a valid value. The default is not documented.
 func (p *Param) NoDefault() *Param {
 	p.mustDescribe(KindInt, KindFloat)
 	p.def, p.numbers.missing = "", p.def
@@ -212,10 +210,9 @@ func (v *boolVar) set(_ *Param, text string) error {
 
 func (v *boolVar) text(*Param) string { return formatBool(bool(*v)) }
 
-// nearest returns the value that a lenient parameter has instead of an invalid
-// one, as a URL writes it, or "" for the default. A number above the range is
-// clipped to it. A switch is read as Apprise reads it, by its first two letters:
-// "none" is no.
+// nearest returns the value that a lenient parameter gets instead of an invalid one, as a URL
+// writes it, or "" for the default. A number above the range is clipped to it. A switch is read as
+// Apprise reads it, by its first two letters: "none" is no.
 func (p *Param) nearest(text string) string {
 	switch p.kind {
 	case KindInt, KindFloat, KindChoice:
@@ -271,10 +268,10 @@ func parseBool(text string) (b, ok bool) {
 	return false, false
 }
 
-// Choice is one value of a parameter that takes few. A URL may write its name,
-// one of its synonyms, or the beginning of one of these. The case of letters does
-// not count. If several choices begin so, a [Schema.Choice] is the first of them,
-// and an [Schema.Enum] none, unless it is [Param.FirstMatch].
+// Choice is one value of a parameter with few values. A URL may write its name, one of its
+// synonyms, or the beginning of one of these. Case does not count. If several choices begin so, a
+// [Schema.Choice] takes the first of them, and an [Schema.Enum] none, unless it is
+// [Param.FirstMatch].
 type Choice struct {
 	Name     string
 	Value    int

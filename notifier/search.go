@@ -11,13 +11,13 @@ import (
 type Found struct {
 	ServiceInfo
 
-	// Reason is what matches, as in: known for "gmail".
+	// Reason is the matching text, as in: known for "gmail".
 	Reason string `json:"reason"`
 }
 
-// Named returns the service that a text alone means: the one with that name, or with that
-// scheme. It returns nil if there is none, and for a scheme that people use as the word for a
-// whole group, such as push.
+// Named returns the only service that a text can mean: the one with that name, or with that scheme.
+// It returns nil if there is none, and for a scheme that people use as the word for a whole group,
+// such as push.
 func Named(text string) *ServiceInfo {
 	text = strings.TrimSpace(text)
 	if scheme, ok := strings.CutSuffix(text, "://"); ok {
@@ -77,7 +77,7 @@ func Search(text string) []Found {
 	return out
 }
 
-// Ranks of what matches, the best first. 0 means that nothing does.
+// Ranks of matches, the best first. 0 means no match.
 const (
 	rankName = iota + 1
 	rankWord
@@ -93,8 +93,7 @@ const (
 // minInside is the minimum length of a text that is found inside a name.
 const minInside = 3
 
-// search returns how well the letters of a text match the service, and what
-// matches.
+// search returns how well the letters of a text match the service, and the matching text.
 func (e *entry) search(text string) (rank int, reason string) {
 	s := e.schema
 	better := func(r int, why string) {
@@ -138,8 +137,8 @@ func (e *entry) search(text string) (rank int, reason string) {
 	return rank, reason
 }
 
-// searchAll returns how well the service matches if each of the words does, and
-// the reason of the one that matches worst.
+// searchAll returns how well the service matches each of the words, and the reason of the worst
+// match.
 func (e *entry) searchAll(words []string) (rank int, reason string) {
 	for _, w := range words {
 		r, why := e.search(w)

@@ -66,13 +66,12 @@ func (s *Sender) ParseOnce(text string, policy *egress.Policy) (*Destination, er
 	return s.recent.get(text, policy)
 }
 
-// Send sends the message to all targets at once, except that the targets of a
-// chain get it in the order of their numbers, and returns when the last delivery
-// has ended. It does not stop when ctx ends, because a message that is begun is
-// finished; each target has the time of o.Timeout.
+// Send sends the message to all targets at once, except that the targets of a chain get it in the
+// order of their numbers, and returns when the last delivery has ended. It does not stop when ctx
+// ends, because a message that is begun is finished; each target has the time of o.Timeout.
 //
-// Of an incident, one message at a time is sent to a destination. The others wait,
-// and a new state replaces those before it that wait.
+// A destination gets one message of an incident at a time. The others wait, and a new state
+// replaces earlier waiting ones.
 func (s *Sender) Send(ctx context.Context, m *Message, targets []Target, o Options) *Report {
 	return s.Start(ctx, m, targets, o).Wait(nil)
 }

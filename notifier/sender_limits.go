@@ -139,7 +139,7 @@ func (d *Destination) parts(texts *renderings) int64 {
 	return int64(len(d.schema.fit(nil, &m, markup.OverflowSplit, form{})))
 }
 
-// Warnings returns what l changes in the parameters of d, one sentence each.
+// Warnings returns the changes that l makes to the parameters of d, one sentence each.
 func (l *Limits) Warnings(d *Destination) (warnings []string) {
 	if d.options.retry > l.Retry {
 		warnings = append(warnings,

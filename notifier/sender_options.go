@@ -14,7 +14,7 @@ import (
 // Target is a destination of one message.
 type Target struct {
 	*Destination
-	Tags []string // by which the destination was chosen; copied to the result
+	Tags []string // tags by which the destination was chosen; copied to the result
 
 	// Targets of the same chain get the message in the order of their numbers. A
 	// number is used only if a target with the number before it does not get the
@@ -22,9 +22,9 @@ type Target struct {
 	Chain  string
 	Number int
 
-	// Apart means that [TagExpr.Select] gives the target a chain beside the chains of others,
-	// unless a tag of its own gives it a place in one. It is for destinations that others than
-	// the operator can add.
+	// Apart means that [TagExpr.Select] gives the target a chain of its own beside other chains,
+	// unless one of its tags puts it into a chain. It is for destinations that others than the
+	// operator can add.
 	Apart bool
 
 	// Attempts is the number of attempts to send the message. 0 means the number
@@ -37,13 +37,13 @@ type Target struct {
 	// any time.
 	Progress *Progress
 
-	// Missed is what the destination did not get of the message's incident before.
-	// The message tells it.
+	// Missed is the part of the message's incident that the destination missed. The message reports
+	// it.
 	Missed Missed
 
-	// Variable is the URL of the destination if that has variables, or nil. Values are the values
-	// of the message, each after the name of its variable in lower case; nil if the destination
-	// has the defaults.
+	// Variable is the URL of the destination if it has variables, or nil. Values are the values of
+	// the message, each after the name of its variable in lower case; nil if the destination has
+	// the defaults.
 	Variable *VariableURL
 	Values   []string
 }
@@ -53,15 +53,15 @@ type Options struct {
 	// Timeout is for one destination, for all attempts together. Default:
 	// [DefaultTimeout].
 	Timeout time.Duration
-	// Transient means that the destinations are for this message only.
-	// Services then keep no session and sign out of those that they open.
+	// Transient means that the destinations are for this message only. Services then keep no
+	// session, and sign out of any that they open.
 	Transient bool
 	// Logger gets an entry for each delivery, an error if it failed. nil means no
 	// log.
 	Logger *zap.Logger
-	// Repeated, if set, means that the caller repeats what fails temporarily. It is
-	// called with the result of each such failure of targets[i], and returns the
-	// level of its entry. Several goroutines call it at once.
+	// Repeated, if set, means that the caller repeats temporary failures. It is called with the
+	// result of each such failure of targets[i], and returns the level of its log entry. It may be
+	// called concurrently.
 	Repeated func(i int, r *Result) zapcore.Level
 	// Held, if set, is called before each attempt. An error means that another process may
 	// have taken over the message. The delivery then ends, and has failed temporarily.

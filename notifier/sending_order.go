@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// maxTurns is the maximum number of messages that add something to an incident and
-// wait for their turn. A further one replaces the oldest.
+// maxTurns is the maximum number of messages that add to an incident and wait for their turn. A
+// further one replaces the oldest.
 const maxTurns = 50
 
-// incidentOrder makes the deliveries of one incident to a destination follow each
-// other, in the order in which they began. A message with a new state replaces those
-// that wait. The zero value is ready for use.
+// incidentOrder makes the deliveries of one incident to a destination follow one another, in the
+// order in which they began. A message with a new state replaces waiting ones. The zero value is
+// ready for use.
 type incidentOrder struct {
 	mu    sync.Mutex
-	lines map[incidentLine]*[]*turn // of what is under way: those that wait for it
+	lines map[incidentLine]*[]*turn // the waiting deliveries by the line of the one under way
 }
 
 // incidentLine is one incident at one destination.
@@ -27,12 +27,12 @@ type incidentLine struct{ incident, destination string }
 type turn struct {
 	message    *Message
 	ready      chan struct{} // closed when the turn has come, or never will
-	superseded bool          // a newer message tells it
-	missed     Missed        // before it
+	superseded bool          // a newer message reports it
+	missed     Missed        // missed before it
 }
 
-// enter lets a delivery begin, and returns nil, or returns the turn that it has to
-// wait for. leave must be called after the delivery.
+// enter lets a delivery begin and returns nil, or returns the turn that it has to wait for. leave
+// must be called after the delivery.
 func (o *incidentOrder) enter(line incidentLine, m *Message) *turn {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -66,7 +66,7 @@ func (o *incidentOrder) enter(line incidentLine, m *Message) *turn {
 	return t
 }
 
-// leave ends a delivery. If it has failed, the next one tells it.
+// leave ends a delivery. If it has failed, the next one reports it.
 func (o *incidentOrder) leave(line incidentLine, m *Message, before Missed, r *Result) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -83,8 +83,7 @@ func (o *incidentOrder) leave(line incidentLine, m *Message, before Missed, r *R
 	close(next.ready)
 }
 
-// newState reports whether a message tells another state of the incident, and does
-// not only add something.
+// newState reports whether a message has another state of the incident, rather than an addition.
 func (i *Incident) newState() bool { return i.State == Open || i.State == Resolved }
 
 func missedOf(m *Message, unclear bool) Missed {

@@ -80,8 +80,7 @@ func (c *Client) statePlace(name string) (sealer *seal.Sealer, stored string, er
 
 const stateTable = "state"
 
-// KeepsState reports whether states outlive the process: see
-// [Client.SaveState].
+// KeepsState reports whether states outlive the process: see [Client.SaveState].
 func (c *Client) KeepsState() bool { return c.states != nil }
 
 // LoadState sets v to the state that [Client.SaveState] has saved under name

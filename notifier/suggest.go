@@ -38,9 +38,9 @@ func SimilarServices(name string) []string {
 	return best.Nearest()
 }
 
-// WithSuggestion returns err, the error of [Parse] for url, with the schemes
-// added that the author of url may have meant. If the scheme of url exists, is
-// retired, or no other is similar, it returns err itself.
+// WithSuggestion returns err, the error of [Parse] for url, with similar schemes that the author of
+// url may have meant. If the scheme of url exists, is retired, or no other is similar, it returns
+// err itself.
 func WithSuggestion(url string, err error) error {
 	scheme, _, ok := strings.Cut(strings.TrimSpace(url), "://")
 	if !ok || SchemesOf(scheme) != nil || Retired(scheme) != nil || len(scheme) > 32 ||

@@ -68,17 +68,16 @@ func tagErrorf(format string, args ...any) error {
 	return &TagError{fmt.Sprintf(format, args...)}
 }
 
-// ParseTags parses a tag expression: nil, a string or a []any of strings and
-// arrays, as encoding/json decodes it.
+// ParseTags parses a tag expression: nil, a string or a []any of strings and arrays, as
+// encoding/json decodes it.
 //
-// In a string, a comma or | is OR; white space, + and & are AND and bind
-// tighter: "ops db, admins" is (ops AND db) OR admins. An array is the OR of its
-// elements, an array in an array is the AND of its elements, and each string in
-// them is an expression. A string without names is the empty expression. Case
-// is ignored.
+// In a string, a comma or | is OR; white space, + and & are AND and bind tighter: "ops db, admins"
+// is (ops AND db) OR admins. An array is the OR of its elements, an array in an array is the AND of
+// its elements, and each string in them is an expression. A string without names is the empty
+// expression. Case is ignored.
 //
-// A tag may have a number before it, as in 2:ops, and how often to try again
-// after it, as in ops:3: see [TagExpr.Select].
+// A tag may have a number before it, as in 2:ops, and a number of retries after it, as in ops:3:
+// see [TagExpr.Select].
 //
 // The error is a [*TagError].
 func ParseTags(v any) (TagExpr, error) {

@@ -1,22 +1,21 @@
 package notifier
 
-// Select returns the targets that the expression matches. It sets what
-// the numbers of their tags mean, as in Apprise (version 1.11 and later):
+// Select returns the targets that the expression matches, and sets their chains. The numbers of
+// tags have the same meaning as in Apprise (version 1.11 and later):
 //
-// Targets with 1:ops and 2:ops form a chain for the expression ops. Those with
-// the number 2 get the message only if not all of those with the number 1 have
-// it. A tag without a number has the number 0. Each term of an OR is a separate
-// chain, and a target belongs to the first one whose tag it has. Targets that
-// were matched by an AND, by all or by their tag always are one chain together,
-// with the lowest number of any tag that the expression names. Without a number, those that
-// are apart are a chain of their own, so that they do not come before the numbers of others.
+// Targets with 1:ops and 2:ops form a chain for the expression ops. Targets with the number 2 get
+// the message only if a target with the number 1 does not have it. A tag without a number has the
+// number 0. Each term of an OR is a separate chain, and a target belongs to the first one whose tag
+// it has. Targets matched by an AND, by all or by their tag always form one chain together, with
+// the lowest number of any tag that the expression names. Without a number, those that are apart
+// form a chain of their own, so that they do not come before the numbers of others.
 //
-// An expression that has a number itself, such as 2:ops, matches only the tags
-// with this number, and there are no chains: all targets get the message at
-// once. The same applies to the empty expression.
+// An expression that has a number itself, such as 2:ops, matches only the tags with this number,
+// and there are no chains: all targets get the message at once. The same applies to the empty
+// expression.
 //
-// A number after a tag, as in ops:3, is how often to try again, instead of what
-// the URLs say. The first term that matches a target gives it the number.
+// A number after a tag, as in ops:3, is the number of retries, instead of the number in the URLs.
+// The first term that matches a target gives it the number.
 func (e TagExpr) Select(targets []Target) (out []Target) {
 	numbered := e.hasNumber()
 	for _, t := range targets {

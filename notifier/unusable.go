@@ -10,8 +10,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
-// unusable is the service of a destination that [Unusable] returns. URLs cannot
-// name it.
+// unusable is the service of a destination from [Unusable]. URLs cannot name it.
 type unusable struct {
 	url      string
 	err      error
@@ -31,10 +30,10 @@ func (u *unusable) Send(context.Context, *Client, *Message) error { return u.err
 // package that may be initialized later than this one.
 var unusableEntry = sync.OnceValue(func() *entry { return newEntry(new(unusable)) })
 
-// Unusable returns a destination for a URL that cannot be used because of err:
-// each delivery to it fails with err, for good. The text of err is for clients.
-// If the URL can be parsed, the destination is shown and identified as the one
-// that [Parse] returns; otherwise only the scheme is shown, if a service has it.
+// Unusable returns a destination for a URL that cannot be used because of err: each delivery to it
+// fails permanently with err. The text of err is for clients. If the URL can be parsed, the
+// destination is shown and identified like the one from [Parse]; otherwise only the scheme is
+// shown, if a service has it.
 func Unusable(url string, policy *egress.Policy, err error) *Destination {
 	return newUnusable(url, policy, &unusable{err: permanent(err)})
 }
@@ -70,7 +69,7 @@ func newUnusable(url string, policy *egress.Policy, u *unusable) *Destination {
 	return d
 }
 
-// permanent returns err as an error that is not worth another attempt.
+// permanent returns err as an error for which another attempt is useless.
 func permanent(err error) error {
 	if temporary(err) {
 		return unusableError{err}

@@ -8,8 +8,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/internal/urlsyntax"
 )
 
-// URLError describes what is wrong with a notification URL. Of the URL it
-// contains no more than the scheme, so that it can be shown and logged.
+// URLError describes what is wrong with a notification URL. It contains no more of the URL than the
+// scheme, so that it can be shown and logged.
 type URLError struct {
 	Service string // the name of the service; "" if the URL has none
 	Param   string // the parameter that is wrong; "" if no single parameter is wrong

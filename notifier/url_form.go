@@ -15,14 +15,13 @@ import (
 type URLForm struct {
 	Service  string      // the service's name
 	Template string      // written as for [Schema.URL]
-	Way      string      // the name of the form, see [Schema.Way]; "" if it has none
-	Schemes  []URLScheme // those that differ in meaning; the first is the best choice
+	Way      string      // name of the form, see [Schema.Way]; "" if it has none
+	Schemes  []URLScheme // schemes that differ in meaning; the first is the best choice
 	Fields   []URLField  // those with a place in the template first
 	Slash    bool        // a slash at the end of the path has a meaning
 
-	// Address is the form of an address that the service gives out and that has all required
-	// values, as in https://hooks.example.com/…/…, or "" if there is none. [Recognize] takes
-	// it apart.
+	// Address is the form of an address that the service hands out with all required values, as in
+	// https://hooks.example.com/…/…, or "" if there is none. [Recognize] takes it apart.
 	Address string
 
 	entry    *entry
@@ -42,9 +41,8 @@ type URLField struct {
 	Path  bool // of KindList: the items are the segments of a path
 	Split bool // of KindList: a comma separates items
 
-	// Elsewhere reports whether the parameter has its place in another form of
-	// the service's URLs, and not in this one. A page can leave it out unless it
-	// has a value.
+	// Elsewhere reports whether the parameter has a place in another form of the service's URLs but
+	// not in this one. A page can leave it out unless it has a value.
 	Elsewhere bool
 
 	// InAddress reports whether the form's Address has the value.
@@ -130,7 +128,7 @@ func (e *entry) form(t *urlsyntax.Template) *URLForm {
 	return f
 }
 
-// findAddress sets the address that the service gives out, if it has all that is required.
+// findAddress sets the address that the service hands out, if it has all required values.
 func (e *entry) findAddress(f *URLForm) {
 	for _, n := range e.schema.natives {
 		names, shown := n.Needs()
@@ -160,9 +158,9 @@ func (s *Schema) field(p *Param, inURL, required bool) URLField {
 	return f
 }
 
-// Build returns the URL with the values v in its canonical form. It parses the
-// URL again to make sure that it has exactly these values. If not, Build
-// returns the problems, each with its parameter if it is about one.
+// Build returns the URL with the values v in its canonical form. It parses the URL again to make
+// sure that it has exactly these values. If not, it returns the problems, each with its parameter
+// if it is about one.
 func (f *URLForm) Build(v URLValues) (url string, problems []*URLError) {
 	if v.Scheme == "" {
 		v.Scheme = f.Schemes[0].Name

@@ -30,7 +30,7 @@ func userPlace(t *urlsyntax.Template) urlsyntax.Place     { return t.User }
 func passwordPlace(t *urlsyntax.Template) urlsyntax.Place { return t.Password }
 
 // hasPlace reports whether a template has the place. The scheme is a service's, or http or https
-// for an address that the service gives out, which stands for the first template.
+// for an address that the service hands out, which stands for the first template.
 func (d *description) hasPlace(scheme string, of func(*urlsyntax.Template) urlsyntax.Place) bool {
 	if scheme == "http" || scheme == "https" {
 		return of(d.templates[0]).Name != ""

@@ -273,8 +273,7 @@ func (d *Destination) assignQuery(params []paramTexts, places urlsyntax.Values, 
 	return nil
 }
 
-// setParams sets the parameters to their texts, and checks that those are there that are
-// required.
+// setParams sets the parameters to their texts, and checks that the required ones have some.
 func (d *Destination) setParams(params []paramTexts, t *urlsyntax.Template) error {
 	s := d.schema
 	for i, p := range s.params {
@@ -354,11 +353,10 @@ const maxNamed = 64
 // paramName matches what looks like the name of a parameter.
 var paramName = lazyregexp.New(`^[-+:]?[A-Za-z_]{1,24}$`)
 
-// unknownParam returns a warning about the parameter i of the query, which the service
-// does not have. It names it by its key, which named reports, or by its number if the key could be a
-// token in the wrong place. That is a key without a value, one that does not
-// look like a name, and one that is a part of another value of the URL and no
-// service's parameter.
+// unknownParam returns a warning about the parameter i of the query, which the service does not
+// have. The warning names it by its key, which named reports, or by its number if the key could be
+// a misplaced token: a key without a value, a key that does not look like a name, or a key that is
+// part of another value of the URL and no service's parameter.
 func unknownParam(query []urlsyntax.QueryParam, i int, places urlsyntax.Values) (text string, named bool) {
 	q := query[i]
 	hasKey := func(value string) bool { return len(q.Key) >= 4 && strings.Contains(value, q.Key) }
@@ -412,9 +410,8 @@ func (d *Destination) finish() error {
 		recipients = d.countRecipients()
 	}
 	d.recipients = uint16(min(recipients, math.MaxUint16))
-	// The URL is printed by the first template that has a place for each
-	// required value. It may have been read by another template, because the
-	// query may have set what this one has a place for.
+	// The URL is printed by the first template that has a place for each required value. It may
+	// have been read by another template, because the query may have set the values of some places.
 	if !d.hasRequired(d.template) {
 		for _, t := range s.templates {
 			if _, ok := t.Scheme(d.scheme.Name); ok && d.hasRequired(t) {

@@ -10,9 +10,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/internal/urlsyntax"
 )
 
-// VariableURL is a notification URL with variables such as ${NAME}, which each message
-// can give other values. A value is data: it is percent-encoded for its place, and cannot
-// change the structure of the URL.
+// VariableURL is a notification URL with variables such as ${NAME}, whose values each message can
+// set. A value is data: it is percent-encoded for its place, and cannot change the structure of the
+// URL.
 type VariableURL struct {
 	URL       string // with its variables
 	Variables []Variable
@@ -28,15 +28,15 @@ type Variable struct {
 	Default *string // nil for none
 }
 
-// Errors about values of variables. They name neither the variable nor the value, because a
-// client could learn from them what the operator or another client has written.
+// Errors about values of variables. They name neither the variable nor the value, because a client
+// could learn from them what the operator or another client has written.
 var (
 	ErrNoValue  = errors.New("the message has no value for the template of this URL, so nothing was sent there; send it in the field template")
 	errBadValue = errors.New("the URL cannot be used with the values that the message " +
 		"has for its template, so nothing was sent there; correct the field template")
 )
 
-// Errors about a URL of the operator that has a variable where messages must not give a value.
+// Errors about a URL of the operator with a variable in a place whose value messages must not set.
 var (
 	errVariableHost = errors.New("a variable of the template decides which server the URL leads to, and who " +
 		"sends a message could send the URL's secrets to a server of their own; write the server into the URL")
@@ -129,10 +129,9 @@ func marksOf(url string) (marks []mark) {
 	return marks
 }
 
-// Fill returns the URL with values by the names of variables in lower case and, without one,
-// with the defaults. The error is [ErrNoValue] if a variable has neither. A value is text in its
-// place, but what the service reads there may still mean something else: see
-// [VariableURL.Destination].
+// Fill returns the URL with values by the names of variables in lower case, or their defaults. The
+// error is [ErrNoValue] if a variable has neither. A value is text in its place, but the service
+// may give it a special meaning there: see [VariableURL.Destination].
 func (v *VariableURL) Fill(values map[string]string) (string, error) {
 	var b strings.Builder
 	end := 0
@@ -160,8 +159,8 @@ func (v *VariableURL) Fill(values map[string]string) (string, error) {
 	return b.String(), nil
 }
 
-// encodeValue percent-encodes a value for a part of a URL. A host keeps what an address with
-// a port has.
+// encodeValue percent-encodes a value for a part of a URL. A host keeps the characters of an
+// address with a port.
 func encodeValue(value string, part urlPart) string {
 	if part == partHost {
 		return percent.Encode(value, ":[]")
@@ -169,8 +168,8 @@ func encodeValue(value string, part urlPart) string {
 	return percent.Encode(value, "")
 }
 
-// SetDefaults gives each variable without a default the value that the function has for its
-// name. value may be nil.
+// SetDefaults gives each variable without a default the value that the function has for its name.
+// value may be nil.
 func (v *VariableURL) SetDefaults(value func(name string) (string, bool)) {
 	for i := range v.Variables {
 		if v.Variables[i].Default != nil || value == nil {
@@ -182,9 +181,9 @@ func (v *VariableURL) SetDefaults(value func(name string) (string, bool)) {
 	}
 }
 
-// CheckFixed returns an error if a message could decide which server the URL leads to, or
-// which file it names. A URL of the operator must not let it: a message could send the
-// secrets of the URL, or a file, to a server of its own.
+// CheckFixed returns an error if a message could decide which server the URL leads to, or which
+// file it names. Otherwise a message could send the secrets of the operator's URL, or a file, to
+// another server.
 func (v *VariableURL) CheckFixed() error {
 	b, _ := urlsyntax.BoundsOf(v.URL)
 	// With _ as the host, the user's address names the mail server.
@@ -243,8 +242,8 @@ func (v *VariableURL) Schemes() ([]string, error) {
 	return nil, errUnknownScheme(scheme)
 }
 
-// probes make values that stand for variables while their URL is shown. Some places take
-// numbers only, and some words.
+// probes make values in place of variables while their URL is shown. Some places take only numbers,
+// and some only words.
 var probes = []string{"907551204%7", "zqvariable%zq"}
 
 // String returns the URL with its secrets masked. The variables are as they were written.
@@ -283,10 +282,9 @@ func (v *VariableURL) String() string {
 	return scheme + "://"
 }
 
-// With returns the target with the values that a message has for the variables of its URL, by
-// their names in lower case, and reports whether there are any. The caller closes its
-// destination, which is for this message only. If the URL cannot be used with the values,
-// each delivery to it fails.
+// With returns the target with a message's values for the variables of its URL, by their names in
+// lower case, and reports whether there are any. The caller closes its destination, which is for
+// this message only. If the URL cannot be used with the values, each delivery to it fails.
 func (t Target) With(values map[string]string) (Target, bool) {
 	if t.Variable == nil || len(values) == 0 {
 		return t, false

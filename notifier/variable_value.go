@@ -12,10 +12,10 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/percent"
 )
 
-// Destination returns what parse makes of the URL with values, as [VariableURL.Fill] writes it.
-// The error is returned, too, if a value of a message does not stay where its variable is. The
-// destination is compared with the one that harmless values in their places would have: it has
-// as many items in each list, the same text around each value, and no dot segment.
+// Destination returns the result of parse for the URL that [VariableURL.Fill] returns for values.
+// It also returns an error if a value does not stay in the place of its variable. To find out, it
+// compares the destination with one made from harmless values: both must have the same number of
+// items in each list and the same text around each value, and no value may add a dot segment.
 func (v *VariableURL) Destination(values map[string]string, parse func(url string) (*Destination, error)) (*Destination, error) {
 	url, err := v.Fill(values)
 	if err != nil {
@@ -88,7 +88,7 @@ func (v *VariableURL) marks() (out []mark) {
 	return out
 }
 
-// isClosed reports whether a place in the query takes numbers or one of some words only.
+// isClosed reports whether a place in the query takes only numbers or only certain words.
 func (v *VariableURL) isClosed(m mark) bool {
 	if m.part != partQuery {
 		return false
@@ -104,9 +104,9 @@ func (v *VariableURL) isClosed(m mark) bool {
 	return len(params) > 0
 }
 
-// harmlessValues are ways to write a value in place of another one, for the i-th place: as
-// telephone numbers, words and addresses are, and with the length and the sorts of characters of
-// the value, as tokens are. What stands in a place may have to be one of these.
+// harmlessValues are ways to replace the value in the i-th place by a harmless one: by telephone
+// numbers, words and addresses, and by texts of the same length and the same sorts of characters,
+// like tokens. Some places accept only one of these.
 var harmlessValues = []func(value string, i int) string{
 	func(_ string, i int) string { return "907551204" + strings.Repeat("8", i+1) + "67" },
 	func(_ string, i int) string { return "zqvariable" + strings.Repeat("8", i+1) + "6zq" },
@@ -135,8 +135,8 @@ func isWord(value string) bool {
 	})
 }
 
-// isLike reports whether d has the parameters of another destination of its service, except for
-// the texts in place of words. texts reports whether each of these has letters or digits.
+// isLike reports whether d has the parameters of another destination of its service, except for the
+// texts in place of words. texts reports whether each of these has letters or digits.
 func (d *Destination) isLike(o *Destination, words []string, texts bool) bool {
 	if d.entry != o.entry || d.scheme.Name != o.scheme.Name || d.recipients > o.recipients || d.read != o.read {
 		return false
@@ -144,7 +144,7 @@ func (d *Destination) isLike(o *Destination, words []string, texts bool) bool {
 	for _, p := range d.schema.params {
 		mine, others := d.fields(p), o.fields(p)
 		if !maps.EqualFunc(mine, others, func(mine, others []string) bool {
-			// Of equal items, a list has one.
+			// A list has only one of equal items.
 			if len(mine) > len(others) || len(mine) < len(others) && (p.kind != KindList || p.list.repeats || !texts) {
 				return false
 			}
@@ -186,8 +186,8 @@ func (d *Destination) fields(p *Param) map[string][]string {
 	return out
 }
 
-// isAround reports whether a text is like another one that has other texts in place of words, in
-// lower case.
+// isAround reports whether a text, in lower case, equals like apart from the texts in place of
+// words.
 func isAround(like string, words []string, text string) bool {
 	like, text = strings.ToLower(like), strings.ToLower(text)
 	first := true
@@ -214,8 +214,8 @@ func isAround(like string, words []string, text string) bool {
 	}
 }
 
-// hasDotSegment reports whether a text has a segment that a server takes for the folder or the
-// one above it, in one of the ways of writing it that some servers read.
+// hasDotSegment reports whether a text has a segment that a server may take for the folder or the
+// one above it, in any spelling that some servers accept.
 func hasDotSegment(text string) bool {
 	for range 3 { // escapes of escapes
 		text = percent.Decode(norm.NFKC.String(text))

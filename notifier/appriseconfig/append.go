@@ -15,9 +15,8 @@ var (
 	errNoPlace    = errors.New("the place for another URL cannot be found automatically; write the URL into the list urls yourself")
 )
 
-// Append returns a configuration with another destination at its end. The rest of
-// the text stays as it is, and its destinations are the same. The configuration is
-// in YAML or in the text format, and may be empty.
+// Append returns a configuration with another destination at its end. The rest of the text and its
+// destinations stay the same. The configuration is in YAML or in the text format, and may be empty.
 func Append(text string, isYAML bool, url string, tags []string) (string, error) {
 	before, err := entriesOf(text, isYAML)
 	if err != nil {
@@ -113,8 +112,7 @@ func appendYAML(text, url string, tags []string, lineBreak string) (string, erro
 			}
 		}
 	}
-	// Comments and blank lines belong to what comes after them, if there is
-	// anything.
+	// Comments and blank lines belong to the item after them, if there is one.
 	at := end
 	for at > 0 {
 		line := strings.TrimSpace(lines[at-1])

@@ -36,8 +36,8 @@ type Entry struct {
 	// ${NAME}, which the caller replaces, or [notifier.VariableURL] if they are in Template.
 	URL string
 
-	// Template has the variables of the URL that the template of a YAML file declares.
-	// Messages give them values.
+	// Template has the variables of the URL that the template of a YAML file declares. Messages set
+	// their values.
 	Template []notifier.Variable
 
 	// Tags are the tags of the entry, those in its URL, the tags that the file gives to
@@ -56,8 +56,8 @@ type Entry struct {
 	Dir string
 }
 
-// Error is a mistake in a file. Its text does not quote the file, which may contain
-// secrets, except keys that the format defines.
+// Error is a mistake in a file. Its text quotes nothing of the file, which may contain secrets,
+// except keys that the format defines.
 type Error struct {
 	File    string // the path, or the host that the file was fetched from
 	Line    int    // from 1 on; 0 for the file as a whole
@@ -104,16 +104,15 @@ func place(file string, line int) string {
 	return fmt.Sprintf("%s:%d: ", file, line)
 }
 
-// Load reads the configuration at location and the files that it includes. location
-// is the path of a file, or a URL that begins with file://, http:// or https://. Load
-// calls read with a path, or with an http or https URL. A path in a file is relative
-// to that file. A file that was fetched cannot include local files. A group applies to
-// the entries of its file.
+// Load reads the configuration at location and the files that it includes. location is the path of
+// a file, or a URL that begins with file://, http:// or https://. Load calls read with a path, or
+// with an http or https URL. A path in a file is relative to that file. A file that was fetched
+// cannot include local files. A group applies to the entries of its file.
 //
-// The warnings tell what Load ignores. The error is an [Errors]
-// with at most [MaxErrors] mistakes. Load goes on after a mistake, so that it also returns the
-// entries that have none. What Apprise loads is an entry: a mistake is what Apprise skips, and
-// the part of an entry that has no effect there is a warning.
+// The warnings tell what Load ignores. The error is an [Errors] with at most [MaxErrors] mistakes.
+// Load continues after a mistake and returns the valid entries as well. It accepts the entries that
+// Apprise loads: an entry that Apprise skips is a mistake, and a part of an entry without effect
+// there is a warning.
 func Load(
 	ctx context.Context, location string, read func(ctx context.Context, location string) ([]byte, error),
 ) (entries []Entry, warnings []Warning, err error) {
@@ -188,7 +187,7 @@ func (l *loader) load(ctx context.Context, s source, stack []string, include int
 type file struct {
 	source
 	loader   *loader // gets mistakes and warnings
-	mistakes int     // how many there are
+	mistakes int     // number of mistakes
 	include  int     // of the entries
 	entries  []Entry
 	includes []include

@@ -15,7 +15,7 @@ type source struct {
 	location string // a path, or an http or https URL
 	name     string // the path, or only the host of the URL, which may contain a password
 	fetched  bool
-	format   string // "yaml" or "text"; "" if the location does not tell
+	format   string // "yaml" or "text"; "" if the location does not say
 }
 
 // dir returns the directory of a local file, or "".
@@ -28,7 +28,7 @@ func (s source) dir() string {
 
 var schemePattern = lazyregexp.New(`^([A-Za-z0-9]{1,32})://`)
 
-// resolve parses a location in the file from, or one in no file if from is zero.
+// resolve parses a location in the file from. If from is zero, the location is in no file.
 func resolve(location string, from source) (source, error) {
 	location = strings.TrimSpace(location)
 	if location == "" {
@@ -85,8 +85,7 @@ func formatOf(asked, name string) string {
 	return ""
 }
 
-// isYAML reports whether a file is YAML: by its location or, if that does not tell,
-// by its text.
+// isYAML reports whether a file is YAML, by its location or else by its text.
 func (f *file) isYAML(text string) bool {
 	if f.format != "" {
 		return f.format == "yaml"

@@ -41,8 +41,7 @@ func isPassword(name string) bool {
 	return strings.EqualFold(name, passwordName) || strings.EqualFold(name, passwordAlias)
 }
 
-// onePassword returns the options of a map without the one of two passwords that
-// does not count.
+// onePassword returns the options of a map without the ineffective one of two passwords.
 func onePassword(options []option) []option {
 	find := func(name string) int {
 		return slices.IndexFunc(options, func(o option) bool { return strings.EqualFold(o.name, name) })

@@ -34,9 +34,9 @@ func (f *file) entryTags(line int, tags []string) (out []string, ok bool) {
 	return out, true
 }
 
-// cleanTag returns a tag or the name of a group, as it can be named in requests.
-// Apprise takes any text. Without a tag in its place, an entry would get the messages
-// for those without tags.
+// cleanTag returns a tag or the name of a group in a form that requests can use. Apprise takes any
+// text. An invalid tag is replaced rather than dropped, because an entry without tags would get the
+// messages for entries without tags.
 func (f *file) cleanTag(line int, tag string) string {
 	if m := tagPattern.FindStringSubmatch(tag); m != nil && notifier.ValidTag(m[2]) {
 		return tag
@@ -85,7 +85,7 @@ func (f *file) addGroups(line int, names, tags []string) {
 // applyGroups adds to the tags of each entry the groups that contain them, and the
 // groups that contain those.
 func (f *file) applyGroups() {
-	within := map[string][]string{} // tag to the groups that contain it
+	within := map[string][]string{} // for each tag, the groups that contain it
 	for _, g := range f.groups {
 		for _, tag := range g.tags {
 			tag = strings.ToLower(tag)

@@ -12,8 +12,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 )
 
-// yamlProblem matches the YAML package's description of a mistake, without what it
-// quotes of the file.
+// yamlProblem matches the YAML package's description of a mistake, without its quotation of the
+// file.
 var yamlProblem = lazyregexp.New(`^yaml: (?:line (\d+): )?([a-z ,-]*[a-z])`)
 
 func (f *file) parseYAML(text string) {
@@ -172,8 +172,8 @@ func (f *file) parseOptions(line int, url string, n *yaml.Node, beside []option,
 	f.addWith(line, url, override(beside, below), global)
 }
 
-// options returns the options in a map. It reports false if one of them has a value
-// that no option can have, because a destination without it may be another one.
+// options returns the options in a map. It reports false if one of them has a value that no option
+// can have, because without that option the destination may be a different one.
 func (f *file) options(all []pair) (out []option, ok bool) {
 	for _, p := range all {
 		if p.key.Value == "schema" {
@@ -249,8 +249,8 @@ func (f *file) parseIncludes(n *yaml.Node) {
 	}
 }
 
-// texts reads a text or a list of texts. A map in the list counts as its keys: "- ops:"
-// is a map. It leaves out what is no text, which is a mistake.
+// texts reads a text or a list of texts. A map in the list counts as its keys, because "- ops:" is
+// a map. Anything else is a mistake and is left out.
 func (f *file) texts(n *yaml.Node, what string) (out []string) {
 	switch {
 	case isNull(n):
@@ -287,9 +287,8 @@ func splitAll(texts []string) (tags []string) {
 // pair is a key of a map and its value.
 type pair struct{ key, value *yaml.Node }
 
-// pairs returns the keys and values of a map in order. If a key occurs twice, the
-// last value counts. Those that << merges in come last; keys of the map itself
-// replace them.
+// pairs returns the keys and values of a map in order. If a key occurs twice, the last value
+// counts. Pairs merged in by << come last and are replaced by the map's own.
 func (f *file) pairs(n *yaml.Node) (out []pair) {
 	var merged []*yaml.Node
 	for i := 0; i+1 < len(n.Content); i += 2 {

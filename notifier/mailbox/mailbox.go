@@ -1,5 +1,5 @@
-// Package mailbox knows providers of mailboxes, such as Gmail: what their URL is follows from
-// the address and the password of an account.
+// Package mailbox knows providers of mailboxes, such as Gmail: it derives their URL from the
+// address and the password of an account.
 package mailbox
 
 import (
@@ -21,23 +21,23 @@ type Provider struct {
 	Name  string
 	Words []string // that it is also found by, in lower case
 
-	// Domains are its own, the usual one first. Its accounts may have addresses of other
-	// domains, too, if AnyDomain is set.
+	// Domains are the provider's own domains, the usual one first. With AnyDomain, its accounts may
+	// have addresses of other domains, too.
 	Domains   []string
 	AnyDomain bool
 
-	// Password is what the provider calls the password that it gives programs, as in "App
-	// password". Setup is a sentence on where it is made.
+	// Password is the provider's name for a password of a program, as in "App password". Setup is a
+	// sentence on where it is made.
 	Password, Setup string
 
-	// Closed says what to do instead if the provider accepts no password of a program. It
-	// is a sentence without its point, or "".
+	// Closed says what to do instead if the provider accepts no password of a program. It is a
+	// sentence without its full stop, or "".
 	Closed string
 
 	servers []server
 }
 
-// Other is any other provider. Its server is called like the domain of the address, unless the
+// Other is any other provider. Its server has the name of the address's domain, unless the
 // parameter smtp names another.
 var Other = &Provider{
 	Name: "E-Mail", AnyDomain: true, Password: "Password",
@@ -72,7 +72,7 @@ func letters(name string) string {
 	return strings.Join(strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return !unicode.IsLetter(r) }), "")
 }
 
-// appPassword matches an app password with the spaces with which Google shows it.
+// appPassword matches an app password with the spaces that Google shows in it.
 var appPassword = lazyregexp.New(`^(?:[a-z]{4} ){3}[a-z]{4}$`)
 
 // Example returns an address that an account may have.

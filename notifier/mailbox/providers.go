@@ -7,7 +7,7 @@ type server struct {
 	whole   bool   // the user name is the whole address
 }
 
-// usualPassword is what most providers call the password of a program.
+// usualPassword is most providers' name for the password of a program.
 const usualPassword = "App password"
 
 // providers are the providers in docs/mail-providers.md.

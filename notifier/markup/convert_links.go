@@ -35,7 +35,7 @@ func showsAddress(text, address string) bool {
 	return strings.Contains(text, address) || strings.EqualFold(bareAddress(text), bareAddress(address))
 }
 
-// bareAddress returns an address as people write it: without what programs add.
+// bareAddress returns an address as people write it, without the parts that programs add.
 func bareAddress(address string) string {
 	for _, prefix := range []string{"https://", "http://", "mailto:", "tel:"} {
 		if len(address) >= len(prefix) && strings.EqualFold(address[:len(prefix)], prefix) {

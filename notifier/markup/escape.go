@@ -7,10 +7,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 )
 
-// EscapeMarkdown returns Markdown that shows a plain text as it is: what would be
-// markup has a backslash before it, and indentation is kept with no-break spaces.
-// Addresses stay readable and are links to themselves where a program makes links of
-// addresses.
+// EscapeMarkdown returns Markdown that shows a plain text unchanged: markup characters get a
+// backslash, and indentation is kept with no-break spaces. Addresses stay readable, and programs
+// that turn addresses into links still recognize them.
 func EscapeMarkdown(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(lineEnds.Replace(text)) {
@@ -19,8 +18,8 @@ func EscapeMarkdown(text string) string {
 	return b.String()
 }
 
-// markdownStart matches, at the beginning of a line, what begins a heading, a
-// quotation, a list item or a rule; for a number, up to the mark after it.
+// markdownStart matches, at the beginning of a line, the start of a heading, a quotation, a list
+// item or a rule; for a number, up to the mark after it.
 var markdownStart = lazyregexp.New(`^(?:[#>]|[-+](?:[-+\s]|$)|=+\s*$|[0-9]{1,9}[.)](?:\s|$))`)
 
 // codeIndent is the width of an indentation that makes a line code.

@@ -60,8 +60,8 @@ func (c *cutter) restFits(room int) bool {
 	return c.unit.index(rest, room-c.unit.Length(c.reopen(false))) == len(rest)
 }
 
-// skip reads what is left out at the beginning of a part: line breaks, spaces that have no
-// meaning, and what closes markup that the part before has closed.
+// skip reads the text that is left out at the beginning of a part: line breaks, spaces without
+// meaning, and the ends of markup that the part before has closed.
 func (c *cutter) skip() {
 	for c.pos < len(c.text) {
 		if c.format == Markdown && c.pos > 0 && c.text[c.pos-1] == '\n' && len(c.open) > 0 && !c.top().code {
@@ -125,7 +125,7 @@ func (c *cutter) head(room int, mark string) string {
 	return opening + part + mark + c.close()
 }
 
-// begin returns what opens the markup again that is open, or "" if that needs too much room.
+// begin returns the text that reopens the open markup, or "" if that needs too much room.
 func (c *cutter) begin(room int) string {
 	opening := c.reopen(false)
 	if c.unit.Length(opening)+c.closing > room/2 {
@@ -141,9 +141,9 @@ func (c *cutter) begin(room int) string {
 	return opening
 }
 
-// take reads up to the best place for a cut, or up to the last one. used is the length of
-// what is in the part already. It returns the length of the part, and reports whether it
-// shows something. It reads nothing if there is no place.
+// take reads up to the best place for a cut, or up to the last one. used is the length of the text
+// already in the part. It returns the length of the part, and reports whether it shows something.
+// If there is no place, it reads nothing.
 func (c *cutter) take(used, room int, last bool) (length int, shown bool) {
 	var best [afterBlock + 1]int
 	length = used
@@ -201,7 +201,7 @@ func (c *cutter) takeAny(room int) {
 	for c.pos < len(c.text) {
 		p := c.next()
 		n := c.unit.Length(c.text[c.pos:p.end])
-		if n > room && c.pos == start { // it is divided, whatever it is
+		if n > room && c.pos == start { // it is divided in any case
 			_, size := utf8.DecodeRuneInString(c.text[c.pos:])
 			p.end = c.pos + max(c.unit.index(c.text[c.pos:], room), size)
 			room = n
@@ -219,14 +219,14 @@ func (c *cutter) advanceTo(pos int) {
 	}
 }
 
-// save remembers the place that is read.
+// save remembers the current place.
 func (c *cutter) save() {
 	open := append(c.saved.open[:0], c.open...)
 	c.saved = c.outline
 	c.saved.open = open
 }
 
-// restore goes back to the place that was saved.
+// restore returns to the saved place.
 func (c *cutter) restore() {
 	open, p := append(c.open[:0], c.saved.open...), c.paragraph
 	c.outline = c.saved
@@ -248,7 +248,7 @@ func (o *outline) isMidLine() bool {
 	return o.pos > 0 && o.text[o.pos-1] != '\n' && o.text[o.pos-1] != '\r'
 }
 
-// isMisread reports whether what follows would be other markup at the beginning of a part.
+// isMisread reports whether the following text would be other markup at the beginning of a part.
 func (o *outline) isMisread() bool {
 	if o.format != Markdown || o.pos == 0 || strings.IndexByte("#>-+=*_~`|0123456789", o.text[o.pos]) < 0 || !o.isMidLine() {
 		return false
@@ -273,8 +273,8 @@ func (o *outline) trim(s string) string {
 	return s
 }
 
-// outdentList returns a part without the indentation of the list that it begins with, which
-// would be code where the list around it is missing.
+// outdentList returns a part without the indentation of the list that it begins with, because that
+// would make it code outside of its list.
 func outdentList(s string) string {
 	indent := width(s[:len(s)-len(strings.TrimLeft(s, " \t"))])
 	first, _, _ := strings.Cut(s, "\n")

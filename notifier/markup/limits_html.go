@@ -63,7 +63,7 @@ func (o *outline) tag(tag string) piece {
 	case name == "" || a == atom.Style && strings.HasSuffix(tag, "</style>"):
 	case strings.HasPrefix(tag, "</"):
 		p.kind, p.node.name, p.after = closing, name, rank
-		if isHeading(a) { // it belongs to what follows
+		if isHeading(a) { // it belongs to the following text
 			p.after = beforeMore
 		}
 	case slices.Contains(voidElements, a):
@@ -143,9 +143,8 @@ func attributeOf(tag, name string) string {
 	return ""
 }
 
-// reopenHTML returns the start tags of the open elements. A list goes on with its numbers.
-// The rest of an item is an item, because text cannot stand between items, but without a
-// mark where styles are shown.
+// reopenHTML returns the start tags of the open elements. A list continues its numbers. The rest of
+// an item is an item, because text cannot stand between items, but has no mark if styles are shown.
 func (o *outline) reopenHTML(bare bool) string {
 	var b strings.Builder
 	for i, n := range o.open {
@@ -177,8 +176,8 @@ func withoutStart(attributes string) string {
 	return attributes
 }
 
-// withoutLong returns HTML without comments and tags that are longer than room. They fit
-// into no part. Of such an element, the name remains.
+// withoutLong returns HTML without comments and tags that are longer than room, since they fit into
+// no part. The name of such an element remains.
 func withoutLong(text string, room int, unit Unit) string {
 	if len(text) <= room {
 		return text

@@ -17,21 +17,20 @@ const (
 	maxBrackets = 256 // brackets within each other
 )
 
-// paragraph is what is known of the paragraph that an outline reads, or of the code between
-// fences.
+// paragraph is the state of the paragraph that an outline reads, or of the code between fences.
 type paragraph struct {
 	start, end int // in the text
 
 	marks   []token
 	heading bool
-	table   string // the head of the table that it is
+	table   string // the head of the table, if the paragraph is one
 	rows    int    // where the rows of the table begin
 
 	code struct { // the last code that a chat reads, with its line breaks
 		start int
 		node  node
 	}
-	next int // the first of marks after the place that is read
+	next int // the first of marks after the current place
 
 	runs     []signRun // while it is read
 	brackets []openBracket
@@ -40,12 +39,12 @@ type paragraph struct {
 // token is a sign that opens or closes something.
 type token struct {
 	at, end int32 // in the text
-	pair    int32 // the index of the sign that closes what this one opens, or 0 if this one closes
-	to      int32 // the end of what it opens
-	whole   bool  // what it opens is divided only if it is longer than a part
+	pair    int32 // the index of the sign that closes this one, or 0 if this one closes
+	to      int32 // the end of the text that it opens
+	whole   bool  // the text that it opens is divided only if it is longer than a part
 }
 
-// signRun is what is left of a run of equal signs of emphasis.
+// signRun is the rest of a run of equal signs of emphasis.
 type signRun struct {
 	at, n         int
 	length        int // of the run

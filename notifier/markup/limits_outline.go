@@ -7,8 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// outline reads a text once, from its beginning, and knows at each place what markup is
-// open there.
+// outline reads a text once, from its beginning, and knows at each place which markup is open.
 type outline struct {
 	format Format // HTML, Markdown, or "" for a text without markup
 	keep   bool   // links are not divided, but nothing is opened: the text is shown as it is
@@ -16,9 +15,9 @@ type outline struct {
 	room   int // of a part
 
 	text    string
-	pos     int    // what is before it has been read
+	pos     int    // the text before it has been read
 	open    []node // the innermost last
-	closing int    // length of what closes them
+	closing int    // length of the text that closes them
 	deeper  int    // elements that are open beyond maxOpenElements
 	absent  [2]bool
 
@@ -26,24 +25,24 @@ type outline struct {
 	toEnd     bool // a quotation ends with the text
 }
 
-// maxOpenElements is the maximum number of nodes that are closed at a cut and opened again
-// after it.
+// maxOpenElements is the maximum number of nodes that are closed at a cut and opened again after
+// it.
 const maxOpenElements = 64
 
 // node is markup that is open.
 type node struct {
 	name        string // of an element
-	open, close string // what opens it again, and what closes it
-	end         int    // the index after it, if that is known
-	code        bool   // what is in it is not markup, and its line breaks are kept
+	open, close string // the texts that reopen and close it
+	end         int    // the index after it, if known
+	code        bool   // its content is not markup, and its line breaks are kept
 	number      int    // of the next item of a list
 }
 
-// piece is what is not divided: a character, a tag, a sign.
+// piece is an indivisible part of a text: a character, a tag, a sign.
 type piece struct {
 	kind          pieceKind
 	end           int // in the text
-	before, after int // how good a cut is there
+	before, after int // the quality of a cut there
 	node          node
 }
 
@@ -57,7 +56,7 @@ const (
 	closing                  // closes open nodes up to the one that ends here, or has the name of node
 )
 
-// How good a cut is. What is after a heading belongs to it.
+// The quality of a cut. Text after a heading belongs to it.
 const (
 	beforeMore = iota - 1
 	anywhere
@@ -192,7 +191,7 @@ func (o *outline) keepsSpace() bool {
 	return o.format != HTML
 }
 
-// maxPrefix is the maximum length of what begins a line, such as signs of quotations, in
+// maxPrefix is the maximum length of the beginning of a line, such as signs of quotations, in
 // bytes.
 const maxPrefix = 200
 
@@ -210,8 +209,8 @@ func joins(r rune) bool {
 // isFlagLetter reports whether r is a letter, two of which are a flag.
 func isFlagLetter(r rune) bool { return r >= 0x1f1e6 && r <= 0x1f1ff }
 
-// reopen returns what opens the nodes again in the next part. bare leaves out what is not
-// needed.
+// reopen returns the text that opens the nodes again in the next part. With bare, it leaves out
+// everything unnecessary.
 func (o *outline) reopen(bare bool) string {
 	if o.format == HTML {
 		return o.reopenHTML(bare)
@@ -219,7 +218,7 @@ func (o *outline) reopen(bare bool) string {
 	return o.reopenMarkdown()
 }
 
-// close returns what closes the nodes.
+// close returns the text that closes the nodes.
 func (o *outline) close() string {
 	var b strings.Builder
 	for _, n := range slices.Backward(o.open) {

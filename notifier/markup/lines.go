@@ -18,9 +18,9 @@ func OneLine(s string) string {
 	return lineBreaks.Replace(strings.Trim(s, "\r\n"))
 }
 
-// Printable returns s as one line for a terminal or a log. It leaves out control
-// characters and those that change the direction of text, with which a text from others
-// could pose as another one.
+// Printable returns s as one line for a terminal or a log. It leaves out control characters and
+// characters that change the direction of text, with which a foreign text could look like another
+// one.
 func Printable(s string) string {
 	plain := true
 	for i := range len(s) {
@@ -68,9 +68,9 @@ func Truncate(s string, max int) string {
 	return s
 }
 
-// TruncateBytes returns s, or as many of its characters as fit into max bytes
-// followed by an ellipsis if s is longer. Invalid UTF-8 is replaced by U+FFFD.
-// It is for limits of memory; [Truncate] is for limits of what people read.
+// TruncateBytes returns s, or as many of its characters as fit into max bytes followed by an
+// ellipsis if s is longer. Invalid UTF-8 is replaced by U+FFFD. It is for limits of memory;
+// [Truncate] is for limits of visible text.
 func TruncateBytes(s string, max int) string {
 	if len(s) > max {
 		for max > 0 && !utf8.RuneStart(s[max]) {

@@ -14,7 +14,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 )
 
-// strikethrough reads text between two tildes as struck out. One tilde is one: people
+// strikethrough reads text between two tildes as struck out. A single tilde is a character: people
 // write ~5 and ~/bin.
 type strikethrough struct{}
 
@@ -41,7 +41,7 @@ func (strikethrough) CanOpenCloser(opener, closer *parser.Delimiter) bool {
 
 func (strikethrough) OnMatch(int) ast.Node { return &markdownNode{open: "<del>", close: "</del>"} }
 
-// plainAddress reads an address in a text as it is: what is in it is not markup.
+// plainAddress reads an address in a text as it is, without markup inside.
 type plainAddress struct{}
 
 // Trigger returns the signs that may be before an address. The space stands for the
@@ -77,7 +77,7 @@ func (plainAddress) Parse(parent ast.Node, block text.Reader, _ parser.Context) 
 // maxAddress is the maximum length of an address in a text, in bytes.
 const maxAddress = 8 << 10
 
-// markdownNode is an element that Markdown of the library does not have.
+// markdownNode is an element that the library's Markdown lacks.
 type markdownNode struct {
 	ast.BaseInline
 	open, close string
@@ -103,8 +103,8 @@ func (markdownNodes) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	})
 }
 
-// referenceRenderers keep the references of chats, such as <!channel>, and links that are
-// written as these chats do.
+// referenceRenderers keep the references of chats, such as <!channel>, and links in the same
+// notation.
 var referenceRenderers = map[Dialect]goldmark.Markdown{
 	// See https://docs.slack.dev/messaging/formatting-message-text.
 	DialectSlack: newMarkdownRenderer(plainAddress{}, references{
@@ -114,8 +114,8 @@ var referenceRenderers = map[Dialect]goldmark.Markdown{
 	DialectGoogleChat: newMarkdownRenderer(plainAddress{}, references{lazyregexp.New(`^<(users/\w+|https?://[^|<>\n]*\|)([^<>\n]*)>`)}),
 }
 
-// references reads in Markdown what a chat has between < and >. The pattern matches what it
-// refers to, and its label.
+// references reads a chat's references between < and > in Markdown. The pattern matches the target
+// and its label.
 type references struct{ pattern *lazyregexp.Regexp }
 
 func (references) Trigger() []byte { return []byte{'<'} }

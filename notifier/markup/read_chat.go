@@ -50,8 +50,7 @@ var chats = map[Dialect]*chat{
 	},
 }
 
-// maxBlockDepth bounds the lists and quotations within each other. What is deeper is a
-// paragraph.
+// maxBlockDepth bounds nested lists and quotations. Deeper ones are paragraphs.
 const maxBlockDepth = 6
 
 // chatReader reads one text of a chat.
@@ -61,8 +60,8 @@ type chatReader struct {
 	depth int
 }
 
-// read returns the tree of a text in a chat's dialect. Nothing in the text is HTML: the
-// tree has the elements that the chat's markup names, and words.
+// read returns the tree of a text in a chat's dialect. Nothing in the text is HTML: the tree has
+// only words and the elements of the chat's markup.
 func (d Dialect) read(text string, zone *time.Location) *html.Node {
 	doc := &html.Node{Type: html.DocumentNode}
 	r := &chatReader{chat: chats[d], zone: zone}

@@ -22,7 +22,7 @@ func (r *chatReader) inline(parent *html.Node, text string) {
 	in.read()
 }
 
-// mark is an open mark of emphasis, and what is within it.
+// mark is an open mark of emphasis, with its content.
 type mark struct {
 	sign string
 	node *html.Node
@@ -185,7 +185,7 @@ func (in *inlineReader) entity(s string) int {
 	}
 	for _, name := range [...]string{"&lt;", "&gt;", "&amp;"} {
 		if strings.HasPrefix(s, name) {
-			in.flush() // what comes of it is neither markup nor the name of an emoji
+			in.flush() // the result is neither markup nor the name of an emoji
 			addText(in.top(), html.UnescapeString(name))
 			return len(name)
 		}
@@ -463,9 +463,9 @@ func (in *inlineReader) tag(sign byte, size int) atom.Atom {
 // emphasisSigns may follow an address in a text that is markup.
 const emphasisSigns = "*_~"
 
-// bareLength returns the length of the address that s begins with, or 0: one with a scheme
-// and a host, or one of www. It ends where people end it: before white space, a sign that
-// encloses it, or the punctuation after it. signs may follow it, too.
+// bareLength returns the length of the address that s begins with, or 0: an address with a scheme
+// and a host, or one that begins with www. It ends as people expect: before white space, a sign
+// that encloses it, or the punctuation after it. signs may follow it, too.
 func bareLength(s, signs string) int {
 	n := schemeLength(s)
 	if n == 0 || n == len(s) {

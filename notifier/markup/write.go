@@ -38,21 +38,21 @@ type syntax struct {
 	// escape appends the rune that rest begins with as text. last is the rune before it.
 	escape func(out []byte, last rune, rest string) []byte
 
-	// start returns what is put before a line of text so that it is text.
+	// start returns the text to put before a line so that the line is text.
 	start func(line string) (before string, escaped int)
 
 	// verbatim returns code as the chat reads it.
 	verbatim func(string) string
 
-	// escapesAddresses means that addresses in a text are escaped as all text is.
+	// escapesAddresses means that addresses in a text are escaped like all text.
 	escapesAddresses bool
 
-	// relative means that a link may lead to an address without a scheme. In a chat, one to
+	// relative means that a link may lead to an address without a scheme. In a chat, a link to
 	// !channel would be a mention.
 	relative bool
 
-	// edges means that signs of emphasis have an effect only at the edges of words. What is
-	// not a letter and has no width makes an edge.
+	// edges means that signs of emphasis have an effect only at the edges of words. A character
+	// that is not a letter and has no width makes an edge.
 	edges bool
 
 	// open and close are before and after the text of a link. They get the address.
@@ -172,7 +172,7 @@ func (w *writer) lastRune() rune {
 	return r
 }
 
-// prepare writes what is due before a text that begins with next.
+// prepare writes everything due before a text that begins with next.
 func (w *writer) prepare(next rune) {
 	w.begin()
 	if w.space && !w.atStart() {
@@ -185,12 +185,12 @@ func (w *writer) prepare(next rune) {
 			w.out, last = append(w.out, separator...), ' '
 		}
 		switch {
-		case s.open != "" && len(w.out) == w.ended && w.closed == *s && !s.link: // two of the same after each other are one
+		case s.open != "" && len(w.out) == w.ended && w.closed == *s && !s.link: // two equal signs after each other are one
 			w.out = w.out[:len(w.out)-len(s.close)]
 		case !s.link && (isWordCharacter(last) && !isWordCharacter(next) || w.isOpen(s.open)):
 			s.silent = true
 		default:
-			if s.link && w.brackets && last == '!' { // it would make a picture of the link
+			if s.link && w.brackets && last == '!' { // it would make the link a picture
 				w.out = append(w.out[:len(w.out)-1], `\!`...)
 			}
 			w.out = append(w.out, s.open...)
@@ -213,7 +213,7 @@ func (w *writer) isOpen(text string) bool {
 	return false
 }
 
-// with writes what is within an element, with signs around it.
+// with writes the content of an element, with signs around it.
 func (w *writer) with(s sign, n *html.Node) {
 	p := &s
 	w.due = append(w.due, p)
@@ -343,7 +343,7 @@ func (w *writer) word(word, rest string) {
 		if before != "" {
 			w.out = append(append(w.out, word[:escaped]...), before...)
 			i = escaped
-			if i < len(word) && before == `\` { // what follows the sign that is escaped
+			if i < len(word) && before == `\` { // the text after the escaped sign
 				w.out = append(w.out, word[i])
 				i++
 			}
@@ -352,7 +352,7 @@ func (w *writer) word(word, rest string) {
 	w.fresh = false
 	for i < len(word) {
 		last := w.lastRune()
-		if startsWithHTTP(word[i:]) && !w.escapesAddresses && !isWordCharacter(last) { // programs make links of these
+		if startsWithHTTP(word[i:]) && !w.escapesAddresses && !isWordCharacter(last) { // programs turn these into links
 			if n := bareLength(word[i:], ""); n > 0 {
 				address := word[i : i+n]
 				if w.cell {
@@ -473,7 +473,7 @@ func (w *writer) pre(n *html.Node) {
 		text = strings.ReplaceAll(text, fence, "`"+separator+"`"+separator+"`")
 	}
 	w.block(2)
-	w.begin() // signs that are due stay so: code has no emphasis
+	w.begin() // signs that are due stay due, because code has no emphasis
 	w.fresh = false
 	w.out = append(append(w.out, quote...), strings.Trim(language, "`\n")...)
 	for line := range strings.SplitSeq(w.verbatim(text), "\n") {

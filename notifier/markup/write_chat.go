@@ -87,8 +87,8 @@ func discordSyntax() *syntax {
 	return &s
 }
 
-// plainSyntaxes are how plain texts are written in dialects whose readers read more than the chat
-// shows, and where a backslash does not help. Readers leave out the separator.
+// plainSyntaxes are the ways to write plain texts in dialects whose readers read more than the chat
+// shows, and in which a backslash does not help. Readers leave out the separator.
 var plainSyntaxes = map[Dialect]*syntax{
 	DialectSlack:      plainSyntax(DialectSlack),
 	DialectMattermost: plainSyntax(DialectMattermost),

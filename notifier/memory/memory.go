@@ -1,10 +1,10 @@
-// Package memory bounds what the requests under way in a process hold in memory.
+// Package memory bounds the memory that the requests under way in a process hold.
 package memory
 
 import "sync"
 
-// Budget counts what the requests under way in a process hold in memory, in
-// bytes. The zero Budget is ready for use.
+// Budget counts the memory that the requests under way in a process hold, in bytes. The zero Budget
+// is ready for use.
 type Budget struct {
 	mu     sync.Mutex
 	held   int64 // by all requests
@@ -96,8 +96,8 @@ func (a *Allocation) add(n int64, file bool) {
 	}
 }
 
-// Trust moves what the allocation has taken out of the half for clients. It is called
-// when the token or the signature of a request has been verified.
+// Trust moves the allocation out of the half for clients. It is called when the token or the
+// signature of a request has been verified.
 func (a *Allocation) Trust() {
 	if a == nil || a.memory == nil || !a.client {
 		return
@@ -108,8 +108,8 @@ func (a *Allocation) Trust() {
 	a.client = false
 }
 
-// Distrust moves what the allocation has taken into the half for clients, or reports false
-// if there is no room for it. It is called when a request turns out to have URLs.
+// Distrust moves the allocation into the half for clients, or reports false if there is no room for
+// it. It is called when a request turns out to have URLs.
 func (a *Allocation) Distrust() bool {
 	if a == nil || a.memory == nil || a.client {
 		return true
@@ -124,7 +124,7 @@ func (a *Allocation) Distrust() bool {
 	return true
 }
 
-// Close frees all that the allocation has taken.
+// Close frees the whole allocation.
 func (a *Allocation) Close() {
 	if a == nil || a.memory == nil {
 		return

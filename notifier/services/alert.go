@@ -21,9 +21,9 @@ func alertSummary(m *notifier.Message, max int) string {
 	return markup.Truncate(summary, max)
 }
 
-// alertKey returns the name of the alert that a message is about: param, which the URL has, or
-// the ID of the incident. It is "" if there is none. over reports whether the message ends the
-// alert: the incident is resolved or, without an incident, a success has the name of an alert.
+// alertKey returns the name of the alert that a message is about: param, which the URL has, or the
+// ID of the incident. It is "" if there is none. over reports whether the message ends the alert:
+// the incident is resolved or, without an incident, a success has the name of an alert.
 func alertKey(param string, m *notifier.Message) (key string, over bool) {
 	if m.Incident.ID != "" {
 		return cmp.Or(param, m.Incident.ID), m.Incident.State == notifier.Resolved

@@ -72,9 +72,8 @@ type codeError struct {
 
 func (e *codeError) Error() string { return e.text }
 
-// unlessBusy returns err, an error of [checkAnswer] or [refusedError]. It removes the mark if the
-// code is one of busy, by which the service says that it is busy or got too many messages: a
-// later attempt can succeed.
+// unlessBusy returns err, an error of [checkAnswer] or [refusedError], without its mark if the code
+// is in busy: the service is busy or got too many messages, so a later attempt can succeed.
 func unlessBusy(err error, busy ...int) error {
 	if e, ok := errors.AsType[*codeError](err); ok && slices.Contains(busy, e.code) {
 		return e
@@ -88,9 +87,8 @@ var wrongLogin = lazyregexp.New(`(?i)\b(invalid|bad|wrong|incorrect|unknown)[ _-
 	`\b(credentials?|password|token|(api[ _-]?)?key) (is|are|was) (invalid|wrong|incorrect|not valid)|` +
 	`\bunauthori[sz]ed\b|\bnot[ _-]authori[sz]ed\b|\bauth\w* (failed|failure|error)|\baccess[ _-]denied\b|\bforbidden\b`)
 
-// textError returns the error for an answer that refuses the message with a text and has
-// no status of HTTP for it. It is marked with [notifier.Denied] if the text is about the
-// password, token or key.
+// textError returns the error for an answer that refuses the message with a text instead of an HTTP
+// status. It is marked with [notifier.Denied] if the text is about the password, token or key.
 func textError(text string) error {
 	err := errors.New(text)
 	if wrongLogin.MatchString(text) {

@@ -57,9 +57,8 @@ func discordPing(payload map[string]any, texts ...string) string {
 	return "👉 " + strings.Join(line, " ")
 }
 
-// allowedMentions returns the field that limits whom a message of another program
-// notifies to those in the URL.
-// See https://discord.com/developers/docs/resources/message#allowed-mentions-object.
+// allowedMentions returns the field that lets a message of another program notify only those in the
+// URL. See https://discord.com/developers/docs/resources/message#allowed-mentions-object.
 func (d *discordHook) allowedMentions() map[string][]string {
 	const max = 100 // of each list
 	found := findDiscordMentions(d.ping)

@@ -9,9 +9,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/shown"
 )
 
-// show tells m by changing the message that shows its incident. Messages of a
-// webhook cannot answer another one, so that a short message follows instead of a
-// reply. See https://docs.discord.com/developers/resources/webhook#edit-webhook-message.
+// show shows m by changing the message with its incident. Messages of a webhook cannot answer
+// another one, so that a short message follows instead of a reply. See
+// https://docs.discord.com/developers/resources/webhook#edit-webhook-message.
 func (d *discordHook) show(ctx context.Context, c *notifier.Client, m *notifier.Message, address string) error {
 	post := func(ctx context.Context, m *notifier.Message) (r shown.Ref, err error) {
 		first := d.textPayloads(m)[0]

@@ -63,8 +63,8 @@ func (g *gotify) Send(ctx context.Context, c *notifier.Client, m *notifier.Messa
 		extras["client::display"] = map[string]string{"contentType": "text/markdown"}
 	}
 	if m.Link.URL != "" {
-		// The app for Android opens it with a tap; the text has it for others.
-		// See https://gotify.net/docs/msgextras#clientnotification.
+		// The app for Android opens it with a tap; the text contains it for other apps. See
+		// https://gotify.net/docs/msgextras#clientnotification.
 		extras["client::notification"] = map[string]any{"click": map[string]string{"url": m.Link.URL}}
 	}
 	if len(extras) > 0 {

@@ -21,8 +21,8 @@ func (j *jsm) subject(m *notifier.Message) string {
 	return m.Identity.Name
 }
 
-// aliases returns the aliases by which messages find the alerts that are about the same as m: the
-// URL's alias, or the aliases of the incident. Without both it returns nil.
+// aliases returns the aliases of the alerts about the same subject as m: the URL's alias, or the
+// aliases of the incident. Without both it returns nil.
 func (j *jsm) aliases(m *notifier.Message) []string {
 	if j.alias != "" {
 		return []string{j.alias}

@@ -142,8 +142,8 @@ var ntfyPriorities = [...]string{1: "min", 2: "low", 3: "", 4: "high", 5: "max"}
 // ntfyTags are the tags of messages, unless the URL has some. ntfy shows them as emojis.
 var ntfyTags = map[notifier.Type]string{notifier.Failure: "rotating_light", notifier.Warning: "warning"}
 
-// ntfyTag returns the tag of a message without tags in the URL. It is empty if the message
-// begins with that emoji, as one that was sent by ntfy does.
+// ntfyTag returns the tag of a message without tags in the URL. It is empty if the message already
+// begins with that emoji, like one that ntfy has sent.
 func ntfyTag(m *notifier.Message) string {
 	tag := ntfyTags[m.Type]
 	if strings.HasPrefix(m.Text(" "), markup.ReplaceEmojis(":"+tag+":")) {

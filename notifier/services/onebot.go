@@ -118,8 +118,8 @@ func (o *onebot) send(ctx context.Context, c *notifier.Client, target string, se
 	return onebotError(resp)
 }
 
-// onebotError returns the error in an answer with status 200. Answers that are not of
-// OneBot are none. The code 1 means that the bot sends the message later.
+// onebotError returns the error in an answer with status 200. An answer that does not follow OneBot
+// has none. The code 1 means that the bot sends the message later.
 func onebotError(resp *notifier.Response) error {
 	var answer map[string]any
 	if resp.JSON(&answer) != nil {

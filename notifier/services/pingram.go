@@ -91,8 +91,8 @@ func (p *pingram) Finish(s *notifier.Schema) error {
 
 var pingramID = lazyregexp.New(`^@?([\w-]+)$`)
 
-// group makes recipients of the targets. A recipient ends before a target of a
-// kind that the recipient has already. Invalid targets are left out.
+// group makes recipients of the targets. A recipient ends before a target of a kind that the
+// recipient has already. Invalid targets are left out.
 func (p *pingram) group() {
 	var current pingramRecipient
 	for _, target := range pingramTargets(p.targets) {

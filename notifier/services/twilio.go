@@ -43,8 +43,8 @@ func (t *twilio) Describe(s *notifier.Schema) {
 
 const twilioWhatsApp = "whatsapp:"
 
-// twilioNumber returns a reader of numbers that may have the prefix w:, or another
-// word that begins with w, for WhatsApp.
+// twilioNumber returns a reader of numbers that may have the prefix w:, or another word that begins
+// with w, for WhatsApp.
 func twilioNumber(number func(string) (string, error)) func(string) (string, error) {
 	return func(s string) (string, error) {
 		mode, rest, found := strings.Cut(s, ":")

@@ -19,9 +19,9 @@ import (
 
 var _ = notifier.Register[vapid]()
 
-// vapid sends Web Push messages to browsers (RFC 8030). It encrypts them (RFC 8291)
-// and signs the requests (RFC 8292). A push contains the text of the message; the
-// service worker of the web site that the browser subscribed on displays it.
+// vapid sends Web Push messages to browsers (RFC 8030). It encrypts them (RFC 8291) and signs the
+// requests (RFC 8292). A push contains the text of the message, which is displayed by the service
+// worker of the web site that the browser subscribed on.
 type vapid struct {
 	user, host, from string
 	contact          string // from, or user@host
@@ -120,7 +120,7 @@ func (v *vapid) Send(ctx context.Context, c *notifier.Client, m *notifier.Messag
 	})
 }
 
-// text returns what the service worker gets.
+// text returns the data for the service worker.
 func (v *vapid) text(m *notifier.Message) ([]byte, error) {
 	if v.payload == "text" {
 		return []byte(m.Body), nil

@@ -90,8 +90,8 @@ func (w *webhook) Finish(*notifier.Schema) (err error) {
 	return err
 }
 
-// do sends a request, which it signs if the URL asks for that. The ID is the same in all attempts
-// to send the message, or this part of it; the time is the time of this attempt.
+// do sends a request, and signs it if the URL asks for that. The ID is the same in all attempts to
+// send the message, or this part of it; the time is the time of this attempt.
 func (w *webhook) do(ctx context.Context, c *notifier.Client, m *notifier.Message, q notifier.Request) error {
 	if w.key != nil {
 		id := cmp.Or(m.ID, uuid.NewString())

@@ -81,19 +81,19 @@ func FormFields(q *http.Request, body string) url.Values {
 	}
 }
 
-// Conversation is a message to an API that keeps state and refuses what the
-// real one refuses.
+// Conversation is a message to an API that keeps state and refuses the same requests as the real
+// one.
 type Conversation struct {
 	Name    string   // of the subtest
 	URL     string   // the notification URL
 	Message string   // the name of a message of [Message]; default: plain
 	Files   []string // names of files to add, each of which is [Picture]
 	Err     string   // part of the expected error; "" if the message arrives
-	Want    []string // what the API noted, sorted
+	Want    []string // notes of the API, sorted
 }
 
-// Converse runs each conversation with a new API. The API calls note with what
-// it has received.
+// Converse runs each conversation with a new API. The API calls note with a description of what it
+// has received.
 func Converse(t *testing.T, api func(note func(format string, args ...any)) API, conversations []Conversation) {
 	t.Helper()
 	for _, x := range conversations {

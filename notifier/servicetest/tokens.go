@@ -29,8 +29,8 @@ type TokenAPI struct {
 	// By default such a request is answered with status 401.
 	Expired string
 
-	// Answers are pairs of a pattern and an answer. The first one that
-	// matches counts; default: an empty JSON object.
+	// Answers are pairs of a pattern and an answer. The first matching pattern counts; default: an
+	// empty JSON object.
 	Answers [][2]string
 
 	// Refuse returns the status to refuse a request with, or 0.

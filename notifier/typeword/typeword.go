@@ -1,5 +1,5 @@
-// Package typeword knows the words with which alerting programs name the state or the
-// severity of an alert.
+// Package typeword knows the words that alerting programs use for the state or the severity of an
+// alert.
 package typeword
 
 import (
@@ -8,14 +8,14 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// typeWords are the words with which alerting programs name the state or the
-// severity of an alert, by the type that they mean. docs/api.md lists them.
+// typeWords are the words that alerting programs use for the state or the severity of an alert, by
+// type. docs/api.md lists them.
 //
-// Among the sources are the states and severities of Azure Monitor (Fired, Sev0 to
-// Sev4), Google Cloud Monitoring (open, closed), Amazon CloudWatch, Datadog
-// (Re-Triggered, No Data), New Relic (ACTIVATED), PagerDuty, Opsgenie (P1 to P5),
-// Prometheus, Grafana, Zabbix, Nagios, Icinga and Checkmk (FLAPPINGSTART, UNREACH).
-// Where programs differ, the most common meaning counts: sev2 is Azure's warning.
+// Among the sources are the states and severities of Azure Monitor (Fired, Sev0 to Sev4), Google
+// Cloud Monitoring (open, closed), Amazon CloudWatch, Datadog (Re-Triggered, No Data), New Relic
+// (ACTIVATED), PagerDuty, Opsgenie (P1 to P5), Prometheus, Grafana, Zabbix, Nagios, Icinga and
+// Checkmk (FLAPPINGSTART, UNREACH). Where programs differ, the most common meaning counts: sev2 is
+// Azure's warning.
 var typeWords = wordsByType(map[notifier.Type]string{
 	notifier.Info: "info information informational informative notice note " +
 		"debug trace normal none started start running queued pending scheduled " +

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// Key is a private key by which push services recognise the sender: a VAPID key.
+// Key is a private key by which push services recognize the sender: a VAPID key.
 type Key struct {
 	private *ecdsa.PrivateKey
 	public  string

@@ -14,7 +14,7 @@ import (
 // Push is a message for a subscription.
 type Push struct {
 	Payload []byte // at most [MaxPayload] bytes
-	TTL     int    // how many seconds a push service keeps it for a browser that is offline
+	TTL     int    // for how many seconds a push service keeps it for a browser that is offline
 	Urgency string // such as UrgencyHigh; "" for normal
 	Topic   string // replaces a message with the same topic that waits for the browser; "" for none
 	Contact string // address of the operator, which begins with mailto: or https:
@@ -26,7 +26,7 @@ const (
 	UrgencyLow  = "low"  // for a browser with power and Wi-Fi
 )
 
-// MaxTTL is the longest time in seconds that push services keep a message: 28 days.
+// MaxTTL is the longest time in seconds for which push services keep a message: 28 days.
 const MaxTTL = 28 * 24 * 3600
 
 // Send sends a message to a subscription.
@@ -53,8 +53,8 @@ func (k *Key) Send(ctx context.Context, c *notifier.Client, s *Subscription, p *
 	return err
 }
 
-// Refusal says how a push service has answered that it does not take a push, now or later; "" if
-// err is not such an answer.
+// Refusal returns how a push service has answered that it does not take a push, now or later, or ""
+// if err is not such an answer.
 func Refusal(err error) string {
 	status, ok := errors.AsType[*notifier.StatusError](err)
 	if !ok || status.Code/100 != 4 || status.Code == http.StatusRequestTimeout || status.Code == http.StatusTooManyRequests {

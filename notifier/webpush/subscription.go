@@ -46,8 +46,8 @@ var errKeys = errors.New("the keys of the subscription are not valid; give the r
 // authSize is the size in bytes of the authentication secret (RFC 8291, section 3.2).
 const authSize = 16
 
-// CheckAuth returns an error if no browser can decrypt what is sent to the subscription,
-// because its authentication secret has another length than theirs. Parse has decoded it.
+// CheckAuth returns an error if no browser can decrypt messages to the subscription, because its
+// authentication secret has the wrong length. Parse has decoded it.
 func (s *Subscription) CheckAuth() error {
 	if len(s.auth) != authSize {
 		return fmt.Errorf("the key auth has %d bytes, and must have %d (RFC 8291); give the result of PushSubscription.toJSON",

@@ -54,10 +54,10 @@ func (l serverLine) reason() string {
 	return fmt.Sprintf("%s (%s)", l.last(), l.command)
 }
 
-// maxText is the maximum length of the name of the target and a line of text
-// together, in bytes. Others receive at most 512 bytes with the line break (RFC
-// 2812, section 2.3), which include the command and our nickname, user and
-// host. We do not know the length of those; 110 bytes are more than they need.
+// maxText is the maximum length of the name of the target and a line of text together, in bytes.
+// Others receive at most 512 bytes with the line break (RFC 2812, section 2.3), which include the
+// command and our nickname, user and host. The length of these is unknown to us, but they need less
+// than 110 bytes.
 const maxText = 380
 
 // splitLines splits a text into lines of at most size bytes, at spaces if

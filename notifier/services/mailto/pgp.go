@@ -133,8 +133,8 @@ func pgpEncrypted(ctx context.Context, c *notifier.Client, content mail.Part, ke
 		mail.RawPart("Content-Type: application/pgp-encrypted\r\n", "Version: 1\r\n"), secret)
 }
 
-// heldWriter is a writer to the network that work of [notifier.Client.Compute]
-// can write to: it keeps what is written meanwhile.
+// heldWriter is a writer to the network for work within [notifier.Client.Compute]: it holds back
+// the output until the work is done.
 type heldWriter struct {
 	w    io.Writer
 	hold bool
@@ -148,7 +148,7 @@ func (h *heldWriter) Write(p []byte) (int, error) {
 	return h.w.Write(p)
 }
 
-// compute runs f within c.Compute and then writes what f has written to h.
+// compute runs f within c.Compute and then writes the output of f to h.
 func (h *heldWriter) compute(ctx context.Context, c *notifier.Client, f func() error) error {
 	h.hold = true
 	err := c.Compute(ctx, f)

@@ -22,9 +22,9 @@ const (
 	algorithmMegolm = "m.megolm.v1.aes-sha2"
 )
 
-// device is our device of a session. Its JSON is kept over a restart: who we
-// are, and the keys of the devices that we have met. The sessions with them are
-// not kept, because two processes must not use the same position of a session.
+// device is our device of a session. Its JSON survives a restart: our identity, and the keys of the
+// devices that we have met. The sessions with them are not stored, because two processes must not
+// use the same position of a session.
 type device struct {
 	ID       string           `json:"id"`
 	User     string           `json:"user"`
@@ -51,8 +51,8 @@ func (p *peer) key() string { return p.User + " " + p.Device }
 // savedDevice is the name of the device that is kept over a restart.
 const savedDevice = "device"
 
-// pickleKey is the key of the library's own encryption of what it stores. What
-// the gateway keeps is encrypted as a whole.
+// pickleKey is the key of the library's own encryption of what it stores. The gateway encrypts its
+// state as a whole.
 var pickleKey = []byte("matrix")
 
 // ourDevice returns our device, with its keys on the server. The caller has
@@ -205,8 +205,8 @@ func (s *session) queryKeys(
 	return answer.Keys, err
 }
 
-// peersOf returns the devices of users, except ours, and how many have unusable
-// keys: keys that the device has not signed, or others than it had before.
+// peersOf returns the devices of users, except ours, and the number of devices with unusable keys:
+// keys that the device has not signed, or that differ from its earlier ones.
 func (s *session) peersOf(ctx context.Context, c *notifier.Client, d *device, users []string) (peers []*peer, unusable int, err error) {
 	met := false
 	for some := range slices.Chunk(users, usersAtOnce) {

@@ -84,8 +84,8 @@ func (s *session) encrypt(ctx context.Context, room string, content map[string]a
 	}, nil
 }
 
-// share returns the group of a room, after all devices in the room have its key
-// that can have it.
+// share returns the group of a room, after every device in the room that can have its key has got
+// it.
 func (s *session) share(ctx context.Context, c *notifier.Client, d *device, room string) (*group, error) {
 	users, err := s.members(ctx, c, room)
 	if err != nil {
@@ -144,8 +144,8 @@ func (s *session) share(ctx context.Context, c *notifier.Client, d *device, room
 	return g, nil
 }
 
-// groupOf returns the group of a room, which is new if the key is too old, or if
-// a device has it that is no longer in the room.
+// groupOf returns the group of a room. It makes a new one if the key is too old, or if a device
+// that is no longer in the room has it.
 func (d *device) groupOf(room string, peers []*peer) (*group, error) {
 	g := d.groups[room]
 	left := 0
@@ -192,8 +192,8 @@ func (s *session) members(ctx context.Context, c *notifier.Client, room string) 
 	return users, nil
 }
 
-// claim opens sessions with the devices that we have none with. A device without
-// keys for that stays without one.
+// claim opens sessions with the devices that we have none with. A device without keys for that
+// stays without a session.
 func (s *session) claim(ctx context.Context, c *notifier.Client, d *device, peers []*peer) error {
 	wanted := map[string]map[string]string{}
 	for _, p := range peers {

@@ -10,7 +10,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// send sends to all rooms, also if some of them fail.
+// send sends to all rooms, even if some of them fail.
 func (s *session) send(ctx context.Context, c *notifier.Client, x *service, m *notifier.Message) error {
 	targets := x.targets
 	if len(targets) == 0 {

@@ -21,8 +21,8 @@ var (
 // arrival is a target that has the message, with its channel and thread.
 type arrival struct{ target, channel, thread string }
 
-// post sends the payload to all targets, also if some of them fail, and then the
-// files to those that have it.
+// post sends the payload to all targets, even if some of them fail, and then the files to those
+// that have it.
 func (k *service) post(ctx context.Context, c *notifier.Client, m *notifier.Message, payload map[string]any) error {
 	targets := k.targets
 	if len(targets) == 0 {

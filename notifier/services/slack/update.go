@@ -8,8 +8,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/shown"
 )
 
-// show tells m to a target by changing the message that shows its incident.
-// See https://docs.slack.dev/reference/methods/chat.update.
+// show shows m to a target by changing the message with its incident. See
+// https://docs.slack.dev/reference/methods/chat.update.
 func (k *service) show(ctx context.Context, c *notifier.Client, m *notifier.Message, target string) (arrival, error) {
 	ref, err := k.shown.Tell(ctx, c, m, shown.Chat{
 		Place: target,

@@ -90,7 +90,7 @@ const (
 	maxPhoto = 10 << 20
 )
 
-// fileKind returns what Telegram calls files of this content type and size.
+// fileKind returns Telegram's name for files of this content type and size.
 func fileKind(f *notifier.Attachment) string {
 	switch kind := strings.ToLower(f.ContentType); kind {
 	case "image/jpeg", "image/jpg", "image/png", "image/webp":

@@ -66,8 +66,8 @@ type htmlWriter struct {
 	open  []string // elements of Telegram, the innermost last
 }
 
-// close ends the elements that are open, but the first n. Telegram refuses a text in which
-// elements are not closed, or in another order.
+// close ends the open elements except the first n. Telegram refuses a text in which elements are
+// not closed, or in another order.
 func (w *htmlWriter) close(n int) {
 	for _, name := range slices.Backward(w.open[n:]) {
 		if name == "pre" {

@@ -12,8 +12,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/shown"
 )
 
-// show tells the message by changing the one that shows the incident.
-// See https://core.telegram.org/bots/api#editmessagetext.
+// show shows the message by changing the one with its incident. See
+// https://core.telegram.org/bots/api#editmessagetext.
 func (t delivery) show(ctx context.Context) error {
 	_, err := t.shown.Tell(ctx, t.c, t.m, shown.Chat{
 		Place: fmt.Sprint(t.id, " ", t.thread),

@@ -13,10 +13,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// sendUser sends to a user. XMPP does not acknowledge messages, so a ping
-// follows. The server handles stanzas in order (RFC 6120, section 10.1): when it
-// answers the ping, it has the message or has answered with an error, as for
-// an unknown user.
+// sendUser sends to a user. XMPP does not acknowledge messages, so a ping follows. The server
+// handles stanzas in order (RFC 6120, section 10.1): when it answers the ping, it has the message
+// or has answered with an error, as for an unknown user.
 func (conn *connection) sendUser(ctx context.Context, c *notifier.Client, to jid.JID, m *notifier.Message) error {
 	id, ping := newID(), newID()
 	s, err := conn.exchange(ctx, c.AnswerTimeout(), func(s *incomingStanza) bool {
@@ -49,9 +48,8 @@ func (conn *connection) sendRoom(ctx context.Context, c *notifier.Client, room j
 	}
 }
 
-// sendOccupants sends to a room that we are in. It returns what the room
-// answers: the message, as all occupants get it, or an error (XEP-0045, section
-// 7.4).
+// sendOccupants sends to a room that we are in. It returns the room's answer: the message, as all
+// occupants get it, or an error (XEP-0045, section 7.4).
 func (conn *connection) sendOccupants(ctx context.Context, c *notifier.Client, room jid.JID, m *notifier.Message) (*incomingStanza, error) {
 	id := newID()
 	return conn.exchange(ctx, c.AnswerTimeout(), func(s *incomingStanza) bool {

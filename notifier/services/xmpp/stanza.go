@@ -10,7 +10,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// incomingStanza holds what we need of any stanza from the server.
+// incomingStanza holds the parts that we need of any stanza from the server.
 type incomingStanza struct {
 	XMLName xml.Name
 	ID      string `xml:"id,attr"`

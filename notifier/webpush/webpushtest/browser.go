@@ -1,5 +1,5 @@
-// Package webpushtest has a browser for tests of Web Push: a subscription, and the keys to
-// decrypt what is pushed to it.
+// Package webpushtest has a browser for tests of Web Push: a subscription, and the keys to decrypt
+// its pushes.
 package webpushtest
 
 import (

@@ -39,8 +39,8 @@ var (
 	tagPattern  = lazyregexp.New(`<([!@#%&:/A-Za-z])`)
 )
 
-// BreakMarkup breaks links such as [text](address) and <address|text>, and what else
-// chats write between < and >, such as <!channel> and <at>.
+// BreakMarkup breaks links such as [text](address) and <address|text>, and other markup that chats
+// write between < and >, such as <!channel> and <at>.
 func BreakMarkup(text string) string {
 	return tagPattern.ReplaceAllString(linkPattern.Replace(text), "<"+Separator+"$1")
 }

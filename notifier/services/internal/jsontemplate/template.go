@@ -56,9 +56,8 @@ func secretAddress(value string) (public, secret string) {
 // Given reports whether the URL has a template.
 func (t *Template) Given() bool { return t.file.Given() }
 
-// Check returns an error if the template is not JSON, or if valid refuses it
-// filled with an example message. It returns nil if the template is at an
-// address.
+// Check returns an error if the template is not JSON, or if valid refuses it filled with an example
+// message. It returns nil if the template is at an address.
 func (t *Template) Check(valid func(map[string]any) error) error {
 	if t.file.Content() == nil {
 		return nil

@@ -1,4 +1,4 @@
-// Package kept remembers something about each incident.
+// Package kept stores a value for each incident.
 package kept
 
 import (

@@ -29,9 +29,8 @@ var (
 	unescape = lazyregexp.New(`\\(.)`)
 )
 
-// ParseAddress reads an address with or without a name, and reports whether s
-// is one. What stands before an address in angle brackets at the end is the name,
-// whatever characters it has.
+// ParseAddress reads an address with or without a name, and reports whether s is one. Any text
+// before an address in angle brackets at the end is the name.
 func ParseAddress(s string) (a Address, ok bool) {
 	if IsPlain(s) {
 		return Address{Address: s}, true
@@ -75,9 +74,9 @@ func ParseSender(param, s string, parse func(string) (Address, bool)) (Address, 
 	return Address{Name: OneLine(s)}, nil
 }
 
-// IsPlain reports whether s is an address as most are: without a name, of ASCII
-// letters, digits and the characters . _ + and -, with a domain in lower case
-// that has a dot. It is much faster than the pattern of all addresses.
+// IsPlain reports whether s is an address of the most common form: without a name, of ASCII
+// letters, digits and the characters . _ + and -, with a domain in lower case that has a dot. It is
+// much faster than the pattern of all addresses.
 func IsPlain(s string) bool {
 	local, domain, ok := strings.Cut(s, "@")
 	if !ok || strings.Contains(domain, "--") { // letters beyond ASCII, RFC 3492

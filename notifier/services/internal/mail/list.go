@@ -38,8 +38,8 @@ func split(s string, isSeparator func(before string, r rune) bool) (items []stri
 	return append(items, s[start:])
 }
 
-// hasOneAddress reports whether s ends with an address in angle brackets that is the only address
-// in s, so that what is before it is its name, as in Ops @ Home <jo@example.com>.
+// hasOneAddress reports whether s ends with an address in angle brackets and contains no other, so
+// that the text before it is its name, as in Ops @ Home <jo@example.com>.
 func hasOneAddress(s string) bool {
 	name, bracketed, ok := strings.Cut(strings.TrimSpace(s), "<")
 	if !ok || strings.Contains(bracketed, "<") || !strings.HasSuffix(bracketed, ">") {
@@ -51,7 +51,7 @@ func hasOneAddress(s string) bool {
 	})
 }
 
-// endsInAddress reports whether a text ends in what looks like an address.
+// endsInAddress reports whether a text seems to end in an address.
 func endsInAddress(s string) bool {
 	s = s[strings.LastIndexFunc(s, unicode.IsSpace)+1:]
 	return strings.Contains(strings.Trim(s, "@"), "@")
@@ -71,8 +71,8 @@ func List(s *notifier.Schema, v *[]string, name, doc string) *notifier.Param {
 	return s.List(v, name, doc).Split(SplitList).Normalize(CheckAddress)
 }
 
-// Copies is [List] for a list that a message does not need, such as the
-// recipients of copies: all of its addresses may be invalid.
+// Copies is [List] for a list that a message can do without, such as the recipients of copies: all
+// of its addresses may be invalid.
 func Copies(s *notifier.Schema, v *[]string, name, doc string) *notifier.Param {
 	return List(s, v, name, doc).DropInvalid()
 }

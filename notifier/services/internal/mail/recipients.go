@@ -14,9 +14,8 @@ func NewRecipients(to, cc, bcc []Address) Recipients {
 // All returns the recipients of all three kinds.
 func (r Recipients) All() []Address { return slices.Concat(r.To, r.CC, r.BCC) }
 
-// CountRecipients returns how many recipients a message has that is sent to
-// each target in a separate e-mail, with copies to cc and bcc. Without targets
-// it is one e-mail.
+// CountRecipients returns how many recipients a message has if each target gets a separate e-mail,
+// with copies to cc and bcc. Without targets it is one e-mail.
 func CountRecipients(targets, cc, bcc []string) int {
 	return max(len(targets), 1) * (1 + len(cc) + len(bcc))
 }

@@ -37,7 +37,7 @@ type Ref struct {
 
 // Chat is one chat of a destination.
 type Chat struct {
-	// Place is the target of the chat, which tells it from others of the destination.
+	// Place is the target of the chat, which distinguishes it from others of the destination.
 	Place string
 
 	// Post posts a message.
@@ -50,29 +50,28 @@ type Chat struct {
 	Reply func(ctx context.Context, r Ref, m *notifier.Message) error
 }
 
-// Messages are the messages in which a destination shows incidents. They are kept
-// over a restart.
+// Messages are the messages in which a destination shows incidents. They survive a restart.
 type Messages struct {
 	kept kept.Values[message] // by incident and place
 }
 
-// message is what is remembered of a message.
+// message is the stored state of a message.
 type message struct {
 	Ref
 	History []string
-	Type    notifier.Type // of the last state that was no addition
+	Type    notifier.Type // of the last state that was not an addition
 	Over    bool
 	Alerts  string `json:",omitempty"`
 
-	// AcknowledgeURL is the address of the button, which an addition leaves as it is.
+	// AcknowledgeURL is the address of the button, which an addition does not change.
 	AcknowledgeURL string `json:",omitempty"`
 }
 
-// Use reports whether m is told by [Messages.Tell]: it has an incident or a thread, and is
-// not a further part of a divided message.
+// Use reports whether [Messages.Tell] shows m: it has an incident or a thread, and is not a further
+// part of a divided message.
 func Use(m *notifier.Message) bool { return (m.Incident.ID != "" || m.Thread != "") && m.Part == 0 }
 
-// stateOf returns what m says about its incident. A question is open until its outcome.
+// stateOf returns the state of m's incident. A question is open until its outcome.
 func stateOf(m *notifier.Message) notifier.IncidentState {
 	switch {
 	case m.Incident.ID != "":
@@ -83,10 +82,9 @@ func stateOf(m *notifier.Message) notifier.IncidentState {
 	return notifier.Resolved
 }
 
-// Tell tells m in the chat. If a message there shows the incident, it is changed:
-// it gets the text of m and a line for each earlier state. If the incident gets
-// worse, for example because an alert joins it, or is resolved, a short reply follows.
-// Otherwise m is posted.
+// Tell shows m in the chat. If a message there shows the incident, it is changed: it gets the text
+// of m and a line for each earlier state. If the incident gets worse, for example because an alert
+// joins it, or is resolved, a short reply follows. Otherwise m is posted.
 func (s *Messages) Tell(ctx context.Context, c *notifier.Client, m *notifier.Message, chat Chat) (Ref, error) {
 	state := stateOf(m)
 	key := cmp.Or(m.Incident.ID, m.Thread) + " " + chat.Place
@@ -134,13 +132,13 @@ func (s *Messages) Tell(ctx context.Context, c *notifier.Client, m *notifier.Mes
 	return now.Ref, nil
 }
 
-// rings reports whether a change that m tells is one that people should hear of.
+// rings reports whether people should notice the change that m reports.
 func rings(before, now message, m *notifier.Message) bool {
 	return now.Over && !before.Over || now.Type == notifier.Failure && before.Type != notifier.Failure ||
 		m.Incident.Joined(before.Alerts)
 }
 
-// history returns the lines of the history with one for the state that m tells.
+// history returns the lines of the history with one for the state of m.
 func history(lines []string, m *notifier.Message) []string {
 	word := string(m.Incident.State)
 	switch {
