@@ -33,7 +33,7 @@ type gateway struct {
 // received is a message that would be sent.
 type received struct {
 	title, body, typ string
-	incident         string // with the state that its type does not tell
+	incident         string // with the state that does not follow from its type
 	files            string // name, type and content of each, separated by |
 	urls             string // of the destinations, separated by spaces
 }

@@ -51,8 +51,8 @@ func TestIncidentField(t *testing.T) {
 	}
 }
 
-// TestBadIncidents checks that a name that cannot be used is either an error that
-// says why or a warning, and that no message is lost for its length.
+// TestBadIncidents checks that an unusable name is either an error that says why or a warning, and
+// that no message is lost for its length.
 func TestBadIncidents(t *testing.T) {
 	g := newGateway(t, nil)
 	for name, tt := range map[string]struct {

@@ -179,7 +179,7 @@ func TestMappingWork(t *testing.T) {
 	if got.status != 400 || !strings.Contains(got.body, "too much JSON") {
 		t.Errorf("status %d: %.200s", got.status, got.body)
 	}
-	// What is not JSON costs as much.
+	// Values that are not JSON cost as much.
 	body = `{"body":"x","a":"` + strings.Repeat("[", 2<<20) + `"}`
 	got = post(g, "/notify?"+strings.Repeat(":a::json=title&", maxMappings), typeJSON, body)
 	if got.status != 400 || !strings.Contains(got.body, "too much JSON") {

@@ -137,8 +137,8 @@ func TestPlainTextRefused(t *testing.T) {
 	}
 }
 
-// TestFormatOfPlainText checks that the header with the format is read, and that a body with
-// a format of its own keeps that.
+// TestFormatOfPlainText checks that the header with the format is read, and that a body with its
+// own format keeps that.
 func TestFormatOfPlainText(t *testing.T) {
 	g := newGateway(t, nil)
 	for contentType, want := range map[string]int{"text/plain": 400, "text/markdown": 200} {

@@ -8,8 +8,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/storagetest"
 )
 
-// TestID checks that a key gets an ID when it is made, and keeps it until it is deleted,
-// also if another process changes it.
+// TestID checks that a key gets an ID when it is made, and keeps it until it is deleted, even if
+// another process changes it.
 func TestID(t *testing.T) {
 	storage := storagetest.New(t.TempDir())
 	newStore := func() *Store {

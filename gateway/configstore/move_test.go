@@ -9,8 +9,8 @@ import (
 	"github.com/caddyserver/certmagic"
 )
 
-// TestMove checks that a moved key keeps everything that it has, also encrypted, that its old
-// name is free at once, and that every name that it had leads to it.
+// TestMove checks that a moved key keeps all its data, also encrypted, that its old name is free at
+// once, and that all its former names lead to it.
 func TestMove(t *testing.T) {
 	for _, secret := range []string{"", "a secret of this test"} {
 		dir := t.TempDir()
@@ -95,9 +95,9 @@ func TestMoveBack(t *testing.T) {
 	}
 }
 
-// TestMoveFails checks every point at which the storage can fail during a move: the key is
-// always at one name with all that it has, its old name leads to it, and the same call
-// finishes the move. So is it on the way back.
+// TestMoveFails checks every point at which the storage can fail during a move: the key is always
+// under one name with all its data, its old name leads to it, and the same call finishes the move.
+// The same holds for the way back.
 func TestMoveFails(t *testing.T) {
 	for _, back := range []bool{false, true} {
 		for n := 1; ; n++ {

@@ -163,8 +163,8 @@ func TestMaxKeys(t *testing.T) {
 	}
 }
 
-// TestCountKeys checks that saving new keys does not list all each time while
-// there is room, and that the limit holds.
+// TestCountKeys checks that saving new keys does not list all keys each time while there is room,
+// and that the limit holds.
 func TestCountKeys(t *testing.T) {
 	storage := storagetest.New(t.TempDir())
 	s, err := New(Options{Storage: storage, Index: new(Index)})
@@ -217,8 +217,8 @@ func TestImport(t *testing.T) {
 	}
 }
 
-// TestConcurrentWriters checks that of many writers to one key, in two
-// processes, one whole text remains.
+// TestConcurrentWriters lets many writers in two processes write to one key and checks that a whole
+// text of one of them remains.
 func TestConcurrentWriters(t *testing.T) {
 	dir := t.TempDir()
 	stores := []*Store{newStore(t, dir, ""), newStore(t, dir, "")}
@@ -264,7 +264,7 @@ func TestSecret(t *testing.T) {
 	if _, err := New(Options{Secret: "short"}); err == nil {
 		t.Error("a short secret is accepted")
 	}
-	// What was saved before there was a secret can be read.
+	// A configuration that was saved before there was a secret can be read.
 	save(t, newStore(t, dir, ""), "old", "json://old")
 	if c, err := s.Load(t.Context(), "old"); err != nil || c.Text != "json://old" {
 		t.Errorf("Load returns %+v, %v", c, err)

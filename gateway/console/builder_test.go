@@ -294,7 +294,7 @@ func TestBuilderWays(t *testing.T) {
 // TestBuilderSaves checks that a destination is added to the text of a key in its
 // format and is used at once, that the browser gets the page of the key, and that
 // nothing is lost if it cannot be added.
-func TestBuilderSaves(t *testing.T) { //nolint:tparallel // the end needs what the subtests save
+func TestBuilderSaves(t *testing.T) { //nolint:tparallel // the end needs the keys that the subtests save
 	t.Parallel()
 	s := gatewaytest.NewStation(t)
 	g := gatewaytest.New(t, openConfigs())
@@ -471,8 +471,8 @@ func TestBuilderIsGuarded(t *testing.T) {
 	}
 }
 
-// TestBuilderAddress checks that the address that a service shows is one field, which stands
-// for its parts, and that the error of that field says what it looks like.
+// TestBuilderAddress checks that the address that a service shows is one field, which stands for
+// its parts, and that the error of that field describes it.
 func TestBuilderAddress(t *testing.T) {
 	t.Parallel()
 	g := gatewaytest.New(t, openConfigs())
@@ -537,8 +537,8 @@ func TestBuilderProvider(t *testing.T) {
 	}
 }
 
-// TestBuilderOffersDevice checks that the phone or browser of the person is the first choice,
-// that its button makes an invitation, and that the page says what is missing where it cannot.
+// TestBuilderOffersDevice checks that the phone or browser of the person is the first choice, that
+// its button makes an invitation, and that otherwise the page says what is missing.
 func TestBuilderOffersDevice(t *testing.T) {
 	t.Parallel()
 	g := newDevicePages(t, gatewaytest.Everybody(), "invited")

@@ -63,8 +63,8 @@ func inviteInConsole(t *testing.T, g *gatewaytest.Gateway, key, tags string) str
 	return m[1]
 }
 
-// TestDevicePageAccess checks who can subscribe on the page of a device, and that whoever
-// has no invitation cannot tell a key from a name that no key has.
+// TestDevicePageAccess checks who can subscribe on the page of a device, and that a client without
+// an invitation cannot tell a key from a name that no key has.
 func TestDevicePageAccess(t *testing.T) {
 	t.Parallel()
 	const refused = "This device cannot be added"
@@ -155,7 +155,7 @@ func TestInvitationInConsole(t *testing.T) {
 	}
 }
 
-// TestInvitationRefused checks who cannot make an invitation, and which.
+// TestInvitationRefused checks who cannot make an invitation, and which invitations cannot be made.
 func TestInvitationRefused(t *testing.T) {
 	t.Parallel()
 	g := newDevicePages(t, &site.Managers{}, "invited")
@@ -177,8 +177,8 @@ func TestInvitationRefused(t *testing.T) {
 	}
 }
 
-// TestDeviceButton checks that the page of a key leads to that of a device where no
-// invitation is needed.
+// TestDeviceButton checks that the page of a key leads to the page of a device where no invitation
+// is needed.
 func TestDeviceButton(t *testing.T) {
 	t.Parallel()
 	const button = `<a class="button" href="./home?device">Messages on this device</a>`

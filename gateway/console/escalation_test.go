@@ -30,7 +30,7 @@ func escalated(dir string, rounds int, chat, ann, bob *gatewaytest.Pager) gatewa
 	}
 }
 
-// plain returns the text of a page, with its white space as one space each.
+// plain returns the text of a page, with a single space for all white space.
 func plain(body string) string {
 	if i := strings.Index(body, "<main"); i >= 0 {
 		body, _, _ = strings.Cut(body[i:], "<script")
@@ -63,9 +63,9 @@ func incidentID(t *testing.T, g *gatewaytest.Gateway) string {
 	return all[0].ID
 }
 
-// TestLastRound checks what the pages say while the last step of the last round lasts, when
-// nobody is told next, and when all rounds have ended. They named the first step as next, and
-// the end had the time of the beginning.
+// TestLastRound checks the pages during the last step of the last round, when nobody is told next,
+// and after all rounds. They named the first step as next, and gave the end the time of the
+// beginning.
 func TestLastRound(t *testing.T) {
 	t.Parallel()
 	chat, ann, bob, dir := gatewaytest.NewPager(t, http.StatusOK), gatewaytest.NewPager(t, http.StatusOK), gatewaytest.NewPager(t, http.StatusOK), t.TempDir()
@@ -86,8 +86,8 @@ func TestLastRound(t *testing.T) {
 	})
 }
 
-// TestSilenceOfOneStep checks that a silence for the tag of one step is not shown as one of the
-// whole incident, which it was.
+// TestSilenceOfOneStep checks that a silence for the tag of one step is not shown as a silence of
+// the whole incident.
 func TestSilenceOfOneStep(t *testing.T) {
 	t.Parallel()
 	chat, ann, bob, dir := gatewaytest.NewPager(t, http.StatusOK), gatewaytest.NewPager(t, http.StatusOK), gatewaytest.NewPager(t, http.StatusOK), t.TempDir()
@@ -122,9 +122,9 @@ func TestSilenceOfOneStep(t *testing.T) {
 	})
 }
 
-// TestMessageOfEscalation checks what the page of a message says of steps that have not begun,
-// and after an acknowledgement. It had a button for them that did nothing, said that a rule held
-// them, and said nothing of the acknowledgement.
+// TestMessageOfEscalation checks the page of a message with steps that have not begun, and after an
+// acknowledgement. It had a button for these steps that did nothing, said that a rule held them,
+// and did not mention the acknowledgement.
 func TestMessageOfEscalation(t *testing.T) {
 	t.Parallel()
 	chat, ann, bob, dir := gatewaytest.NewPager(t, http.StatusOK), gatewaytest.NewPager(t, http.StatusOK), gatewaytest.NewPager(t, http.StatusOK), t.TempDir()
@@ -160,7 +160,7 @@ func TestMessageOfEscalation(t *testing.T) {
 		if r := submit(g, "/notify/incidents/"+incidentID(t, g), url.Values{"do": {"resolve"}, "by": {"Eve"}}); r.Status != http.StatusOK {
 			t.Fatalf("%d %s", r.Status, r.Body)
 		}
-		// A message all of whose steps were told says who has acknowledged it; a later one does not.
+		// A message whose steps were all told says who has acknowledged it; a later one does not.
 		g.PostForm("/notify/ops", "title=Door+open&body=b&type=failure&incident=door")
 		gatewaytest.Until(t, "2000-01-01 02:00:00")
 		door := g.ListIncidents("ops")[0].ID

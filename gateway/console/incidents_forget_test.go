@@ -12,8 +12,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
-// TestForgetButton checks the buttons of the page of incidents: who may press them, what
-// they forget, and that those of other sites stay.
+// TestForgetButton checks the buttons of the page of incidents: who may press them, what they
+// forget, and that incidents of other sites stay.
 func TestForgetButton(t *testing.T) {
 	t.Parallel()
 	p := gatewaytest.NewPager(t, http.StatusOK)

@@ -140,7 +140,7 @@ func TestConsoleTestAll(t *testing.T) {
 	}
 }
 
-// TestTestAfterRepair checks that a destination is not red any more, and gets what waits for it,
+// TestTestAfterRepair checks that a destination is not red any more, and gets its waiting messages,
 // when a test has reached it. It stayed red until the next message.
 func TestTestAfterRepair(t *testing.T) {
 	t.Parallel()

@@ -11,8 +11,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
-// TestKeyPageInbox checks that the page of a key leads to its inbox, with lines that read
-// it, for who may read it, and that a key that is only read has lines that send.
+// TestKeyPageInbox checks that the page of a key leads to its inbox for clients that may read it,
+// with lines for reading it, and that a key that is only read has lines for sending.
 func TestKeyPageInbox(t *testing.T) {
 	t.Parallel()
 	s := gatewaytest.NewStation(t)
@@ -52,7 +52,7 @@ func TestKeyPageInbox(t *testing.T) {
 	}
 }
 
-// TestDevicePageInbox checks that the page of a device leads to the inbox for who may read
+// TestDevicePageInbox checks that the page of a device leads to the inbox for clients that may read
 // it, and for nobody else: the invitation does not open it.
 func TestDevicePageInbox(t *testing.T) {
 	t.Parallel()

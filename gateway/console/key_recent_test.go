@@ -44,8 +44,8 @@ func TestKeyPageRecent(t *testing.T) {
 	}
 }
 
-// TestKeyPageQueue checks that those who manage see what waits and was given up
-// for a key, and can try it again and drop it, and that nobody else can.
+// TestKeyPageQueue checks that managers see the waiting and dead deliveries of a key and can retry
+// and drop them, and that nobody else can.
 func TestKeyPageQueue(t *testing.T) {
 	t.Parallel()
 	p := gatewaytest.NewPager(t, http.StatusNotFound)

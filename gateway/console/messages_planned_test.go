@@ -8,8 +8,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 )
 
-// TestConsolePlanned checks that messages which are planned are listed first, that a button
-// sends one now and another cancels one, and that the page of one leads to what became of it.
+// TestConsolePlanned checks that planned messages are listed first, that a button sends one now and
+// another cancels one, and that the page of a planned message leads to its outcome.
 func TestConsolePlanned(t *testing.T) {
 	t.Parallel()
 	s := gatewaytest.NewStation(t)

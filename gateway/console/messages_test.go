@@ -14,9 +14,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 )
 
-// TestConsoleMessages checks that the messages are listed with what became of them, from
-// the records of the queue, so that a restart keeps them, and that filters select them.
-// Refused requests are among them.
+// TestConsoleMessages checks that the messages are listed with their outcomes from the records of
+// the queue, so that they survive a restart, and that filters select them. Refused requests are
+// among them.
 func TestConsoleMessages(t *testing.T) {
 	t.Parallel()
 	s := gatewaytest.NewStation(t)
@@ -112,8 +112,8 @@ func TestConsoleMessagePages(t *testing.T) {
 	}
 }
 
-// TestConsoleMessagesWithoutQueue checks that the history is listed, and that the page
-// says what a queue would add.
+// TestConsoleMessagesWithoutQueue checks that the history is listed, and that the page says what a
+// queue would add.
 func TestConsoleMessagesWithoutQueue(t *testing.T) {
 	t.Parallel()
 	s := gatewaytest.NewStation(t)

@@ -24,7 +24,7 @@ var (
 	barOf      = regexp.MustCompile(`<svg class="bar"[^>]*role="img" aria-label="([^"]*)"`)
 )
 
-// situation returns the sentence of a page, with its state, and what the navigation counts.
+// situation returns the sentence of a page, its state, and the count in the navigation.
 func situation(t *testing.T, body string) (sentence, counted string) {
 	t.Helper()
 	m, n := sentenceOf.FindStringSubmatch(body), countOf.FindStringSubmatch(body)
@@ -34,8 +34,8 @@ func situation(t *testing.T, body string) (sentence, counted string) {
 	return m[1] + ": " + tagOf.ReplaceAllString(m[2], ""), strings.TrimSpace(n[1] + " " + n[2])
 }
 
-// TestNow goes the way of somebody whom a failure calls to the first page: the situation, the
-// incident that is acknowledged, the destination that is tried now, and all quiet.
+// TestNow follows somebody whom a failure calls to the first page: the situation, the acknowledged
+// incident, the destination that is tried now, and all quiet.
 func TestNow(t *testing.T) {
 	t.Parallel()
 	p, dir := gatewaytest.NewPager(t, http.StatusOK), t.TempDir()
@@ -186,8 +186,7 @@ func TestNowWithoutQueue(t *testing.T) {
 	}
 }
 
-// TestPagesWithoutQueue checks that the pages say what a queue would do instead of showing what
-// only a queue has.
+// TestPagesWithoutQueue checks that pages that need a queue say so without one.
 func TestPagesWithoutQueue(t *testing.T) {
 	t.Parallel()
 	g := gatewaytest.New(t, openConsole(gatewaytest.Key("ops", "json://127.0.0.1:1")))
@@ -219,8 +218,7 @@ func TestNowUnqueued(t *testing.T) {
 	}
 }
 
-// TestOldAddressOfKeys checks that links to the list of keys at its address of before lead to
-// it.
+// TestOldAddressOfKeys checks that links to the former address of the list of keys lead to it.
 func TestOldAddressOfKeys(t *testing.T) {
 	t.Parallel()
 	g := gatewaytest.New(t, openConsole(gatewaytest.Key("ops", "json://127.0.0.1:1")))

@@ -10,8 +10,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 )
 
-// TestConsoleOrigin checks that a page of another site changes nothing, also if it may
-// send messages.
+// TestConsoleOrigin checks that a page of another site changes nothing, even if it may send
+// messages.
 func TestConsoleOrigin(t *testing.T) {
 	t.Parallel()
 	s := gatewaytest.NewStation(t)

@@ -59,7 +59,7 @@ func TestConsoleQueue(t *testing.T) {
 		}
 		return states[0].Waiting
 	}
-	all := func() int { // also those under way, which the health does not count
+	all := func() int { // including those under way, which the health does not count
 		s, err := g.Rooms().Outbox.Queue.Stats(t.Context())
 		if err != nil {
 			t.Fatal(err)

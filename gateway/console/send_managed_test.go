@@ -11,9 +11,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
-// TestSendManaged checks that who may manage sends from the console to a key that has a token,
-// without the token, and that nobody else does: strangers, pages of other sites, and clients at
-// any other address.
+// TestSendManaged checks that managers send from the console to a key with a token, without the
+// token, and that nobody else can: strangers, pages of other sites, and clients at any other
+// address.
 func TestSendManaged(t *testing.T) {
 	t.Parallel()
 	s := gatewaytest.NewStation(t)

@@ -161,8 +161,8 @@ func TestErrorBelowPrefix(t *testing.T) {
 	}
 }
 
-// TestAbout checks that a browser at /notify is told what this is where messages need
-// a key, and that who may manage is led to the console.
+// TestAbout checks that a browser at /notify learns what this address is if messages need a key,
+// and that managers are led to the console.
 func TestAbout(t *testing.T) {
 	t.Parallel()
 	o := withKeys(gatewaytest.Key("ops", "json://h"))

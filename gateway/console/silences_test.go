@@ -70,9 +70,9 @@ func TestSilencesPage(t *testing.T) {
 	})
 }
 
-// TestSilenceOfDestination checks that the button of a destination silences that one alone where
-// it has a tag of its own, and says whom it silences besides where it has not. It silenced all
-// with its first tag, without a word.
+// TestSilenceOfDestination checks that the button of a destination silences only that one if it has
+// a tag of its own, and otherwise says which others it silences. It silenced all with its first
+// tag, without a word.
 func TestSilenceOfDestination(t *testing.T) {
 	t.Parallel()
 	g := gatewaytest.New(t, queued(openConsole(gatewaytest.Key("k",

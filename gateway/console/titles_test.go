@@ -31,8 +31,8 @@ func inbox(name string, urls ...string) site.KeyOptions {
 	return k
 }
 
-// TestConsoleTitles checks that the pages of messages show and find the titles that
-// inboxes keep, the first words of messages without a title, and no other text.
+// TestConsoleTitles checks that the pages of messages show and find the titles in inboxes, the
+// first words of messages without a title, and no other text.
 func TestConsoleTitles(t *testing.T) {
 	t.Parallel()
 	s := gatewaytest.NewStation(t)
@@ -108,7 +108,7 @@ func TestConsoleTitles(t *testing.T) {
 	o.Process = gatewaytest.NewProcess(t)
 	g = gatewaytest.New(t, o)
 	check()
-	// The time of an inbox that was made shorter counts at once.
+	// A shorter time of an inbox applies at once.
 	for _, name := range []string{"kept", "both"} {
 		g.Resolved.Keys[name].Inbox = time.Nanosecond
 	}
@@ -117,9 +117,8 @@ func TestConsoleTitles(t *testing.T) {
 	}
 }
 
-// TestKeyTitles checks that the messages on the page of a key have the titles, or first words,
-// that its inbox keeps, and that equal ones that follow each other are one line. They had
-// neither.
+// TestKeyTitles checks that the messages on the page of a key have the titles or first words from
+// its inbox, and that equal consecutive ones are one line. They had neither.
 func TestKeyTitles(t *testing.T) {
 	t.Parallel()
 	s := gatewaytest.NewStation(t)
@@ -137,7 +136,7 @@ func TestKeyTitles(t *testing.T) {
 	}
 }
 
-// TestConsoleTitlesWithoutInbox checks that there is no field for what no key keeps.
+// TestConsoleTitlesWithoutInbox checks that there is no field for titles if no key has an inbox.
 func TestConsoleTitlesWithoutInbox(t *testing.T) {
 	t.Parallel()
 	s := gatewaytest.NewStation(t)
@@ -146,7 +145,7 @@ func TestConsoleTitlesWithoutInbox(t *testing.T) {
 	if body := get(g, "/notify/console/messages", browser).Body; strings.Contains(body, `name="title"`) || len(titlesOf(body)) > 0 {
 		t.Errorf("a site without an inbox: %s", body)
 	}
-	body := get(g, "/notify/console/messages?title=disk", browser).Body // a link from before
+	body := get(g, "/notify/console/messages?title=disk", browser).Body // a former link
 	if !strings.Contains(body, "No message fits") || !strings.Contains(body, `value="disk"`) {
 		t.Errorf("a filter that finds nothing: %s", body)
 	}

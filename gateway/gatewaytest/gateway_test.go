@@ -38,7 +38,7 @@ func TestGateway(t *testing.T) {
 	}
 }
 
-// TestRestart checks that what waits is sent by the next gateway on the same store, and that
+// TestRestart checks that waiting messages are sent by the next gateway on the same store, and that
 // hours of a bubble take no time.
 func TestRestart(t *testing.T) {
 	t.Parallel()

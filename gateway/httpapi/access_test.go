@@ -91,8 +91,8 @@ func TestTokenPlaces(t *testing.T) {
 	}
 }
 
-// TestSlackTokenInBody checks that the token of a key may be in the body where the
-// program's clients put it, and that it is not known before which keys exist.
+// TestSlackTokenInBody checks that the token of a key may be in the body, where the program's
+// clients put it, and that nothing reveals before it is read which keys exist.
 func TestSlackTokenInBody(t *testing.T) {
 	t.Parallel()
 	s := gatewaytest.NewStation(t)
@@ -241,9 +241,8 @@ func TestPageWithToken(t *testing.T) {
 	}
 }
 
-// TestSavedTokens checks the tokens of a saved key: who can make them, that they are
-// shown once and stored hashed, that saving the key keeps them, that several count, and
-// which stay.
+// TestSavedTokens checks the tokens of a saved key: who can make them, that they are shown once and
+// stored hashed, that saving the key keeps them, that several work, and which stay.
 func TestSavedTokens(t *testing.T) {
 	t.Parallel()
 	s := gatewaytest.NewStation(t)
@@ -347,8 +346,8 @@ func TestSavedTokens(t *testing.T) {
 	}
 }
 
-// TestMessagesByKey checks that messages count by key only for keys of the
-// configuration, so that clients cannot make series.
+// TestMessagesByKey checks that messages are counted by key only for keys of the configuration, so
+// that clients cannot create series.
 func TestMessagesByKey(t *testing.T) {
 	t.Parallel()
 	s := gatewaytest.NewStation(t)

@@ -9,8 +9,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi/environment"
 )
 
-// TestClientAddress checks that a client is an IPv4 address or a network of
-// IPv6.
+// TestClientAddress checks that a client is counted by its IPv4 address or its IPv6 network.
 func TestClientAddress(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

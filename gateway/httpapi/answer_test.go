@@ -121,8 +121,7 @@ func TestUnusableURLInAnswer(t *testing.T) {
 	}
 }
 
-// TestWarningsInAnswer checks that the response tells which part of a URL has
-// no effect.
+// TestWarningsInAnswer checks that the response warns about parts of a URL without effect.
 func TestWarningsInAnswer(t *testing.T) {
 	t.Parallel()
 	s := gatewaytest.NewStation(t)

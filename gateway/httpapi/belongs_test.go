@@ -15,10 +15,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
-// TestFoundByID checks for every route with an ID that a user of another site, who may manage
-// there, is a stranger to what the ID names, also if the other site has a key of the same name.
-// The public links of incidents and questions lead to them at every site, without the rights of
-// that site.
+// TestFoundByID checks, for every route with an ID, that a user and manager of another site has no
+// rights there, even if the other site has a key of the same name. The public links of incidents
+// and questions work at every site, without further rights.
 func TestFoundByID(t *testing.T) {
 	t.Parallel()
 	dir, push, pager := t.TempDir(), gatewaytest.NewPushService(t), gatewaytest.NewPager(t, http.StatusOK)
@@ -31,7 +30,7 @@ func TestFoundByID(t *testing.T) {
 			Site: site.Options{Keys: []site.KeyOptions{k}, Managers: gatewaytest.Everybody(), Page: new(true), Stateless: new(true)},
 		})
 		phone := push.Subscribe(t, g, "phone")
-		time.Sleep(time.Minute) // until all know of the device
+		time.Sleep(time.Minute) // until all know the device
 		id := func(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 		ask := func(fields string) (link string) {
 			t.Helper()
@@ -55,7 +54,7 @@ func TestFoundByID(t *testing.T) {
 		incident := list.Incidents[0].ID
 		silence := g.Post("/notify/k/silences", gatewaytest.TypeJSON, `{"for":"1h","title":"x"}`).Header.Get("Location")
 
-		// The value of {ID}, the forms that are posted, and the status at another site.
+		// The value of {ID}, the posted forms, and the status at another site.
 		rows := map[string]struct {
 			id     string
 			forms  []string

@@ -26,8 +26,8 @@ func withID(target, body string, ids ...string) *http.Request {
 	return r
 }
 
-// TestConfigID checks what X-Apprise-Config-ID names for messages: a key whose token the
-// request has, any key with config_id on, and none where the request has URLs.
+// TestConfigID checks which key X-Apprise-Config-ID names for messages: a key whose token the
+// request has, any key with config_id on, and none if the request has URLs.
 func TestConfigID(t *testing.T) {
 	t.Parallel()
 	s := gatewaytest.NewStation(t)
@@ -118,8 +118,8 @@ func TestConfigID(t *testing.T) {
 	}
 }
 
-// TestConfigIDOfForeignRoutes checks that the header does not name a key on addresses
-// that are not Apprise's, and that what follows the gateway keeps its addresses.
+// TestConfigIDOfForeignRoutes checks that the header does not name a key on addresses that are not
+// Apprise's, and that handlers after the gateway keep their addresses.
 func TestConfigIDOfForeignRoutes(t *testing.T) {
 	t.Parallel()
 	s := gatewaytest.NewStation(t)
@@ -144,8 +144,8 @@ func TestConfigIDOfForeignRoutes(t *testing.T) {
 	}
 }
 
-// TestConfigIDLimits checks that a message with URLs counts among those of clients even if
-// it began as one to a key, and that a stranger's takes no room of those to keys.
+// TestConfigIDLimits checks that a message with URLs counts as a client's message even if it began
+// as one to a key, and that a stranger's takes no room of messages to keys.
 func TestConfigIDLimits(t *testing.T) {
 	t.Parallel()
 	s := gatewaytest.NewStation(t)
@@ -190,7 +190,7 @@ func TestConfigIDLimits(t *testing.T) {
 	}
 }
 
-// TestConfigIDBeat checks that the header names the key of a beat like that of a message.
+// TestConfigIDBeat checks that the header can name the key of a beat, as of a message.
 func TestConfigIDBeat(t *testing.T) {
 	t.Parallel()
 	for setting, status := range map[bool]int{true: 200, false: 403} {
@@ -207,9 +207,9 @@ func TestConfigIDBeat(t *testing.T) {
 	}
 }
 
-// TestConfigIDOfSavedKeys checks what the header names on the routes for saved keys, and
-// that it gives nobody more rights than the address: whoever may send to a key can neither
-// read nor change it.
+// TestConfigIDOfSavedKeys checks which key the header names on the routes for saved keys, and that
+// it gives nobody more rights than the address: a client that may send to a key can neither read
+// nor change it.
 func TestConfigIDOfSavedKeys(t *testing.T) {
 	t.Parallel()
 	s := gatewaytest.NewStation(t)

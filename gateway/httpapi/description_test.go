@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestDescriptionOfRoutes checks that the table of routes and what it says about each
-// agree: no route is forgotten, and no operation is one that the route does not have.
+// TestDescriptionOfRoutes checks that the table of routes and their descriptions agree: no route is
+// forgotten, and each operation belongs to its route.
 func TestDescriptionOfRoutes(t *testing.T) {
 	ids := map[string]string{}
 	for _, spec := range RouteSpecs() {

@@ -21,8 +21,8 @@ const (
 	disguisedShown = `\[click\](https://evil.example)`
 )
 
-// TestForeignText checks for every way in whether a text counts as that of another
-// program.
+// TestForeignText checks, for every way in which messages arrive, whether the text counts as
+// another program's.
 func TestForeignText(t *testing.T) {
 	t.Parallel()
 	s := gatewaytest.NewStation(t)
@@ -77,8 +77,8 @@ func TestForeignText(t *testing.T) {
 	}
 }
 
-// TestForeignPayloads checks that no text of a payload becomes a link that hides its
-// address, for every text in the samples of every source with templates.
+// TestForeignPayloads checks, for every text in the samples of every source with templates, that it
+// does not become a link that hides its address.
 func TestForeignPayloads(t *testing.T) {
 	racetest.SkipIfSlow(t)
 	t.Parallel()
@@ -118,8 +118,8 @@ func TestForeignPayloads(t *testing.T) {
 	}
 }
 
-// withHostileTexts returns the payload once for each text in it, of which at most
-// maxHostile, with disguised after that text.
+// withHostileTexts returns the payload once for each of its texts, at most maxHostile, with
+// disguised after that text.
 func withHostileTexts(t *testing.T, payload string) (out []string) {
 	t.Helper()
 	const maxHostile = 60

@@ -10,8 +10,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 )
 
-// TestStatus checks what load balancers learn, and that asking often does not write
-// often.
+// TestStatus checks the answer for load balancers, and that asking often does not write often.
 func TestStatus(t *testing.T) {
 	t.Parallel()
 	status := func(g *gatewaytest.Gateway, method, accept string) gatewaytest.Reply {

@@ -26,9 +26,9 @@ func newSite(t testing.TB, o site.Options) *gatewaytest.Gateway {
 	return gatewaytest.New(t, gatewaytest.Options{Site: o})
 }
 
-// newSavedKeys returns a gateway with saved keys in a storage, which managers may read and
-// change; nil stands for nobody or, for a storage, for an own one. It has keys of its
-// configuration, too.
+// newSavedKeys returns a gateway with saved keys in a storage, which managers may read and change.
+// Nil managers stand for nobody, and a nil storage for a new one. It has keys of its configuration,
+// too.
 func newSavedKeys(t testing.TB, storage certmagic.Storage, m *site.Managers, o saved.Options, keys ...site.KeyOptions) *gatewaytest.Gateway {
 	t.Helper()
 	o.Manage = m != nil

@@ -111,8 +111,8 @@ func TestIncidentPageOfProgram(t *testing.T) {
 	})
 }
 
-// TestIncidentPageSilence checks that who may manage can silence an incident on its page,
-// and nobody else.
+// TestIncidentPageSilence checks that managers can silence an incident on its page, and nobody
+// else.
 func TestIncidentPageSilence(t *testing.T) {
 	t.Parallel()
 	x := gatewaytest.NewTeam(t, 2)
@@ -156,10 +156,10 @@ func TestIncidentPageSilence(t *testing.T) {
 	}
 }
 
-// TestIncidentForeignPage checks that a page of another site, such as the web app of ntfy,
-// can acknowledge with a request that shows nobody's identity, and learns nothing but
-// whether it has worked. The requests are those of fetch without credentials: a POST with
-// a form, which browsers send without asking first.
+// TestIncidentForeignPage checks that a page of another site, such as the web app of ntfy, can
+// acknowledge with a request that shows nobody's identity, and learns nothing but whether it has
+// worked. The requests are made by fetch without credentials: a POST with a form, which browsers
+// send without asking first.
 func TestIncidentForeignPage(t *testing.T) {
 	t.Parallel()
 	x := gatewaytest.NewTeam(t, 2)
@@ -213,8 +213,8 @@ func TestIncidentForeignPage(t *testing.T) {
 	})
 }
 
-// TestIncidentPageSteps checks that the page and the JSON of an incident have each step
-// that has begun, with its outcome, also when the incident is over.
+// TestIncidentPageSteps checks that the page and the JSON of an incident have each step that has
+// begun, with its outcome, even after the incident.
 func TestIncidentPageSteps(t *testing.T) {
 	t.Parallel()
 	x := gatewaytest.NewTeam(t, 2)

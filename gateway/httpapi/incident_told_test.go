@@ -12,8 +12,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
-// TestIncidentPageTold checks that the page of an incident says who was told of it and when,
-// and has its text, for who may manage alone, and where it says so.
+// TestIncidentPageTold checks that the page of an incident shows, for managers alone, who was told
+// of it and when, its text, and how far the list reaches.
 func TestIncidentPageTold(t *testing.T) {
 	t.Parallel()
 	well, ill, dir := gatewaytest.NewPager(t, http.StatusOK), gatewaytest.NewPager(t, http.StatusNotFound), t.TempDir()

@@ -32,8 +32,8 @@ func namesIn(t *testing.T, r gatewaytest.Reply) (names []string, next string) {
 	return names, page.Next
 }
 
-// TestIncidentList checks that the incidents of the keys of a site are listed, the worst
-// first, without texts and only for those who may manage, also after a restart.
+// TestIncidentList checks that managers, and nobody else, get the incidents of the keys of a site,
+// the worst first and without texts, even after a restart.
 func TestIncidentList(t *testing.T) {
 	t.Parallel()
 	p := gatewaytest.NewPager(t, http.StatusOK)
@@ -94,7 +94,7 @@ func TestIncidentList(t *testing.T) {
 				t.Errorf("the page lacks %q: %s", want, page)
 			}
 		}
-		time.Sleep(time.Minute) // what was counted before is old
+		time.Sleep(time.Minute) // the last count is old
 		got := g.Process.Values(t)
 		for state, want := range map[string]float64{"open": 3, "acknowledged": 0, "resolved": 1} {
 			if n := got["incidents state="+state]; n != want {
@@ -104,8 +104,8 @@ func TestIncidentList(t *testing.T) {
 	})
 }
 
-// TestPartialResolution checks that an incident stays open, and escalates, when all alerts are
-// resolved that a payload lists, but some are left out of it.
+// TestPartialResolution checks that an incident stays open and escalates when a payload lists only
+// resolved alerts but leaves some out.
 func TestPartialResolution(t *testing.T) {
 	t.Parallel()
 	p := gatewaytest.NewPager(t, http.StatusOK)
@@ -147,7 +147,7 @@ func TestPartialResolution(t *testing.T) {
 	})
 }
 
-// TestIncidentsAccess checks that only those who may manage see incidents.
+// TestIncidentsAccess checks that only managers see incidents.
 func TestIncidentsAccess(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -190,8 +190,8 @@ func TestIncidentsAccess(t *testing.T) {
 	}
 }
 
-// TestMessageNamesIncident checks that a message of the queue names the incident that it
-// is about, and not a later one of the same name.
+// TestMessageNamesIncident checks that a queued message names its incident, and not a later one of
+// the same name.
 func TestMessageNamesIncident(t *testing.T) {
 	t.Parallel()
 	p := gatewaytest.NewPager(t, http.StatusOK)

@@ -15,8 +15,8 @@ import (
 // countedRequest marks the context of a request whose lookups are counted.
 type countedRequest struct{}
 
-// TestKeyIsFoundOnce checks that a request looks for its key once, whatever it does with it.
-// A saved key can change between two lookups, and each may read the storage.
+// TestKeyIsFoundOnce checks that a request looks its key up once, for all its parts. A saved key
+// can change between two lookups, and each may read the storage.
 func TestKeyIsFoundOnce(t *testing.T) {
 	t.Parallel()
 	s := newSavedAgain(t)

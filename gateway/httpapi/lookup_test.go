@@ -18,8 +18,8 @@ import (
 	_ "github.com/caddy-notify/caddy-notify/notifier/services" // registers json
 )
 
-// TestTokenIsComparedOnce checks that a request keeps the outcome of the comparison of its
-// token, which it asks for several times.
+// TestTokenIsComparedOnce checks that a request keeps the outcome of comparing its token, which it
+// needs several times.
 func TestTokenIsComparedOnce(t *testing.T) {
 	const right, wrong = "the-token-of-the-key", "another-token-of-it"
 	of, err := site.New(site.Options{Keys: []site.KeyOptions{{Name: "ops", URLs: []site.URL{{URL: "json://127.0.0.1"}}, Tokens: []string{right}}}})
@@ -55,8 +55,8 @@ func TestTokenIsComparedOnce(t *testing.T) {
 	}
 }
 
-// TestWhereTokensAreCompared checks that tokens of keys are compared in two functions only,
-// which keep the outcome: one for the API, one for the formats of sources.
+// TestWhereTokensAreCompared checks that tokens of keys are compared in only two functions, which
+// keep the outcome: one for the API, one for the formats of sources.
 func TestWhereTokensAreCompared(t *testing.T) {
 	var found []string
 	for _, dir := range []string{".", "../console"} {

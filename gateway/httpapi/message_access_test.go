@@ -25,8 +25,8 @@ func askMessage(g *gatewaytest.Gateway, method, id string, header ...string) gat
 	return g.Do(gatewaytest.NewRequest(method, "/notify/messages/"+id, "", header...))
 }
 
-// The ID of an incident, with which everybody can resolve it, is for who may manage or has
-// a token of the key. The ID of a message once was enough.
+// The ID of an incident, with which anybody can resolve it, is for managers and clients with a
+// token of the key. Once, the ID of a message was enough.
 func TestIncidentIDOfMessage(t *testing.T) {
 	t.Parallel()
 	p := gatewaytest.NewPager(t, http.StatusOK)
@@ -69,8 +69,8 @@ func TestIncidentIDOfMessage(t *testing.T) {
 	}
 }
 
-// The ID of a message is not enough to cancel it where others than its sender know it, or
-// where not everybody may send to the key.
+// The ID of a message is not enough to cancel it if others than its sender know it, or if not
+// everybody may send to the key.
 func TestCancelNeedsMore(t *testing.T) {
 	t.Parallel()
 	p := gatewaytest.NewPager(t, http.StatusBadGateway)
@@ -139,8 +139,8 @@ func TestCancelFromOtherOrigin(t *testing.T) {
 	}
 }
 
-// An idempotency key is that of the clients with one token. One that another client has
-// used, or guessed, once made the real alert a 422.
+// An idempotency key belongs to the clients with one token. Another client's use of it, or its
+// guess, once made the real alert a 422.
 func TestIdempotencyKeyOfToken(t *testing.T) {
 	t.Parallel()
 	p := gatewaytest.NewPager(t, http.StatusOK)
@@ -189,8 +189,7 @@ func TestIdempotencyKeyOfToken(t *testing.T) {
 	gatewaytest.Eventually(t, func() bool { return p.Count() == 6 })
 }
 
-// Each device of a key knows the IDs of the messages that it has got, also when it has been
-// removed.
+// Each device of a key, even a removed one, knows the IDs of the messages that it received.
 func TestCancelNeedsMoreWithDevices(t *testing.T) {
 	t.Parallel()
 	s, chat := gatewaytest.NewPushService(t), gatewaytest.NewPager(t, http.StatusBadGateway)
@@ -238,8 +237,8 @@ func TestQueueCancelNeedsToken(t *testing.T) {
 	}
 }
 
-// TestIdempotencyKeyOfEarlierVersion checks that a message is known which was stored before an
-// idempotency key was that of a token: by an earlier version, or before the key had a token.
+// TestIdempotencyKeyOfEarlierVersion checks that a message is known that was stored before
+// idempotency keys belonged to a token: by an earlier version, or before the key had a token.
 func TestIdempotencyKeyOfEarlierVersion(t *testing.T) {
 	t.Parallel()
 	p := gatewaytest.NewPager(t, http.StatusOK)

@@ -17,7 +17,7 @@ import (
 
 const typeXML = "application/xml"
 
-// appriseXML is what xml:// of Apprise 1.2 sends.
+// appriseXML is the body that xml:// of Apprise 1.2 sends.
 func appriseXML(fields, attachments string) string {
 	return `<?xml version='1.0' encoding='utf-8'?>
 <soapenv:Envelope
@@ -33,9 +33,9 @@ func appriseXML(fields, attachments string) string {
 </soapenv:Envelope>`
 }
 
-// TestAppriseWebhooks posts what json://, form:// and xml:// of Apprise 1.2 send, as
-// recorded, to the address of a key. The text was lost: 400, or 200 with a file. The form
-// with a file is that of this gateway, because Apprise 1.2 fails to send one.
+// TestAppriseWebhooks posts recorded requests of json://, form:// and xml:// of Apprise 1.2 to the
+// address of a key. The text was lost: 400, or 200 with a file. The form with a file comes from
+// this gateway, because Apprise 1.2 fails to send one.
 func TestAppriseWebhooks(t *testing.T) {
 	t.Parallel()
 	s := gatewaytest.NewStation(t)
@@ -57,7 +57,7 @@ func TestAppriseWebhooks(t *testing.T) {
 		{"xml", "", typeXML, appriseXML(fields, ""), ""},
 		{"xml with a file", "", typeXML, appriseXML(fields, `<Attachments format="base64"><Attachment filename="note.txt" mimetype="text/plain">dGhlIGZpbGUK</Attachment></Attachments>`), "note.txt text/plain the file\n"},
 		{"xml as text/xml", "", "text/xml; charset=utf-8", appriseXML(fields, ""), ""},
-		// The mapping that was needed goes on.
+		// The formerly needed mapping still works.
 		{"json with a mapping", "?:message=body", gatewaytest.TypeJSON, `{"version": "1.0", "title": "Disk full", "message": "91% of <b>/var & \"x\"", "attachments": [], "type": "failure"}`, ""},
 		{"xml with a mapping", "?:Message=body&:Subject=title&:MessageType=type", typeXML, appriseXML(fields, ""), ""},
 	} {
@@ -122,8 +122,8 @@ func TestXMLInLatin1(t *testing.T) {
 	}
 }
 
-// TestUnreadFields checks that the answer has a warning about each field that has no effect,
-// and says which one it may stand for.
+// TestUnreadFields checks that the answer has a warning about each field without effect, and says
+// which one it may stand for.
 func TestUnreadFields(t *testing.T) {
 	t.Parallel()
 	s := gatewaytest.NewStation(t)
@@ -144,7 +144,7 @@ func TestUnreadFields(t *testing.T) {
 		{"", gatewaytest.TypeJSON, `{"body":"x"` + many.String() + `}`, []string{"The field f0 has no effect", "The field f1 has no effect", "The field f2 has no effect", "The field f3 has no effect", "The field f4 has no effect", "4 more fields have no effect"}},
 		{"", gatewaytest.TypeJSON, `{"version":"1.0","title":"a","message":"y","type":"info","body":"x"}`, nil}, // ?:body=x of its URL
 		{"", typeXML, appriseXML("<Version>1.1</Version><Subject>a</Subject><Message>x</Message><MessageType>info</MessageType><Host>db1</Host>", ""), []string{"The field Host has no effect"}},
-		// What has no name, no value or a mapping is no mistake.
+		// A field without a name or a value, or with a mapping, is no mistake.
 		{"", gatewaytest.TypeJSON, `{"body":"x","titel":"","message":null,"a secret = 1":2,"acknowledge_url":"https://x"}`, nil},
 		{"?:text=body", gatewaytest.TypeJSON, `{"text":"x","titel":"Disk"}`, nil},
 		{"", "text/plain", "titel=x", nil},

@@ -204,9 +204,8 @@ func TestHops(t *testing.T) {
 	}
 }
 
-// TestHopsOfAnyService checks that gateways which send to each other stop, for
-// every service. Each gateway is the destination of the one before, and a
-// client has sent the first URL.
+// TestHopsOfAnyService checks, for every service, that gateways which send to one another stop.
+// Each gateway is the destination of the one before, and a client has sent the first URL.
 func TestHopsOfAnyService(t *testing.T) {
 	t.Parallel()
 	var address string
@@ -308,8 +307,8 @@ func TestEgress(t *testing.T) {
 	}
 }
 
-// TestAttachments checks that files are delivered, both those in the request
-// and those that the gateway fetches.
+// TestAttachments checks that files are delivered: parts of the request and files that the gateway
+// fetches.
 func TestAttachments(t *testing.T) {
 	t.Parallel()
 	s := gatewaytest.NewStation(t)

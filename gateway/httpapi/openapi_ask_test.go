@@ -32,7 +32,7 @@ func askCalls(t *testing.T, calls map[string][]describedCall, notOpen *gatewayte
 	decided, id := asks() // a stream of an open one would not end
 	g.PostForm(decided, "answer=yes")
 	g.AddSilence("silent", "for=1h&tag=all")
-	// Its messages arrive while the others are waited for, so they have a title of their own.
+	// Its messages arrive while others are awaited, so they have a title of their own.
 	const crowd = "title=Crowd&body=x&ask=yes&ask=no"
 	accepted := 0
 	for range 2 * ask.Kind.Most() {

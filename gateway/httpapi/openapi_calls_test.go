@@ -176,7 +176,7 @@ func configCalls(t *testing.T, s *gatewaytest.Station) map[string][]describedCal
 	return calls
 }
 
-// silenceCalls returns requests about silences, with all answers that are described.
+// silenceCalls returns requests about silences, with all described answers.
 func silenceCalls(t *testing.T, s *gatewaytest.Station) map[string][]describedCall {
 	t.Helper()
 	keys := []site.KeyOptions{gatewaytest.Key("k", s.NotifyURL("/a"))}
@@ -223,7 +223,7 @@ func silenceCalls(t *testing.T, s *gatewaytest.Station) map[string][]describedCa
 	return calls
 }
 
-// rulerCalls returns requests of rulers, with all answers that are described.
+// rulerCalls returns requests of rulers, with all described answers.
 func rulerCalls(t *testing.T, s *gatewaytest.Station) map[string][]describedCall {
 	t.Helper()
 	closed, other := lockedKey("k", describedToken, s.NotifyURL("/a")), lockedKey("other", describedToken, s.NotifyURL("/a"))
@@ -296,7 +296,7 @@ func inboxCalls(t *testing.T) map[string][]describedCall {
 	return calls
 }
 
-// deviceCalls returns calls that have each answer that is described for devices.
+// deviceCalls returns requests that get each described answer about devices.
 func deviceCalls(t *testing.T) map[string][]describedCall {
 	t.Helper()
 	s := gatewaytest.NewPushService(t)

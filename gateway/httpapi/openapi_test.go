@@ -396,9 +396,9 @@ func TestDescriptionOfAnswers(t *testing.T) {
 				case strings.HasPrefix(path, httpapi.RouteSilences) && got.Status < 300:
 					schema = "Silence"
 				case strings.HasPrefix(path, rulerRoutes) && got.Status == 200:
-					continue // other tests cover what clients of Alertmanager get
+					continue // other tests cover the answers for clients of Alertmanager
 				case path == httpapi.RouteNtfyInbox && got.Status == 200:
-					continue // other tests cover what ntfy's clients get
+					continue // other tests cover the answers for ntfy's clients
 				case path == httpapi.RouteNtfyInbox:
 					schema = "NtfyError"
 				case path == httpapi.RouteMCP && got.Status == 200:

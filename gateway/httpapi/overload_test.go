@@ -45,9 +45,8 @@ func (u overloadBody) Read([]byte) (int, error) {
 	return 0, errors.New("read")
 }
 
-// TestOverload checks that messages above the limit are refused in every format
-// before they are read. Messages of all sites count; the limit is that of the
-// site.
+// TestOverload checks that messages above the limit are refused in every format before they are
+// read. Messages of all sites count against the limit of the site.
 func TestOverload(t *testing.T) {
 	t.Parallel()
 	j := newStalledDestination(t)

@@ -44,8 +44,8 @@ func TestRefusalReasons(t *testing.T) {
 	}
 }
 
-// TestFaultLog checks that a database that is away does not fill the log: requests that fail
-// for the gateway's own reasons have a bounded number of lines, and are counted.
+// TestFaultLog checks that a database that is down does not fill the log: requests that fail for
+// the gateway's own reasons have a bounded number of lines, and are counted.
 func TestFaultLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		core, logs := observer.New(zap.ErrorLevel)

@@ -12,8 +12,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
-// TestReservedSavedName checks that a saved key cannot have a reserved name in any case,
-// and that one from before gets no messages, but can be read and deleted.
+// TestReservedSavedName checks that a saved key cannot have a reserved name in any case, and that
+// an earlier key with such a name gets no messages, but can be read and deleted.
 func TestReservedSavedName(t *testing.T) {
 	t.Parallel()
 	s := gatewaytest.NewStation(t)
@@ -42,8 +42,8 @@ func TestReservedSavedName(t *testing.T) {
 	}
 }
 
-// TestIncidentsSlash checks that the list of incidents has no address that the matcher of
-// docs/on-call.md, which ends with /notify/incidents/*, leaves out.
+// TestIncidentsSlash checks that the list of incidents has no address that matches
+// /notify/incidents/*, which the matcher in docs/on-call.md leaves out.
 func TestIncidentsSlash(t *testing.T) {
 	t.Parallel()
 	g := gatewaytest.New(t, gatewaytest.Options{

@@ -15,8 +15,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
-// TestRouteTable checks that the path of each route leads to it, with and without a slash at
-// the end, and what other paths address, with and without a queue and saved keys.
+// TestRouteTable checks that the path of each route leads to it, with and without a slash at the
+// end, and where other paths lead, with and without a queue and saved keys.
 func TestRouteTable(t *testing.T) {
 	t.Parallel()
 	table := httpapi.NewRouteTable(httpapi.RouteSpecs())
@@ -86,8 +86,8 @@ func TestRouteTable(t *testing.T) {
 	}
 }
 
-// TestMatchers checks which patterns of a path matcher are accepted before notify.
-// Those for the management of saved keys alone were rejected once.
+// TestMatchers checks which patterns of a path matcher are accepted before notify. Patterns for the
+// management of saved keys alone were once rejected.
 func TestMatchers(t *testing.T) {
 	t.Parallel()
 	table := httpapi.NewRouteTable(httpapi.RouteSpecs())
@@ -115,8 +115,8 @@ func TestMatchers(t *testing.T) {
 	}
 }
 
-// TestRoutesAreDocumented checks that the description of the API and the
-// documentation have each route with its methods, and the description no others.
+// TestRoutesAreDocumented checks that the description of the API and the documentation have each
+// route with its methods, and that the description has no others.
 func TestRoutesAreDocumented(t *testing.T) {
 	t.Parallel()
 	var d struct{ Paths map[string]map[string]any }
@@ -140,8 +140,8 @@ func TestRoutesAreDocumented(t *testing.T) {
 				continue // as GET
 			}
 			known[path+" "+strings.ToLower(method)] = true
-			// The description has neither pages for browsers alone nor PUT, which is POST
-			// for programs that cannot send that.
+			// The description has neither pages for browsers alone nor PUT, which replaces POST for
+			// programs that cannot send that.
 			_, ofApp := console.AppFiles()[path]
 			ofPages := ofApp || path == httpapi.RouteManifest || path == httpapi.RouteKey && method == http.MethodGet || strings.HasPrefix(path, httpapi.RouteConsole)
 			if !(method == http.MethodPut || ofPages) && d.Paths[path][strings.ToLower(method)] == nil {

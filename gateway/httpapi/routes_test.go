@@ -8,8 +8,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
-// TestEachRouteIsFound checks that no route hides another one, and that each names what its
-// path has. A route that is added to the table is checked without a line here.
+// TestEachRouteIsFound checks that no route hides another one, and that each names the parts of its
+// path. A new route in the table is checked without a line here.
 func TestEachRouteIsFound(t *testing.T) {
 	table := NewRouteTable(RouteSpecs())
 	all := &SiteRoutes{Queue: true, Configs: true, Push: true, Console: true, Inbox: true, MCP: true}

@@ -20,7 +20,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
-// savedAgain is a gateway whose saved key ops has all that is kept for a key.
+// savedAgain is a gateway whose saved key ops has every kind of stored data.
 type savedAgain struct {
 	*gatewaytest.Gateway
 	t       *testing.T
@@ -75,7 +75,7 @@ func (s *savedAgain) fill() {
 	s.station.Take()
 }
 
-// check checks whether the present key ops has what fill has made.
+// check checks whether the present key ops has the data from fill.
 func (s *savedAgain) check(name string, has bool) {
 	s.t.Helper()
 	for path, mark := range map[string]string{
@@ -90,7 +90,7 @@ func (s *savedAgain) check(name string, has bool) {
 			s.t.Errorf("%s: %s: %d %s", name, path, got.Status, got.Body)
 		}
 	}
-	want := http.StatusNotFound // for those who may manage
+	want := http.StatusNotFound // for managers
 	if has {
 		want = http.StatusOK
 	}
@@ -132,8 +132,8 @@ func (s *savedAgain) newStore() *configstore.Store {
 	return store
 }
 
-// TestSavedAgain checks that a saved key that is deleted takes with it what is kept for it:
-// a later key of the same name has nothing of it. One that is saved again keeps it.
+// TestSavedAgain checks that deleting a saved key deletes its data: a later key of the same name
+// has none of it. A key that is saved again keeps it.
 func TestSavedAgain(t *testing.T) {
 	t.Parallel()
 	s := newSavedAgain(t)
@@ -150,8 +150,8 @@ func TestSavedAgain(t *testing.T) {
 	s.check("deleted and saved again", false)
 }
 
-// TestSavedAgainSendsAgain checks that an idempotency key ends with the saved key that it was
-// sent to: the message goes to the URLs of the later key of the same name.
+// TestSavedAgainSendsAgain checks that an idempotency key ends with the saved key that it was sent
+// to: the message goes to the URLs of the later key of the same name.
 func TestSavedAgainSendsAgain(t *testing.T) {
 	t.Parallel()
 	s := newSavedAgain(t)
@@ -176,8 +176,8 @@ func TestSavedAgainSendsAgain(t *testing.T) {
 	}
 }
 
-// TestSavedWithoutID checks that a key which was saved before keys had IDs keeps what it has,
-// and that a later one of its name has nothing of it.
+// TestSavedWithoutID checks that a key saved before keys had IDs keeps its data, and that a later
+// key of the name has none of it.
 func TestSavedWithoutID(t *testing.T) {
 	t.Parallel()
 	s := newSavedAgain(t)
@@ -208,8 +208,8 @@ func TestSavedWithoutID(t *testing.T) {
 	s.check("deleted and saved again", false)
 }
 
-// TestDeletedElsewhere checks that nothing passes to a later key if what is kept for a key
-// is not removed with it, because another program deletes it in the storage.
+// TestDeletedElsewhere checks that a later key gets no data of a key whose data was not deleted
+// with it, because another program deleted the key in the storage.
 func TestDeletedElsewhere(t *testing.T) {
 	t.Parallel()
 	s := newSavedAgain(t)

@@ -31,7 +31,7 @@ func TestDetailTemplates(t *testing.T) {
 	}
 }
 
-// detailsReply is what clients of the Apprise API read in /details.
+// detailsReply is the part of /details that clients of the Apprise API read.
 type detailsReply struct {
 	Version string
 	Schemas []schemaReply
@@ -60,9 +60,9 @@ type fieldReply struct {
 	Required, Private  bool
 }
 
-// TestDetails checks what clients of the Apprise API read in /details: every place
-// of a template is a token, every alias has a parameter, and the address of the
-// set-up leads to a section.
+// TestDetails checks the parts of /details that clients of the Apprise API read: every place of a
+// template is a token, every alias has a parameter, and the address of the set-up leads to a
+// section.
 func TestDetails(t *testing.T) {
 	t.Parallel()
 	g := newSavedKeys(t, nil, nil, saved.Options{})

@@ -17,7 +17,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
-// TestMoveKey checks the answers of /move/{KEY}, and what is recorded of a move.
+// TestMoveKey checks the answers of /move/{KEY}, and the records of a move.
 func TestMoveKey(t *testing.T) {
 	t.Parallel()
 	s := gatewaytest.NewStation(t)
@@ -105,9 +105,9 @@ func moveOf(t *testing.T, g *gatewaytest.Gateway, from, to string) {
 	}
 }
 
-// TestMoveQueued checks that what waits for a key is delivered after it was moved, twice and
-// with a restart; that a silence moves along; and that a new key under the old name has
-// nothing of it.
+// TestMoveQueued checks that messages waiting for a key are delivered after it was moved, twice and
+// with a restart, that a silence moves along, and that a new key under the old name has none of
+// this.
 func TestMoveQueued(t *testing.T) {
 	t.Parallel()
 	p, dir := gatewaytest.NewPager(t, http.StatusServiceUnavailable), t.TempDir()
@@ -149,9 +149,9 @@ func TestMoveQueued(t *testing.T) {
 	})
 }
 
-// TestMoveDevice checks that a phone goes on working after its key was moved: pushes have the
-// new name, and its requests under the old name are those of the moved key, also when another
-// key has that name.
+// TestMoveDevice checks that a phone keeps working after its key was moved: pushes have the new
+// name, and its requests under the old name belong to the moved key, even when another key has that
+// name.
 func TestMoveDevice(t *testing.T) {
 	t.Parallel()
 	push := gatewaytest.NewPushService(t)

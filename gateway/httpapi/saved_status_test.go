@@ -14,8 +14,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/storagetest"
 )
 
-// TestStatusOfStorage checks what /status and /status/{KEY} tell: the fields of Apprise API
-// 2 in its order, what this client may do, and nothing about which keys exist.
+// TestStatusOfStorage checks the answers of /status and /status/{KEY}: the fields of Apprise API 2
+// in order, what this client may do, and nothing about which keys exist.
 func TestStatusOfStorage(t *testing.T) {
 	t.Parallel()
 	s := gatewaytest.NewStation(t)
@@ -61,8 +61,8 @@ func TestStatusOfStorage(t *testing.T) {
 	}
 }
 
-// TestQR checks the address for Apprise Mobile: where the key is, what kind of login it
-// needs, and no secret.
+// TestQR checks the address for Apprise Mobile: where the key is, which login it needs, and no
+// secret.
 func TestQR(t *testing.T) {
 	t.Parallel()
 	s := gatewaytest.NewStation(t)
@@ -116,8 +116,8 @@ func TestQR(t *testing.T) {
 	}
 }
 
-// TestTimesOfConfiguration checks the headers with which /add tells when a configuration was
-// made and changed.
+// TestTimesOfConfiguration checks the headers of /add with the times of a configuration's creation
+// and last change.
 func TestTimesOfConfiguration(t *testing.T) {
 	t.Parallel()
 	g := gatewaytest.New(t, gatewaytest.Options{Saved: &saved.Options{Manage: true}, Storage: storagetest.New(t.TempDir()), Site: site.Options{Managers: gatewaytest.Everybody()}})

@@ -98,7 +98,7 @@ func TestTemplateMistakes(t *testing.T) {
 	}
 }
 
-// TestTemplateListed checks what /json/urls shows of templates.
+// TestTemplateListed checks how /json/urls shows templates.
 func TestTemplateListed(t *testing.T) {
 	g := newSavedKeys(t, nil, gatewaytest.Everybody(), saved.Options{})
 	saveYAML(t, g, "template: {PW: s3cret, to: null, host: }\nurls:\n- gotify://h.example/${PW}?+X-Y=${to}\n- json://u:${pw}@${HOST}/${to}/x?+X-Y=${to}\n- tgram://123456789:s3cretabcdefghijklmnopqrstuvwxyz0123/${to}\n- json://h")
@@ -124,7 +124,7 @@ func TestTemplateListed(t *testing.T) {
 	}
 }
 
-// TestTemplateEgress checks that a host in a value is under the rules of clients when it is
+// TestTemplateEgress checks that a host in a value is under the rules for clients when it is
 // dialled, and that no value in a secret place is shown.
 func TestTemplateEgress(t *testing.T) {
 	s := gatewaytest.NewStation(t)
@@ -156,8 +156,8 @@ func TestTemplateEgress(t *testing.T) {
 	}
 }
 
-// TestTemplateTrusted checks that no message can choose the server of a URL that has the
-// rights of the operator's.
+// TestTemplateTrusted checks that no message can choose the server of a URL with the operator's
+// rights.
 func TestTemplateTrusted(t *testing.T) {
 	s := gatewaytest.NewStation(t)
 	g := newSavedKeys(t, nil, gatewaytest.Everybody(), saved.Options{Trusted: true, Value: func(name string) (string, bool) { return "of/operator", name == "a" }})

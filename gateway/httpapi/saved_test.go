@@ -211,8 +211,8 @@ func TestManage(t *testing.T) {
 	}
 }
 
-// TestManageFromOtherSites checks that pages of other sites cannot change keys
-// through the browser of a user who may.
+// TestManageFromOtherSites checks that pages of other sites cannot change keys through the browser
+// of a manager.
 func TestManageFromOtherSites(t *testing.T) {
 	t.Parallel()
 	g := newSavedKeys(t, nil, gatewaytest.Everybody(), saved.Options{})

@@ -17,7 +17,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
-// decoration is what a signal brings along.
+// decoration is additional content of a signal.
 type decoration struct {
 	name, contentType string
 	body              string
@@ -142,8 +142,8 @@ func (d *decoration) wantWarning(t *testing.T, body string) {
 	}
 }
 
-// TestSignals checks that no beat, acknowledgement or answer is refused for what it
-// brings along, and that the answer has a warning about what cannot be read.
+// TestSignals checks that no beat, acknowledgement or answer is refused for its additional content,
+// and that the answer warns about the parts that cannot be read.
 func TestSignals(t *testing.T) {
 	t.Parallel()
 	const maxBody = 20_000
@@ -241,8 +241,8 @@ func TestSignalsOfPeople(t *testing.T) {
 	}
 }
 
-// TestSignalsOfPrograms checks that a beat in the format of a program counts although its payload
-// cannot be read, unless the payload has what the sender is known by.
+// TestSignalsOfPrograms checks that a beat in the format of a program counts even if its payload
+// cannot be read, unless the sender is verified by the payload.
 func TestSignalsOfPrograms(t *testing.T) {
 	t.Parallel()
 	p := gatewaytest.NewPager(t, http.StatusOK)

@@ -27,8 +27,8 @@ func pagerDutyEvent(key, action, dedup, summary, severity string) (target, body 
 	return "/notify/" + key + "/pagerduty/v2/enqueue", fmt.Sprintf(`{"event_action":%q,"dedup_key":%q,"payload":{"summary":%q,"severity":%q,"source":"db1"}}`, action, dedup, summary, severity)
 }
 
-// TestRepeatedAlerts checks that an open alert that is opened again is only counted if its
-// text and its priority are the same, without a queue and with one.
+// TestRepeatedAlerts checks that opening an open alert again is only counted if the text and the
+// priority are the same, with and without a queue.
 func TestRepeatedAlerts(t *testing.T) {
 	t.Parallel()
 	for name, queue := range map[string]*outbox.Settings{"without a queue": nil, "with a queue": {}} {
@@ -44,7 +44,7 @@ func TestRepeatedAlerts(t *testing.T) {
 			first("ops", "raid", "Disk full", "P3", "warning Disk full"),
 			first("ops", "disk", "Disk full", "P1", "failure Disk full\n2 repetitions since"),
 			first("ops", "disk", "Disk fuller", "P1", "failure Disk fuller"),
-			first("ops", "disk", "Disk full", "P1", "failure Disk full"), // as before, but not what was told last
+			first("ops", "disk", "Disk full", "P1", "failure Disk full"), // as before, but not the last one told
 			first("ops", "disk", "Disk full", "P1", ""),
 			{"/notify/ops/opsgenie/v2/alerts/disk/close", `{}`, "success Closed: Disk full\n1 repetition at"},
 			first("ops", "disk", "Disk full", "P1", "failure Disk full"),
@@ -83,8 +83,8 @@ func event(key, action, dedup, summary, severity, want string) row {
 	return row{target, body, want}
 }
 
-// TestRepeatedAlertsAreTold checks that an alert that is opened again is told to a destination
-// that lacks it, and where somebody has resolved it in the meantime.
+// TestRepeatedAlertsAreTold checks that an alert that is opened again reaches a destination that
+// lacks it, and every destination if somebody has resolved it in the meantime.
 func TestRepeatedAlertsAreTold(t *testing.T) {
 	t.Parallel()
 	s := gatewaytest.NewStation(t)
@@ -126,10 +126,10 @@ func TestRepeatedAlertsAreTold(t *testing.T) {
 	s.Arrives(t, "")
 }
 
-// TestAlertOpenedAgainLater checks when an alert that is open is told again with the same text:
-// if nothing was heard of it for four hours, unless somebody takes care of it or has silenced
-// it, and if its priority is another one. What is not told stands in the answer, the log and
-// the metrics. A gateway that starts meanwhile knows the alert.
+// TestAlertOpenedAgainLater checks when an open alert is told again with the same text: after four
+// hours without a message, unless somebody takes care of it or has silenced it, and if its priority
+// has changed. A message that is not told is recorded in the answer, the log and the metrics. A
+// gateway that starts meanwhile knows the alert.
 func TestAlertOpenedAgainLater(t *testing.T) {
 	t.Parallel()
 	opsgenie := func(path, body string) string { return "POST /opsgenie/v2/alerts" + path + " " + body }
@@ -291,8 +291,8 @@ func TestResolvedText(t *testing.T) {
 	}
 }
 
-// TestLongTexts checks that a text arrives as a whole up to max_body, and that what is left
-// out beyond it is said in the text, the answer and the log.
+// TestLongTexts checks that a text arrives as a whole up to max_body, and that a note about the
+// rest is in the text, the answer and the log.
 func TestLongTexts(t *testing.T) {
 	t.Parallel()
 	s := gatewaytest.NewStation(t)

@@ -19,8 +19,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
-// TestSourceAnswers checks that a source answers 200 if one destination has the message,
-// and otherwise 503 if a failure may pass, and 424 if none does.
+// TestSourceAnswers checks that a source answers 200 if one destination has the message, and
+// otherwise 503 if a failure may pass and 424 if not.
 func TestSourceAnswers(t *testing.T) {
 	t.Parallel()
 	s := gatewaytest.NewStation(t)
@@ -194,8 +194,8 @@ func TestSourceIdempotencyKey(t *testing.T) {
 	}
 }
 
-// TestRepeatedAlert checks that an alert without a key of its own has the same one when its
-// request is sent again with its idempotency key, and otherwise another one.
+// TestRepeatedAlert checks that an alert without a key of its own gets the same one when its
+// request is repeated with its idempotency key, and otherwise another one.
 func TestRepeatedAlert(t *testing.T) {
 	t.Parallel()
 	s := gatewaytest.NewStation(t)
@@ -218,7 +218,7 @@ func TestRepeatedAlert(t *testing.T) {
 	}
 }
 
-// TestSourceError checks that a program is told when to send again what may be read then.
+// TestSourceError checks that a program learns when to repeat a request that may be readable later.
 func TestSourceError(t *testing.T) {
 	for status, want := range map[int]time.Duration{http.StatusServiceUnavailable: time.Second, http.StatusBadRequest: 0} {
 		e, ok := api.ErrorOf(httpapi.SourceError(source.Errorf(status, "no")))

@@ -35,9 +35,9 @@ func cameras(t *testing.T) (address string) {
 	return s.URL
 }
 
-// TestNtfyAttachThatCannotBeFetched checks that a message for ntfy is sent if the file at
-// the address in Attach cannot be fetched: ntfy itself fetches nothing, so that its clients
-// name cameras that only phones at home reach. The whole alert was lost.
+// TestNtfyAttachThatCannotBeFetched checks that a message for ntfy is sent if the file at the
+// address in Attach cannot be fetched. ntfy itself fetches nothing, so its clients name cameras
+// that only phones at home can reach. The whole alert was lost.
 func TestNtfyAttachThatCannotBeFetched(t *testing.T) {
 	t.Parallel()
 	s, camera := gatewaytest.NewStation(t), cameras(t)
@@ -156,8 +156,8 @@ func TestAttachWithoutRoomToFetch(t *testing.T) {
 	}
 }
 
-// TestFileCount checks how many files a program may send in one message: as many as the
-// service takes whose API it speaks, unless max_count says something else.
+// TestFileCount checks how many files a program may send in one message: as many as the service
+// whose API it uses, unless max_count sets another number.
 func TestFileCount(t *testing.T) {
 	t.Parallel()
 	s := gatewaytest.NewStation(t)

@@ -18,7 +18,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
-// TestUnescapedForms checks that the APIs of other programs, as the gateway's own, take a
+// TestUnescapedForms checks that the APIs of other programs, like the gateway's own, accept a
 // percent sign and a semicolon that are not encoded, in a form and in the address.
 func TestUnescapedForms(t *testing.T) {
 	t.Parallel()
@@ -164,8 +164,8 @@ func TestIncidentToolClients(t *testing.T) {
 	}
 }
 
-// TestSlackWebAPI sends messages and a file as programs do that know only Slack's Web
-// API: with the token of the key, and a file to the address that the gateway gives.
+// TestSlackWebAPI sends messages and a file like programs that know only Slack's Web API: with the
+// token of the key, and a file to the address from the gateway's answer.
 func TestSlackWebAPI(t *testing.T) {
 	t.Parallel()
 	s := gatewaytest.NewStation(t)
@@ -274,10 +274,10 @@ func TestSlackWebAPI(t *testing.T) {
 	}
 }
 
-// TestSlackRefusals checks that a request to Slack's Web API that no repetition helps is
-// answered as Slack does, with the status 200 and its word for the error: Slack's SDK for
-// Node repeats a request with any other status for half an hour. Webhooks and the APIs of
-// other chats keep their statuses, and so does what a repetition helps.
+// TestSlackRefusals checks that a request to Slack's Web API for which a repetition is useless is
+// answered like Slack, with the status 200 and its word for the error: Slack's SDK for Node repeats
+// a request with any other status for half an hour. Webhooks and the APIs of other chats keep their
+// statuses, and so do errors that may pass.
 func TestSlackRefusals(t *testing.T) {
 	t.Parallel()
 	s := gatewaytest.NewStation(t)
@@ -329,7 +329,7 @@ func TestSlackRefusals(t *testing.T) {
 			t.Errorf("%s %s: the status %d asks for a password: %t", tt.method, tt.path, got.Status, asks)
 		}
 	}
-	// Where no key has a token, a key that does not exist is no secret.
+	// If no key has a token, it is no secret that a key does not exist.
 	g = siteWith(t, gatewaytest.Key("free", s.NotifyURL("/ops")))
 	if got := g.Post("/notify/other/slack/api/chat.postMessage", gatewaytest.TypeJSON, `{"text":"x"}`); got.Status != 200 || !strings.Contains(got.Body, `"channel_not_found"`) {
 		t.Errorf("an unknown key: %d %s", got.Status, got.Body)

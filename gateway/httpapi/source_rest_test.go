@@ -13,9 +13,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
-// TestAlertmanagerRocketChat sends what rocketchat_configs of Alertmanager 0.34 sends, and
-// judges the answers as it does. An answer that is not JSON made it send each alert five or
-// six times, and never its end.
+// TestAlertmanagerRocketChat sends the requests of rocketchat_configs of Alertmanager 0.34, and
+// judges the answers as it does. An answer that is not JSON made it send each alert five or six
+// times, and never its end.
 func TestAlertmanagerRocketChat(t *testing.T) {
 	t.Parallel()
 	s := gatewaytest.NewStation(t)
@@ -114,9 +114,9 @@ func TestChatRESTClients(t *testing.T) {
 	}
 }
 
-// TestAddressOfAPIIsNoWebhook checks that the address of an API is not taken for a webhook
-// whose token ends it: the client would be answered what it does not understand, and a
-// method that the gateway does not have would send its text.
+// TestAddressOfAPIIsNoWebhook checks that the address of an API is not taken for a webhook with a
+// token at its end: the client would not understand the answer, and a method that the gateway lacks
+// would send its text.
 func TestAddressOfAPIIsNoWebhook(t *testing.T) {
 	t.Parallel()
 	s := gatewaytest.NewStation(t)

@@ -85,10 +85,12 @@ func TestPayloadWithoutSource(t *testing.T) {
 		{"/notify/ops", gatewaytest.TypeJSON, "", sourceSample(t, "discord/embed"), "; it looks like a payload of Discord, so post it to /notify/ops/discord"},
 		{"/notify/ops", gatewaytest.TypeJSON, "", sourceSample(t, "pagerduty/resolve"), "; it looks like a payload of PagerDuty, so post it to /notify/ops/pagerduty"},
 		{"/notify/ops", gatewaytest.TypeJSON, "X-GitHub-Event", sourceSample(t, "github/workflow_run"), "; it looks like a payload of GitHub, so post it to /notify/ops/github"},
-		{"/notify/ops", gatewaytest.TypeJSON, "", sourceSample(t, "stripe/payment_failed"), "; it looks like a payload of Stripe, so post it to /notify/ops/stripe"}, // whose type is no type here
+		// its type is no type here
+		{"/notify/ops", gatewaytest.TypeJSON, "", sourceSample(t, "stripe/payment_failed"), "; it looks like a payload of Stripe, so post it to /notify/ops/stripe"},
 		{"/notify", gatewaytest.TypeJSON, "", kuma, "; it looks like a payload of Uptime Kuma, so post it to /notify/{KEY}/uptime_kuma"},
 		{"/notify/ops", gatewaytest.TypeForm, "", "data=" + url.QueryEscape(kuma), "; it looks like a payload of Uptime Kuma, so post it to /notify/ops/uptime_kuma"},
-		{"/notify/ops", gatewaytest.TypeJSON, "", sourceSample(t, "watchtower/updates"), "or add ?:message=body to the address"}, // a title and a message may be of several programs
+		// several programs may have a title and a message
+		{"/notify/ops", gatewaytest.TypeJSON, "", sourceSample(t, "watchtower/updates"), "or add ?:message=body to the address"},
 		{"/notify/ops", gatewaytest.TypeJSON, "", `{"body":"x","type":"x","topic":"x"}`, "use info, success, warning or failure"},
 	} {
 		r := httptest.NewRequest(http.MethodPost, tt.target, strings.NewReader(tt.body))
@@ -106,8 +108,8 @@ func TestPayloadWithoutSource(t *testing.T) {
 	}
 }
 
-// TestRulerAstray checks that alerts that a ruler posts to an address that is not for rulers are told
-// theirs, by the path or by the payload.
+// TestRulerAstray checks that alerts that a ruler posts to a wrong address are answered with the
+// right one, by the path or by the payload.
 func TestRulerAstray(t *testing.T) {
 	t.Parallel()
 	s := gatewaytest.NewStation(t)
@@ -171,8 +173,8 @@ func TestSourceTags(t *testing.T) {
 	}
 }
 
-// TestNtfyTags checks that tags in the query string of a message for ntfy select only if
-// a destination has one of them: many name emojis.
+// TestNtfyTags checks that tags in the query string of a message for ntfy select only if a
+// destination has one of them, because many are names of emojis.
 func TestNtfyTags(t *testing.T) {
 	t.Parallel()
 	s := gatewaytest.NewStation(t)
@@ -401,8 +403,8 @@ func TestAPIAnswers(t *testing.T) {
 	}
 }
 
-// TestSendingGets checks that a page of another site cannot send with a GET, and that
-// the answer to a wrong method names those that are allowed.
+// TestSendingGets checks that a page of another site cannot send with a GET, and that the answer to
+// a wrong method names the allowed ones.
 func TestSendingGets(t *testing.T) {
 	t.Parallel()
 	s := gatewaytest.NewStation(t)
@@ -485,8 +487,7 @@ func TestSourceFiles(t *testing.T) {
 	}
 }
 
-// TestRemoteFileName checks that the file at an address gets the name that a message for
-// ntfy has for it.
+// TestRemoteFileName checks that the file at an address gets its name in the message for ntfy.
 func TestRemoteFileName(t *testing.T) {
 	t.Parallel()
 	files := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("picture")) }))

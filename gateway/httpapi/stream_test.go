@@ -158,7 +158,7 @@ func events(t *testing.T, body string) (out [][2]string) {
 	return out
 }
 
-// TestStreamOfEvents checks who gets server-sent events, and what they tell.
+// TestStreamOfEvents checks who gets server-sent events, and their content.
 func TestStreamOfEvents(t *testing.T) {
 	t.Parallel()
 	s := gatewaytest.NewStation(t)
@@ -240,8 +240,7 @@ func TestStreamOfEventsWarns(t *testing.T) {
 	}
 }
 
-// TestStreamOfEventsBeats checks that a stream on which nothing happens shows that it is
-// still there.
+// TestStreamOfEventsBeats checks that an idle stream shows that it is still there.
 func TestStreamOfEventsBeats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := httptest.NewRequest(http.MethodPost, "/notify/ops?stream=yes", http.NoBody)

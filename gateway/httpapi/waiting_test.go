@@ -13,8 +13,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
-// TestWaitersAreLimited checks that a client whose address has its share of those that wait is
-// refused in each way of waiting, hears when to try again, and gets at once what needs no waiting.
+// TestWaitersAreLimited checks, for each way of waiting, that a client is refused if its address
+// has its share of waiting clients, learns when to try again, and gets answers that need no waiting
+// at once.
 func TestWaitersAreLimited(t *testing.T) {
 	t.Parallel()
 	p := gatewaytest.NewPager(t, http.StatusOK)
@@ -30,7 +31,7 @@ func TestWaitersAreLimited(t *testing.T) {
 	}
 	id := do(http.MethodPost, "/notify/k", `{"body":"b","ask":{"options":["yes","no"]}}`).JSON(t).ID
 	message := "/notify/messages/" + id
-	from := netip.MustParseAddr("192.0.2.1") // of the requests of tests
+	from := netip.MustParseAddr("192.0.2.1") // the address of the tests' requests
 	for i := range site.MaxWaitingPerClient {
 		if _, err := g.Process.Dispatcher.Waiting.Enter("a key of many", from); err != nil {
 			t.Fatal(i, err)
@@ -84,8 +85,8 @@ func TestWaitersAreLimited(t *testing.T) {
 	}
 }
 
-// TestAgentsAreUnderWay checks that a request of an agent is one of the messages under way, with
-// all that its tool does, until it only waits.
+// TestAgentsAreUnderWay checks that a request of an agent, with its tool's requests, counts as one
+// message under way until it only waits.
 func TestAgentsAreUnderWay(t *testing.T) {
 	t.Parallel()
 	p := gatewaytest.NewPager(t, http.StatusOK)

@@ -14,7 +14,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/golden"
 )
 
-// recorded is what a mail consists of.
+// recorded is the content of a mail.
 type recorded struct{ files strings.Builder }
 
 func (k *recorded) store() Store {
@@ -120,8 +120,7 @@ func TestReadCut(t *testing.T) {
 	}
 }
 
-// TestReadStoreErrors tells an attachment that is left out from one that the mail
-// fails for.
+// TestReadStoreErrors tells an attachment that is left out from one that makes the mail fail.
 func TestReadStoreErrors(t *testing.T) {
 	data, err := os.ReadFile("testdata/camera.eml")
 	if err != nil {

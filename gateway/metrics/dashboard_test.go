@@ -55,8 +55,8 @@ func descOf(c prometheus.Collector) *prometheus.Desc {
 	return <-d
 }
 
-// queries returns the queries of the dashboard, of the alert rules, and of those that
-// the pages of the documentation show, by where they are.
+// queries returns the queries of the dashboard, the alert rules and the documentation's pages, by
+// where they are.
 func queries(t *testing.T) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -191,8 +191,8 @@ func TestDashboard(t *testing.T) {
 	}
 }
 
-// TestDeadSeries checks that the counter of deliveries that were given up exists for
-// each service of the configuration before the first, because increase() needs the 0.
+// TestDeadSeries checks that the counter of dead deliveries exists for each service of the
+// configuration from the start, because increase() needs the 0.
 func TestDeadSeries(t *testing.T) {
 	t.Parallel()
 	g := gatewaytest.New(t, gatewaytest.Options{

@@ -62,8 +62,8 @@ func TestTurn(t *testing.T) {
 	}
 }
 
-// TestNotNeeded checks the outcome of a job whose message another number has: a number
-// that was not tried is skipped, and the failure of one that was does not count.
+// TestNotNeeded checks the outcome of a job if another number has its message: a number that was
+// not tried is skipped, and the failure of a tried one does not count.
 func TestNotNeeded(t *testing.T) {
 	now := time.Unix(1_790_000_000, 0)
 	e := entry(t, now, func(jobs []queue.Job) {

@@ -15,7 +15,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// TestMessageOfText checks that a stored message is the one that came in, with its files.
+// TestMessageOfText checks that a stored message equals the original, with its files.
 func TestMessageOfText(t *testing.T) {
 	text := exampleText()
 	text.Files = text.Files[:1]
@@ -41,8 +41,8 @@ func TestMessageOfText(t *testing.T) {
 	}
 }
 
-// TestJobResults checks how clients see a job in each of its states, and what the response
-// to a repeated request says of it.
+// TestJobResults checks how clients see a job in each of its states, and how the response to a
+// repeated request describes it.
 func TestJobResults(t *testing.T) {
 	due, by := time.Unix(1_790_000_000, 0), queue.JobID{Message: uuid.UUID{7}}
 	failed := AppendResult(nil, notifier.Result{Service: "JSON", Status: notifier.Failed, Err: errors.New("the service answered 503"), Attempts: 2, Elapsed: time.Second})

@@ -22,7 +22,7 @@ var (
 	reason = "the service answered 503 Service Unavailable"
 )
 
-// Examples have a value in every field that is stored.
+// Examples have a value in every stored field.
 
 func exampleText() *Text {
 	return &Text{
@@ -74,8 +74,8 @@ type form struct {
 	encode  func() []byte
 	decode  func([]byte) (any, error)
 
-	// stored is the example as it is stored. It is never written anew: queues that
-	// exist have it.
+	// stored is the example as it is stored. It must not be regenerated, because existing queues
+	// contain it.
 	stored string
 }
 

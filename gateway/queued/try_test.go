@@ -34,8 +34,8 @@ func TestTries(t *testing.T) {
 	}
 }
 
-// TestStoredTries checks that tries which earlier versions have stored can be read, and
-// that this one stores the same.
+// TestStoredTries checks that tries stored by earlier versions can be read, and that this one
+// stores the same.
 func TestStoredTries(t *testing.T) {
 	const stored = "\n\x04JSONZ#\b\x80\x80\xbf\xb3\xa7\xc0\xae\x03\x12\x18the service answered 503Z\t\b\x8a\x9c\xdb\xec\xa7\xc0\xae\x03"
 	synctest.Test(t, func(t *testing.T) {

@@ -57,8 +57,8 @@ func TestInFlightShares(t *testing.T) {
 	}
 }
 
-// TestUnverifiedInFlight checks that a message counts among those of clients until its
-// token or signature is verified.
+// TestUnverifiedInFlight checks that a message counts as a client's until its token or signature is
+// verified.
 func TestUnverifiedInFlight(t *testing.T) {
 	from := netip.MustParseAddr("192.0.2.1")
 	limits := newInFlightLimits(16, 0, 0)

@@ -18,8 +18,8 @@ func key(name, url string, tags ...string) site.KeyOptions {
 	return site.KeyOptions{Name: name, URLs: []site.URL{{URL: url, Tags: tags}}}
 }
 
-// TestNew checks that a site made without Caddy has all defaults, and that one which inherits
-// has the keys of its base and replaces what it sets.
+// TestNew checks that a site made without Caddy has all defaults, and that an inheriting site has
+// the keys of its base and replaces what it sets.
 func TestNew(t *testing.T) {
 	t.Parallel()
 	ops := key("ops", "json://localhost/a", "x")

@@ -8,8 +8,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/message"
 )
 
-// TestWaiting checks that clients, keys and all together have a share, that who finds no room
-// learns when to try again, and that who has left does not count.
+// TestWaiting checks that clients, keys and all together have a share, that a client without room
+// learns when to try again, and that a client that has left does not count.
 func TestWaiting(t *testing.T) {
 	client := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{192, 0, 2, byte(i)}) }
 	key := func(i int) string { return string(rune('a' + i)) }

@@ -70,8 +70,9 @@ func TestPasswordChecks(t *testing.T) {
 	}
 }
 
-// TestPasswordsAreRemembered checks that a correct password is checked once for the hash
-// of an account, also after a reload, which makes new accounts, and a wrong one each time.
+// TestPasswordsAreRemembered checks that a correct password is checked once for the hash of an
+// account, even after a reload, which makes new accounts, and that a wrong one is checked each
+// time.
 func TestPasswordsAreRemembered(t *testing.T) {
 	from := netip.MustParseAddr("192.0.2.1")
 	p, checked := NewPasswords(), 0
@@ -113,9 +114,9 @@ func TestPasswordsAreRemembered(t *testing.T) {
 	}
 }
 
-// TestUnknownUsers checks that the password of an unknown user is compared with the hash
-// of an account, always the same one for a name, so that the time does not show which
-// names exist. The hash was once one of bcrypt for all, also among those of argon2id.
+// TestUnknownUsers checks that the password of an unknown user is compared with the hash of an
+// account, always the same one for a name, so that the time does not reveal which names exist. Once
+// it was always a bcrypt hash, even if all accounts had argon2id.
 func TestUnknownUsers(t *testing.T) {
 	from := netip.MustParseAddr("192.0.2.1")
 	p, compared := NewPasswords(), ""

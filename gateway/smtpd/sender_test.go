@@ -75,8 +75,8 @@ func TestSenders(t *testing.T) {
 	}
 }
 
-// TestProtocolRefusals checks that what the protocol refuses is recorded with the client's
-// address, and that senders with control characters, and recipients, are read strictly.
+// TestProtocolRefusals checks that refusals of the protocol are recorded with the client's address,
+// and that senders with control characters, and recipients, are read strictly.
 func TestProtocolRefusals(t *testing.T) {
 	for commands, code := range map[string]int{
 		"EHLO x\r\nMAIL FROM:<a\x00b@x>\r\n":                       501,
@@ -137,7 +137,7 @@ func TestSenderWithinMail(t *testing.T) {
 func TestSameRecipients(t *testing.T) {
 	for _, tt := range []struct {
 		recipients string
-		typ        notifier.Type // that the mail states
+		typ        notifier.Type // as the mail states
 		want       int
 	}{
 		{"k@a k@b", "info", 1},

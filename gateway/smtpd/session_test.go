@@ -63,10 +63,10 @@ func echo(mail io.Reader, _ []Recipient) (*Outcome, error) {
 	return o, nil
 }
 
-// TestAnswersStayWithTheirMails checks that a mail that is given up ends the
-// connection, so that the answer to it is never taken for the answer to a later
-// one. Package smtp v0.25.1 can mix them up. The commands of the later mail are
-// sent at once, so that the server reads them as early as possible.
+// TestAnswersStayWithTheirMails checks that a mail that is given up ends the connection, so that
+// its answer is never taken for the answer to a later one. Package smtp v0.25.1 can mix them up.
+// The commands of the later mail are sent at once, so that the server reads them as early as
+// possible.
 func TestAnswersStayWithTheirMails(t *testing.T) {
 	const later = "MAIL FROM:<Front Door@cam>\r\nRCPT TO:<k@x>\r\nBDAT 5 LAST\r\nlater"
 	firsts := []string{"BDAT 0\r\n", "BDAT 5\r\nfirst", "BDAT 5\r\nfirstBDAT 3\r\nxyz"}
@@ -139,9 +139,9 @@ func (p *pipes) Close() error {
 
 func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "unix"} }
 
-// TestSlowCommands checks that a client that does not send a whole command within the
-// timeout is disconnected then. One that had sent a part of a command once got an answer
-// to that, and as much time again.
+// TestSlowCommands checks that a client that does not send a whole command within the timeout is
+// disconnected then. After a part of a command, a client once got an answer to it, and the same
+// time again.
 func TestSlowCommands(t *testing.T) {
 	for _, sent := range []string{"", "EHLO", "EHLO x\r\nMAIL FROM:<a@x>", "EHLO x\r\nMAIL FROM:<a@x>\r\nRCPT TO:<k@x>\r\nDATA\r\nSubject: x\r\n"} {
 		synctest.Test(t, func(t *testing.T) {

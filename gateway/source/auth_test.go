@@ -154,8 +154,8 @@ func TestSecretsRefused(t *testing.T) {
 	}
 }
 
-// snsSigner signs messages as Amazon SNS does. As with Amazon, the file with its
-// certificate does not have those of the issuers.
+// snsSigner signs messages as Amazon SNS does. As with Amazon, the file with its certificate does
+// not include the issuers' certificates.
 type snsSigner struct {
 	roots   *x509.CertPool
 	key     *rsa.PrivateKey

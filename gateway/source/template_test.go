@@ -129,9 +129,8 @@ func (r *run) call(name string, args ...any) (any, error) {
 	return out[0].Interface(), err
 }
 
-// TestFunctionsCharge checks that a function charges at least what it reads of a large
-// value. Once default, type, len, more, comparisons and others read 7 MB for nothing,
-// 20,000 times.
+// TestFunctionsCharge checks that a function charges at least the part that it reads of a large
+// value. Once default, type, len, more, comparisons and others read 7 MB for nothing, 20,000 times.
 func TestFunctionsCharge(t *testing.T) {
 	racetest.SkipIfSlow(t)
 	const large = 1 << 20
@@ -190,7 +189,7 @@ func TestFunctionsCharge(t *testing.T) {
 			}
 		}
 	}
-	// What reads little of a large value costs little.
+	// A function that reads little of a large value costs little.
 	for name, args := range map[string][]any{
 		"default": {"x", "x" + blank}, "eq": {"x", blank}, "lt": {1, "x"}, "first": {1, list}, "index": {list, 1},
 	} {
@@ -269,8 +268,8 @@ func TestTemplateStops(t *testing.T) {
 	}
 	ended, end := context.WithTimeoutCause(t.Context(), 0, errTooLate)
 	defer end()
-	// On a busy machine the next attempt may succeed, so a program is asked to make it, but not
-	// for a template that does too much, whose error had the time for its cause if both came.
+	// On a busy machine the next attempt may succeed, so a program is asked to make it. This does
+	// not apply to a template that does too much, even if the time ends in the same moment.
 	m, err = s.Read(ended, &Request{Header: http.Header{}, Body: []byte(`{"title":"x","message":"y"}`)})
 	if e, ok := errors.AsType[*Error](err); !ok || e.Status != 503 || !strings.Contains(err.Error(), "takes too long: all templates of a source together have 5s") {
 		t.Errorf("after the deadline: %v, %v", m, err)

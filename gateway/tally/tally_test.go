@@ -24,7 +24,7 @@ func target(t *testing.T) notifier.Target {
 	return notifier.Target{Destination: d}
 }
 
-// TestObserve checks what counts as what.
+// TestObserve checks which attempts count as which outcome.
 func TestObserve(t *testing.T) {
 	to := target(t)
 	delivered, temporary, permanent := notifier.Result{Status: notifier.Delivered}, notifier.Result{Status: notifier.Failed, Temporary: true}, notifier.Result{Status: notifier.Failed}
@@ -130,7 +130,7 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// TestMaxSeries checks that what a half hour counts has a bound.
+// TestMaxSeries checks that a half hour has a bounded number of series.
 func TestMaxSeries(t *testing.T) {
 	var c Counter
 	for i := range maxSeries {
@@ -142,7 +142,7 @@ func TestMaxSeries(t *testing.T) {
 	}
 }
 
-// BenchmarkAdd measures what counting costs a delivery.
+// BenchmarkAdd measures the cost of counting a delivery.
 func BenchmarkAdd(b *testing.B) {
 	var c Counter
 	b.ReportAllocs()

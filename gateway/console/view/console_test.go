@@ -35,8 +35,7 @@ var exampleFrame = Frame{
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// examples has pages by the names of their golden files. Each page is there with
-// all it can show.
+// examples has pages by the names of their golden files, each with everything it can show.
 var examples = map[string]Page{
 	"now": NowPage{
 		Root: "../", Now: noon, Sentence: "2 incidents open, 1 destination down", State: Failing, Keys: 30, Last: noon.Add(-12 * time.Second), Stored: true, Waiting: 5, Lost: 2, Done: "It is resolved.",
@@ -338,7 +337,7 @@ var exampleDestination = Destination{
 	Fields: []HiddenField{{"destination", "1"}}, Label: "Test destination 1, JSON", Status: "delivered", Result: "Delivered in 3 ms.",
 }
 
-// manyDestinations are more than a key shows at once, the first never used.
+// manyDestinations are more than a key shows at once; the first was never used.
 var manyDestinations = func() (out []Destination) {
 	for n := range maxShown + 2 {
 		d := exampleDestination
@@ -349,8 +348,8 @@ var manyDestinations = func() (out []Destination) {
 	return out
 }()
 
-// TestPages compares each example with its golden file. There, the files of
-// styles and scripts have their names in place of their texts.
+// TestPages compares each example with its golden file, in which style sheets and scripts are
+// replaced by their file names.
 func TestPages(t *testing.T) {
 	for name, page := range examples {
 		t.Run(name, func(t *testing.T) {
@@ -473,7 +472,7 @@ func TestEveryFileIsUsed(t *testing.T) {
 func TestPolicies(t *testing.T) {
 	inline := regexp.MustCompile(`(?s)<(?:style|script)>(.*?)</(?:style|script)>`)
 	elsewhere := regexp.MustCompile(`(?:src|href|action)="[^.#d"][^"]*"|url\(|@import|https?://[^\s"'<]*`)
-	shown := regexp.MustCompile(`<code>[^<]*</code>|<output>[^<]*</output>`) // what is there to copy
+	shown := regexp.MustCompile(`<code>[^<]*</code>|<output>[^<]*</output>`) // there is something to copy
 	for name, p := range examples {
 		document, policy := render(t, p)
 		if !strings.HasPrefix(policy, "default-src 'none'; base-uri 'none'; ") || strings.Contains(policy, "unsafe") {
@@ -504,9 +503,8 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
-// TestHostileText fills each example with texts that would change the page if they
-// were not escaped, and checks that its elements and attributes are those of the
-// same page with harmless texts.
+// TestHostileText fills each example with texts that would change the page if they were not
+// escaped, and checks that its elements and attributes are the same as with harmless texts.
 func TestHostileText(t *testing.T) {
 	for name, p := range examples {
 		harmless, _ := render(t, withText(p, "x"))
@@ -523,8 +521,8 @@ func TestHostileText(t *testing.T) {
 	}
 }
 
-// withText returns a copy of a page with text in place of all its texts. It keeps
-// empty ones, words of the package such as [Outcome], and the HTML of a preview.
+// withText returns a copy of a page with text in place of all its texts, except empty ones, words
+// of the package such as [Outcome], and the HTML of a preview.
 func withText(p Page, text string) Page {
 	var fill func(v reflect.Value) reflect.Value
 	fill = func(v reflect.Value) reflect.Value {

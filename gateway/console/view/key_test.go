@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestShownDestinations checks that of many destinations the first ones are shown, and all
-// that somebody may have to look at.
+// TestShownDestinations checks that a key shows the first of many destinations, and all that
+// somebody may have to look at.
 func TestShownDestinations(t *testing.T) {
 	fine := &Health{State: Fine, Delivered: time.Unix(1, 0)}
 	all := make([]Destination, 12)

@@ -19,8 +19,8 @@ func TestGroup(t *testing.T) {
 	}
 }
 
-// TestGroupDelivered checks that messages that have arrived are one line if they follow each other
-// and something says that they are alike: a title, the first words, or the incident.
+// TestGroupDelivered checks that consecutive messages that have arrived are one line if they have
+// the same title, first words or incident.
 func TestGroupDelivered(t *testing.T) {
 	t.Parallel()
 	about := func(title, words, incident string) ListedMessage {

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// start starts a server that refuses each request as soon as its header has come.
+// start starts a server that refuses each request as soon as its header has arrived.
 func start(t *testing.T, c *Closing, secure bool) *httptest.Server {
 	t.Helper()
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

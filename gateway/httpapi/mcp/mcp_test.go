@@ -158,7 +158,7 @@ func TestTools(t *testing.T) {
 	}
 }
 
-// TestToolErrors checks that an agent hears what is wrong, and that nothing is sent.
+// TestToolErrors checks that an agent learns what is wrong, and that nothing is sent.
 func TestToolErrors(t *testing.T) {
 	t.Parallel()
 	p := gatewaytest.NewPager(t, http.StatusOK)
@@ -256,8 +256,8 @@ func TestToolAccess(t *testing.T) {
 	}
 }
 
-// TestOtherNames checks that the tools know the text that people read by the name that it has in
-// the other ones, too.
+// TestOtherNames checks that each tool accepts the name of the other tools for the text that people
+// read.
 func TestOtherNames(t *testing.T) {
 	t.Parallel()
 	p := gatewaytest.NewPager(t, http.StatusOK)

@@ -20,7 +20,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/racetest"
 )
 
-// TestCharsets reads every sample in several charsets. Each makes the message that it makes in UTF-8.
+// TestCharsets reads every sample in several charsets, and expects the same message as in UTF-8.
 func TestCharsets(t *testing.T) {
 	little, big := unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM).NewEncoder(), unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM).NewEncoder()
 	for _, sample := range racetest.Part(samples(t), 5) {
@@ -70,7 +70,7 @@ func TestCharsets(t *testing.T) {
 	}
 }
 
-// TestSignatureOfBytes checks that a signature is that of the bytes as they came.
+// TestSignatureOfBytes checks that a signature covers the bytes as they arrived.
 func TestSignatureOfBytes(t *testing.T) {
 	s, err := source.New(source.Config{Name: "github", Scheme: source.SchemeGitHub, Secret: "hiccup"})
 	if err != nil {
@@ -86,7 +86,7 @@ func TestSignatureOfBytes(t *testing.T) {
 			header := sample.header.Clone()
 			header.Set("X-Hub-Signature-256", "sha256="+hex.EncodeToString(m.Sum(nil)))
 			r := &source.Request{Header: header, Query: url.Values{}, Body: []byte(body), Time: time.Now()}
-			_ = r.Text() // which changes nothing
+			_ = r.Text() // it changes nothing
 			if err := s.Authenticate(t.Context(), r, nil); err != nil {
 				t.Errorf("%s: %v", sample.path, err)
 			}
@@ -107,7 +107,7 @@ func withUmlauts(body []byte) string {
 		}
 		return '?'
 	}, string(body))
-	// Spaces are only within texts. That which ends with an umlaut is not UTF-8.
+	// Spaces are only within texts. The text with an umlaut at its end is not UTF-8.
 	return strings.ReplaceAll(text, " ", " ü€ ")
 }
 

@@ -26,7 +26,7 @@ func readPayload(t *testing.T, name, path, body string) *source.Message {
 	return m
 }
 
-// TestPlainTexts checks that what chats show as plain text arrives as its sender wrote it.
+// TestPlainTexts checks that texts that chats show as plain text arrive unchanged.
 func TestPlainTexts(t *testing.T) {
 	const object = `{"type":"plain_text","text":TEXT}`
 	texts := []string{

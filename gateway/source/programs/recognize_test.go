@@ -13,8 +13,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/racetest"
 )
 
-// compatible are the payloads of a program that the source of another one takes, by the
-// two sources, and why.
+// compatible are the payloads of a program that the source of another one accepts, by the two
+// sources, with the reason.
 var compatible = map[[2]string]string{
 	{"alertmanager", "grafana"}: "Grafana sends Alertmanager's fields and some more",
 	{"grafana", "alertmanager"}: "contact points of Grafana that belong to another Alertmanager send its format",
@@ -88,7 +88,7 @@ func TestPayloadsWithoutHeaders(t *testing.T) {
 }
 
 // TestInstanceNames checks that Sonarr and its relatives are recognized by the name of the
-// instance, which begins or ends with that of the program.
+// instance, which begins or ends with the program's name.
 func TestInstanceNames(t *testing.T) {
 	renamed := 0
 	for _, sample := range samples(t) {
@@ -116,7 +116,7 @@ func TestInstanceNames(t *testing.T) {
 	}
 }
 
-// TestForeignErrors checks what the error for a payload of another program says.
+// TestForeignErrors checks the error for a payload of another program.
 func TestForeignErrors(t *testing.T) {
 	const media = "application/json"
 	kuma := `{"heartbeat":null,"monitor":null,"msg":"Testing"}`
@@ -189,8 +189,8 @@ func TestForeignErrors(t *testing.T) {
 	}
 }
 
-// TestConditionsOfFormats checks that every format says what its payloads have, and
-// that a program of Reads exists.
+// TestConditionsOfFormats checks that every format has conditions for its payloads, and that each
+// program in Reads exists.
 func TestConditionsOfFormats(t *testing.T) {
 	for _, f := range source.Formats() {
 		required := false

@@ -379,9 +379,8 @@ func TestAlertsOfGroups(t *testing.T) {
 	}
 }
 
-// TestPartialPayloads checks that the payload of a group of alerts which leaves some of them
-// out resolves nothing, with the built-in type and with one of the operator, and that a whole
-// one does.
+// TestPartialPayloads checks that the payload of a group of alerts resolves nothing if it leaves
+// some of them out, with the built-in type and with the operator's, and that a complete one does.
 func TestPartialPayloads(t *testing.T) {
 	for _, f := range source.Formats() {
 		if f.Alerts == "" {
@@ -404,8 +403,8 @@ func TestPartialPayloads(t *testing.T) {
 	}
 }
 
-// TestIncidentSamples checks that for each format that names incidents there are
-// samples of an alert that opens one and of a message that resolves the same.
+// TestIncidentSamples checks that each format with incidents has samples of an alert that opens one
+// and of a message that resolves the same.
 func TestIncidentSamples(t *testing.T) {
 	opened, resolved := map[string][]string{}, map[string][]string{} // incidents by source
 	for _, sample := range samples(t) {

@@ -10,8 +10,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// TestStateOfText checks which texts tell a state, with titles and texts of programs
-// that use ntfy and Gotify.
+// TestStateOfText checks which texts name a state, with titles and texts of programs that use ntfy
+// and Gotify.
 func TestStateOfText(t *testing.T) {
 	for _, tt := range []struct {
 		title, body string
