@@ -128,8 +128,8 @@ func TestPartsAreWaitedFor(t *testing.T) {
 	}
 }
 
-// TestHeld checks that no attempt is made that the caller does not hold any more, and that
-// the delivery has then failed temporarily.
+// TestHeld checks that no attempt is made when the caller no longer holds the message, and that the
+// delivery has then failed temporarily.
 func TestHeld(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
@@ -160,9 +160,8 @@ func TestHeld(t *testing.T) {
 	}
 }
 
-// TestDeadlineWins checks that a deadline that has passed is seen by who has seen a timer
-// end at the same time, as after a pause of the process. Once another attempt was made in
-// half of the cases.
+// TestDeadlineWins checks that a passed deadline is seen even if a timer ends at the same time, as
+// after a pause of the process. Otherwise another attempt was made in half of the cases.
 func TestDeadlineWins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for range 100 {

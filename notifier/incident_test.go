@@ -97,7 +97,7 @@ func TestNotificationID(t *testing.T) {
 	}
 }
 
-// TestAlertsOfIncident checks when an alert joins those that are open in an incident.
+// TestAlertsOfIncident checks when an alert joins the open alerts of an incident.
 func TestAlertsOfIncident(t *testing.T) {
 	many := make([]string, 101)
 	for i := range many {

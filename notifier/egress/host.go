@@ -153,9 +153,9 @@ func isNumber(label string) bool {
 	return label != "" && strings.Trim(digits, cutset) == ""
 }
 
-// parseIPv4 parses an address as inet_aton does: one to four numbers, the last
-// of which fills the remaining bytes. zeroBase is the base of a number that
-// begins with 0: 8 in inet_aton, 10 in many other parsers.
+// parseIPv4 parses an address as inet_aton does: one to four numbers, the last of which fills the
+// remaining bytes. A number that begins with 0 has the base zeroBase: 8 in inet_aton, 10 in many
+// other parsers.
 func parseIPv4(labels []string, zeroBase int) (netip.Addr, bool) {
 	if len(labels) > 4 {
 		return netip.Addr{}, false

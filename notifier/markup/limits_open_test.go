@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestCutsCloseMarkup checks that each part of a text has the markup of the whole: what is
-// open at a cut is closed, and opened again, and all words and line breaks arrive.
+// TestCutsCloseMarkup checks that each part of a text has the markup of the whole: open markup is
+// closed at a cut and opened again, and all words and line breaks arrive.
 func TestCutsCloseMarkup(t *testing.T) {
 	var lines, items strings.Builder
 	for i := range 100 {

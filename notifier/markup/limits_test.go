@@ -232,7 +232,7 @@ func TestFitCost(t *testing.T) {
 	}
 }
 
-// TestWholePieces checks what is not divided.
+// TestWholePieces checks which pieces are not divided.
 func TestWholePieces(t *testing.T) {
 	first := func(s string, format Format) string {
 		o := outline{format: format, text: s, room: 100}

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// reader is a way in: what a text says in HTML, in Markdown and in plain text.
+// reader is an input format. in converts a text to HTML, Markdown or plain text.
 type reader struct {
 	name string
 	in   func(text string, to Format) string

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestReadChat checks what the texts of chats are: in HTML, in which nothing is an element
-// that the text does not name, in Markdown and in plain text.
+// TestReadChat checks the conversion of chat texts to HTML, which has only elements that the text
+// names, to Markdown and to plain text.
 func TestReadChat(t *testing.T) {
 	for _, tt := range []struct {
 		name         string

@@ -88,8 +88,8 @@ func (r *row) median(value func(measure) float64) float64 {
 	return median(values)
 }
 
-// ratio returns the median, over the rounds, of the ratio of the CPU time to that
-// of base in the same round.
+// ratio returns the median, over the rounds, of the CPU time divided by the CPU time of base in the
+// same round.
 func (r *row) ratio(base *row) float64 {
 	var ratios []float64
 	for i, m := range r.rounds {
