@@ -6,20 +6,20 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
-// OriginCheck protects against cross-site request forgery: pages of other sites that send
-// messages through a visitor's browser, which has the visitor's password or network. It relies
-// on headers that only browsers set: Sec-Fetch-Site or, in older ones, Origin. The zero value
-// checks nothing.
+// OriginCheck protects against cross-site request forgery, in which a page of another site sends
+// messages through a visitor's browser, with the visitor's password or network. It relies on
+// headers that only browsers set: Sec-Fetch-Site or, in older ones, Origin. The zero value checks
+// nothing.
 type OriginCheck struct{ protection *http.CrossOriginProtection }
 
-// NewOriginCheck returns the check that lets the pages of origins that a site trusts send.
+// NewOriginCheck returns the check for a site, which lets pages of its trusted origins send.
 func NewOriginCheck(s *site.Site) (c OriginCheck) {
 	if len(s.TrustedOrigins) == 1 && s.TrustedOrigins[0] == site.AnyOrigin {
 		return c
 	}
 	c.protection = http.NewCrossOriginProtection()
 	for _, origin := range s.TrustedOrigins {
-		_ = c.protection.AddTrustedOrigin(origin) // never fails, because site.New has checked it
+		_ = c.protection.AddTrustedOrigin(origin) // site.New has checked the origin
 	}
 	return c
 }

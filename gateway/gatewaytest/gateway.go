@@ -48,7 +48,7 @@ type Options struct {
 	Global site.Options // of all sites; its keys belong to every site
 	Site   site.Options // of the one site; it inherits from Global
 
-	Sources source.Set // of the site, besides the built-in ones
+	Sources source.Set // sources of the site, in addition to the built-in ones
 
 	Queue *outbox.Settings // zero fields have the defaults, but Wait is 5 s; nil for no queue
 	Saved *saved.Options   // zero fields have the defaults; nil for no saved keys

@@ -38,7 +38,7 @@ func TestEachRouteIsFound(t *testing.T) {
 }
 
 // TestReservedNamesFollowRoutes checks that no key and no source can have the name of a route, in
-// any case, also of one that is added to the table: its address would lead to the one or the other.
+// any case, even of a new route in the table, because their address would be ambiguous.
 func TestReservedNamesFollowRoutes(t *testing.T) {
 	specs := append(RouteSpecs(), RouteSpec{Pattern: "/notify/newthing"}, RouteSpec{Pattern: "/notify/other/{ID}"},
 		RouteSpec{Pattern: "/notify/{KEY}/newpart"}, RouteSpec{Pattern: "/notify/{KEY}/otherpart/{ID}/test"})
@@ -47,7 +47,7 @@ func TestReservedNamesFollowRoutes(t *testing.T) {
 	for _, spec := range specs {
 		name, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(spec.Pattern, site.RouteNotifyKey+"/"), site.RouteNotify+"/"), "/")
 		if !site.IsKeyName(name) {
-			continue // no key and no source has this name: it has a dot, or stands for another
+			continue // no key and no source can have this name: it has a dot, or is a placeholder
 		}
 		switch name, below := strings.ToUpper(name[:1])+name[1:], strings.HasPrefix(spec.Pattern, site.RouteNotifyKey+"/"); {
 		case below && !site.IsReservedSource(name):

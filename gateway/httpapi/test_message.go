@@ -11,7 +11,7 @@ import (
 )
 
 // SendTest sends a test message to the one target of to under the rules of its key (see
-// [outbox.Configuration.SendTest]). The result is that of one attempt.
+// [outbox.Configuration.SendTest]). The result covers one attempt.
 func (h *Sender) SendTest(w http.ResponseWriter, r *http.Request, k *site.Key, to *message.Selection) (*api.Response, error) {
 	d, err := h.TestDelivery(k, to)
 	if err != nil {

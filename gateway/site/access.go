@@ -69,14 +69,14 @@ func (s *Site) OpenKey(ctx context.Context, name string) (k *Key, exists bool, e
 	return k, err == nil, err
 }
 
-// Tickets are those that were used of the tickets that take the place of a token for one request.
-// The zero value is ready for use.
+// Tickets are the used tickets, each of which has replaced a token for one request. The zero value
+// is ready for use.
 type Tickets struct {
 	mu   sync.Mutex
 	used map[string]time.Time // when they end
 }
 
-// Use reports whether a ticket was not used before.
+// Use records a ticket and reports whether it was not used before.
 func (t *Tickets) Use(ticket string, end, now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

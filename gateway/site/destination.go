@@ -28,8 +28,8 @@ func IsDevice(shown string) bool { return strings.HasPrefix(shown, DeviceScheme)
 // DeviceScheme is the prefix of the text that a device is shown as. No URL can have it.
 const DeviceScheme = "device://"
 
-// Place names a key among those of all sites and spaces. It stays the same when a saved key is
-// moved to another name.
+// Place identifies a key in all sites and spaces. It stays the same when a saved key is moved to
+// another name.
 type Place struct {
 	Home string // see [Key.Home]
 	Key  string // see [Key.FirstName]

@@ -21,7 +21,7 @@ import (
 type Options struct {
 	Base *Site // the site that all others inherit from; nil for that site itself
 
-	Keys        []KeyOptions // besides those of Base, and before them
+	Keys        []KeyOptions // in addition to the keys of Base, and before them
 	DefaultURLs []URL        // for POST /notify without URLs
 	Ruler       *Ruler       // replaces the one of Base as a whole; default: what [NewRuler] makes of nothing
 
@@ -220,7 +220,7 @@ func (s *Site) setLimits(o *Options) error {
 	total := cmp.Or(o.MaxInFlight, l.InFlight.Total)
 	set(&s.clients, o.Clients)
 	err := l.setClients(&s.clients, total)
-	if err == nil && o.Clients != nil { // the limits of Base may be above those of the site
+	if err == nil && o.Clients != nil { // the limits of Base may exceed the site's
 		err = s.clients.checkInFlight(&l.InFlight)
 	}
 	if err != nil {

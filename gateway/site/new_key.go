@@ -22,8 +22,8 @@ type KeyOptions struct {
 	URLs       []URL
 	DefaultTag string   // which URLs get a message without a tag, or "untagged"; default: all
 	Accept     []string // sources, "direct" and "smtp"; default: all
-	Tokens     []string // secrets of those who may send; default: everyone may
-	Readers    []string // secrets of those who may read
+	Tokens     []string // secrets of clients that may send; default: everyone may
+	Readers    []string // secrets of clients that may read
 	Expects    []BeatOptions
 	KeySettings
 
@@ -33,15 +33,15 @@ type KeyOptions struct {
 	Lines  func(setting string) string // the position of a setting, for errors; "" if unknown
 }
 
-// KeySettings are the options of a key that it has as they are.
+// KeySettings are the options that a key takes over unchanged.
 type KeySettings struct {
 	Unqueued bool          // messages do not use the queue
 	Inbox    time.Duration // how long messages can be read; 0 for not at all
-	Fallback string        // the key that is told of deliveries that are given up; "" for none
+	Fallback string        // the key that is told of dead deliveries; "" for none
 	Rules    *rules.Rules  // nil for none
 }
 
-// BeatOptions are a beat that a key expects.
+// BeatOptions are the settings of a beat that a key expects.
 type BeatOptions struct {
 	rules.Expect
 	Tag string // tag expression for the URLs that are notified; default: default_tag of the key

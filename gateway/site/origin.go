@@ -9,10 +9,10 @@ import (
 	"unicode"
 )
 
-// AnyOrigin in trusted_origins stands for all origins.
+// AnyOrigin in trusted_origins means all origins.
 const AnyOrigin = "*"
 
-// TrustedOrigins returns origins as browsers write them, or "*" alone if that is among them.
+// TrustedOrigins returns origins as browsers write them, or only "*" if that is among them.
 func TrustedOrigins(texts []string) (out []string, err error) {
 	for _, text := range texts {
 		if text != AnyOrigin {

@@ -20,10 +20,11 @@ const (
 func PathOf(pattern, key string) string { return strings.Replace(pattern, "{KEY}", key, 1) }
 
 // reserved has the first segments of the routes below /notify and below /notify/{KEY}. Package
-// httpapi, which has the table of routes, sets it before main begins.
+// httpapi, which has the table of routes, sets it in an init function.
 var reserved struct{ keys, sources []string }
 
-// Reserve makes the routes with these patterns those that no key and no source can have the name of.
+// Reserve reserves the names of the routes with these patterns, so that no key and no source can
+// have them.
 func Reserve(patterns []string) {
 	reserved.keys, reserved.sources = below(RouteNotify, patterns), below(RouteNotifyKey, patterns)
 }
@@ -42,9 +43,8 @@ func below(route string, patterns []string) (names []string) {
 // IsReservedSource reports whether /notify/{KEY}/NAME is an address of the gateway.
 func IsReservedSource(name string) bool { return ContainsFold(reserved.sources, name) }
 
-// ContainsFold reports whether a segment of a path is one of names in any case. Caddy's path
-// matchers ignore case: a key Incidents would be open behind a matcher that leaves out
-// /notify/incidents/*.
+// ContainsFold reports whether names has a segment of a path in any case. Caddy's path matchers
+// ignore case: a key Incidents would be open behind a matcher that excludes /notify/incidents/*.
 func ContainsFold(names []string, segment string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, segment) })
 }

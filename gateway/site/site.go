@@ -13,7 +13,7 @@ import (
 // change.
 type Site struct {
 	Keys           map[string]*Key   // keys of the configuration, by name
-	Ruler          *Ruler            // what it does with the alerts that rulers post
+	Ruler          *Ruler            // handling of the alerts that rulers post
 	Stateless      bool              // POST /notify takes URLs of clients
 	Callbacks      bool              // a question may name an address that gets the outcome
 	MCP            bool              // agents can use keys by the Model Context Protocol
@@ -30,7 +30,7 @@ type Site struct {
 	Push    *Push // nil for no devices
 	Devices Receivers
 
-	TrustedOrigins []string // whose pages may send from a visitor's browser, or [AnyOrigin]
+	TrustedOrigins []string // origins whose pages may send from a visitor's browser, or [AnyOrigin]
 
 	PublicURL string // the beginning of links to the gateway; "" if unknown
 
@@ -71,8 +71,8 @@ type Finder struct {
 	// MayHaveMoved reports whether Moved may return a key. It reads no storage.
 	MayHaveMoved func(name string) bool
 
-	Space       string // to which they belong; "" for the default one
-	KeySettings        // of every saved key
+	Space       string // space of the keys; "" for the default one
+	KeySettings        // settings of every saved key
 }
 
 // On reports whether the site has saved keys.

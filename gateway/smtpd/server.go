@@ -143,8 +143,8 @@ const (
 )
 
 // Stop closes the listeners. If another server replaces this one, open connections accept commands
-// for 20 seconds, and a mail under way is finished. Otherwise Stop returns when all mails under
-// way, including those of servers replaced before, are answered, or after a timeout.
+// for 20 seconds, and a mail under way is finished. Otherwise Stop returns when all mails under way
+// are answered, including mails of servers replaced before, or after a timeout.
 func (s *Server) Stop(r *Replaced, replaced bool) {
 	servers := r.stopping(s, replaced)
 	ctx, cancel := context.WithCancel(context.Background())

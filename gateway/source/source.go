@@ -67,8 +67,8 @@ type templatePair struct{ custom, builtin *Template }
 // New returns the source with the settings c. The error names the wrong setting.
 func New(c Config) (*Source, error) { return newSource(c, nil) }
 
-// WithToken returns a source that makes no messages. It takes requests that have the token, or
-// all if that is "".
+// WithToken returns a source that makes no messages. It accepts requests that have the token, or
+// all requests for "".
 func WithToken(name, token string) *Source {
 	return &Source{Format: &Format{Name: name}, config: Config{Name: name, Token: token}}
 }
@@ -184,8 +184,8 @@ func parseOptional(name, text string) (*Template, error) {
 	return ParseTemplate(name, text)
 }
 
-// Set has the sources of a site that the operator has set up, by name. The site has the built-in
-// ones as well.
+// Set has the sources of a site that the operator has configured, by name. The site has the
+// built-in ones as well.
 type Set map[string]*Source
 
 // Inherit returns s with the sources of base that s does not have.
@@ -198,8 +198,7 @@ func (s Set) Inherit(base Set) Set {
 	return all
 }
 
-// Get returns the source of a name. It is nil if there is none, and the error is about its
-// settings.
+// Get returns the source with a name, or nil if there is none. An error is about its settings.
 func (s Set) Get(name string) (*Source, error) {
 	if found := s[name]; found != nil {
 		return found, nil
@@ -222,8 +221,8 @@ func (s Set) Names() []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// Missing returns the error for a client that names a source that does not exist. It suggests
-// one. Where keys are protected, those that the operator has named are not told.
+// Missing returns the error for a client that names an unknown source, with a suggestion. If keys
+// are protected, it does not suggest the operator's sources.
 func (s Set) Missing(name string, protected bool) *Error {
 	if name == site.SourceRuler {
 		return Errorf(http.StatusNotFound, "Prometheus posts below this address, to /api/v2/alerts; write it as path_prefix of the Alertmanager in prometheus.yml")

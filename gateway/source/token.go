@@ -91,8 +91,8 @@ func (f *Format) HasToken(r *Request, match func(token string) bool) bool {
 	return found
 }
 
-// TokenSum returns the hash of that one of a key's tokens which a request has in a place of the
-// format, or which its ticket was made with, or "".
+// TokenSum returns the hash of the key's token that a request has in a place of the format, or that
+// its ticket was made with, or "".
 func (f *Format) TokenSum(r *Request, tokens site.Secrets) (sum string) {
 	f.HasToken(r, func(token string) bool {
 		if !tokens.Has(token) {

@@ -25,7 +25,7 @@ type Health struct {
 	Waiting      int       // waiting deliveries
 	WaitingSince time.Time // time of the oldest of them
 	Delivered    time.Time // time of the last success; zero if unknown
-	Troubles     []Trouble // troubles of a key, besides those of its destinations
+	Troubles     []Trouble // troubles of a key itself, not of its destinations
 }
 
 // Trouble is a problem, such as a beat that did not arrive.

@@ -30,10 +30,9 @@ const (
 	maxCount  = 1 << 20 // elements of all arrays, decoded or not
 )
 
-// Decode decodes a JSON text into nil, string, bool, int64, float64, []any and
-// map[string]any. Values that exceed the limits become nil. An array keeps its length
-// up to maxCount elements. The members of the outermost object are there even if they
-// are null; those of other objects are left out.
+// Decode decodes a JSON text into nil, string, bool, int64, float64, []any and map[string]any.
+// Values that exceed the limits become nil. An array keeps its length up to maxCount elements. The
+// outermost object keeps members that are null; other objects leave them out.
 func Decode(text []byte) (any, error) {
 	d := &decoder{
 		Decoder: jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true)),

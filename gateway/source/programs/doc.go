@@ -1,5 +1,6 @@
 // Package programs has the formats of the built-in sources, one file a program. Importing it
-// registers them with package source. It exports only what rulers have, whose alerts are kept.
+// registers them with package source. It exports only the format of rulers, because the gateway
+// stores their alerts.
 //
 // Most formats are data: the fields that make a payload one of the program, and text templates. The
 // API of a chat or push service has functions that read its requests and write its answers. They

@@ -40,8 +40,8 @@ func init() {
 	})
 }
 
-// opsgeniePath returns a path below the alerts. Some clients are given the address of the API,
-// others that of the alerts.
+// opsgeniePath returns a path below the alerts. Some clients add it to the address of the API, and
+// others to the address of the alerts.
 func opsgeniePath(path string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(path, "v2/alerts"), "/")
 }

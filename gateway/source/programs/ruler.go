@@ -41,8 +41,8 @@ var rulerSource = sync.OnceValues(func() (*source.Source, error) {
 	return source.New(source.Config{Name: site.SourceRuler, Templates: rulerTemplates})
 })
 
-// RulerMessage returns the message about a state of a group of alerts that rulers post, and the
-// tags that it prefers.
+// RulerMessage returns the message about a state of a group of alerts that rulers post, and its
+// preferred tags.
 func RulerMessage(ctx context.Context, g *rules.AlertGroup, state rules.GroupState) (*notifier.Message, []string, error) {
 	s, err := rulerSource()
 	if err != nil {
@@ -84,8 +84,8 @@ type postedAlert struct {
 	GeneratorURL string            `json:"generatorURL"`
 }
 
-// ReadRulerAlerts reads what a ruler posts to /api/v2/alerts of Alertmanager. now is when it
-// came. The error is an [*source.Error] with the status 400.
+// ReadRulerAlerts reads a ruler's request to /api/v2/alerts of Alertmanager. now is the time of its
+// arrival. The error is an [*source.Error] with the status 400.
 func ReadRulerAlerts(body []byte, now time.Time) ([]rules.RulerAlert, error) {
 	var posted []postedAlert
 	if err := json.Unmarshal(body, &posted); err != nil {
@@ -173,7 +173,7 @@ type groupAlert struct {
 	Fingerprint string `json:"fingerprint"`
 }
 
-// payloadOfRuler returns the payload about a state of a group.
+// payloadOfRuler returns the payload for a state of a group.
 func payloadOfRuler(g *rules.AlertGroup, s rules.GroupState) ([]byte, error) {
 	p := rulerPayload{Version: "4", Status: "resolved", GroupKey: g.Name, GroupLabels: pairsMap(g.Labels), Alerts: []groupAlert{}}
 	if len(s.Firing) > 0 {
@@ -194,8 +194,7 @@ func payloadOfRuler(g *rules.AlertGroup, s rules.GroupState) ([]byte, error) {
 	return json.Marshal(&p)
 }
 
-// pairsMap is the inverse of what [rules.RulerAlert] has: names and values, one after the
-// other.
+// pairsMap returns the map for names and values, one after the other, as in [rules.RulerAlert].
 func pairsMap(pairs []string) map[string]string {
 	out := make(map[string]string, len(pairs)/2)
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -246,7 +245,7 @@ func NewRulerAlert(key string, a *rules.RulerAlert) RulerAlert {
 	}
 }
 
-// RulerStatus is what Alertmanager's API says of itself.
+// RulerStatus is the status in Alertmanager's API.
 type RulerStatus struct {
 	Cluster struct {
 		Status string `json:"status"`
@@ -254,11 +253,11 @@ type RulerStatus struct {
 	Config struct {
 		Original string `json:"original"`
 	} `json:"config"`
-	Uptime      time.Time         `json:"uptime"` // since when it runs
+	Uptime      time.Time         `json:"uptime"` // start of the program
 	VersionInfo map[string]string `json:"versionInfo"`
 }
 
-// NewRulerStatus returns the status of a gateway of a version that runs since a time.
+// NewRulerStatus returns the status of a gateway with a version and a time of its start.
 func NewRulerStatus(version string, started time.Time) RulerStatus {
 	s := RulerStatus{Uptime: started.UTC(), VersionInfo: map[string]string{
 		"branch": "", "buildDate": "", "buildUser": "", "goVersion": runtime.Version(), "revision": "", "version": version,

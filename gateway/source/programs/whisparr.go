@@ -2,8 +2,7 @@ package programs
 
 import "github.com/caddy-notify/caddy-notify/gateway/source"
 
-// Version 2 has the fields of Sonarr without numbers of episodes, version 3 those of
-// Radarr.
+// Version 2 has the fields of Sonarr without numbers of episodes, version 3 the fields of Radarr.
 func init() {
 	source.Register(source.Format{
 		Name:    "whisparr",

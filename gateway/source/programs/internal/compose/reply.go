@@ -38,8 +38,8 @@ func entropy(o source.Outcome) (b [sha256.Size]byte) {
 	return b
 }
 
-// TextID returns an ID of n letters and digits for the message, n being at most 52.
-// A message that is stored has that of [message.PublishedID].
+// TextID returns an ID of n letters and digits (at most 52) for the message. For a stored message
+// it is [message.PublishedID].
 func TextID(o source.Outcome, n int) string {
 	if o.ID != "" {
 		return message.PublishedID(o.ID, n)

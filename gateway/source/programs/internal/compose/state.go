@@ -82,9 +82,9 @@ var (
 	stateEnd = lazyregexp.New(`(?i)\bis (?:now |back )?(up|down)(?: again)?[^\pL\pN]{0,8}$`)
 )
 
-// StateOfText returns the state that words or emojis of a title name or, if it names none, those of
-// the first line of the body, or "". The most serious one counts. Without a title, a short first
-// line takes its place, and the second line counts, too.
+// StateOfText returns the state that words or emojis of a title name or, if it names none, words or
+// emojis of the first line of the body. It is "" for no state, and the most serious one of several.
+// Without a title, a short first line takes its place, and the second line counts, too.
 func StateOfText(title, body string) notifier.Type {
 	const most = 1000 // bytes; a text states it at its beginning
 	for _, line := range headlines(title, body) {
