@@ -103,8 +103,8 @@ var examples = map[string]Page{
 	"key_messages":   exampleKey(TabMessages),
 	"key_devices":    exampleKey(TabDevices),
 	"key_settings":   exampleKey(TabSettings),
-	"key_inbox":      KeyPage{Root: "../", Key: "ops", Tab: TabMessages, Address: "../notify/console/keys/ops", Fixed: true, Saved: true, Queue: &Queue{}, Inbox: &KeyInbox{Address: "../notify/ops/messages", Keep: "7 days"}, Lines: []CopiedLine{{Name: "curl", Text: "curl -d x https://alerts.example.com/notify/ops"}}},
-	"key_token":      KeyPage{Root: "../", Key: "ops", Tab: TabSettings, Address: "../notify/console/keys/ops", Editable: true, Saved: true, Tokens: 1, NewToken: "T0KEN", Queue: &Queue{}},
+	"key_inbox":      KeyPage{Root: "../", Key: "ops", Tab: TabMessages, Address: "../notify/console/keys/ops", Fixed: true, Saved: true, KeyMessages: KeyMessages{Queue: &Queue{}, Inbox: &KeyInbox{Address: "../notify/ops/messages", Keep: "7 days"}}, KeySend: KeySend{Lines: []CopiedLine{{Name: "curl", Text: "curl -d x https://alerts.example.com/notify/ops"}}}},
+	"key_token":      KeyPage{Root: "../", Key: "ops", Tab: TabSettings, Address: "../notify/console/keys/ops", Editable: true, Saved: true, KeyMessages: KeyMessages{Queue: &Queue{}}, KeySettings: KeySettings{Tokens: 1, NewToken: "T0KEN"}},
 	"device":         DevicePage{Root: "../", Key: "ops", Invite: "abc", Tags: []string{"oncall"}, ServerKey: "BKey", Manifest: "./app.webmanifest?key=ops&invite=abc", Messages: "./ops/messages"},
 	"device_open":    DevicePage{Root: "../", Key: "ops", ServerKey: "BKey", Manifest: "./app.webmanifest?key=ops"},
 	"device_refused": DevicePage{Root: "../", Key: "ops", Refused: "The invitation is used up.", Manifest: "./app.webmanifest?key=ops"},
@@ -196,16 +196,19 @@ var examples = map[string]Page{
 	"silences_problem": SilencesPage{Root: "../", Problem: "The queue cannot be read at the moment."},
 	"queue_empty":      QueuePage{Root: "../", Numbers: true, Size: "0 B"},
 	"key_draft": KeyPage{
-		Root: "../", Key: "ops", Tab: TabSettings, Address: "../notify/console/keys/ops", Editable: true, Text: "json://example.com/\nnope\nmsteams://x\n",
-		Draft: &Draft{Mistakes: []Mistake{{Line: 2, Text: "unknown line"}}, Warnings: []Mistake{{Line: 3, Text: "use workflows://"}, {Text: "few URLs"}}},
+		Root: "../", Key: "ops", Tab: TabSettings, Address: "../notify/console/keys/ops", Editable: true,
+		KeySettings: KeySettings{
+			Text:  "json://example.com/\nnope\nmsteams://x\n",
+			Draft: &Draft{Mistakes: []Mistake{{Line: 2, Text: "unknown line"}}, Warnings: []Mistake{{Line: 3, Text: "use workflows://"}, {Text: "few URLs"}}},
+		},
 	},
-	"key_checked":   KeyPage{Root: "../", Key: "ops", Tab: TabSettings, Address: "../notify/console/keys/ops", Editable: true, Text: "json://example.com/\n", Format: "text", Draft: &Draft{URLs: 1}},
-	"key_not_saved": KeyPage{Root: "../", Key: "ops", Tab: TabSettings, Address: "../notify/console/keys/ops", Editable: true, Format: "yaml", Draft: &Draft{Problem: "there are 9 saved keys already", URLs: 2}, Problem: "The saved configuration cannot be used."},
-	"key_saved":     KeyPage{Root: "../", Key: "ops", Tab: TabState, Address: "../notify/console/keys/ops", Saved: true, Destinations: []Destination{exampleDestination}},
-	"key_many":      KeyPage{Root: "../", Key: "ops", Tab: TabState, Address: "../notify/console/keys/ops", Fixed: true, Destinations: manyDestinations},
-	"key_fixed":     KeyPage{Root: "../", Key: "ops", Tab: TabMessages, Address: "../notify/console/keys/ops", Fixed: true, Destinations: []Destination{exampleDestination}, Queue: &Queue{Problem: "The queue cannot be read at the moment."}},
-	"key_damaged":   KeyPage{Root: "../", Key: "ops", Tab: TabDevices, Address: "../notify/console/keys/ops", Fixed: true, Saved: true, Queue: &Queue{}, DevicesProblem: "They cannot be read."},
-	"key_unused":    KeyPage{Root: "../", Key: "ops", Tab: TabState, Address: "../notify/console/keys/ops", Saved: true, Editable: true, Recent: nil, Queue: &Queue{}},
+	"key_checked":   KeyPage{Root: "../", Key: "ops", Tab: TabSettings, Address: "../notify/console/keys/ops", Editable: true, KeySettings: KeySettings{Text: "json://example.com/\n", Format: "text", Draft: &Draft{URLs: 1}}},
+	"key_not_saved": KeyPage{Root: "../", Key: "ops", Tab: TabSettings, Address: "../notify/console/keys/ops", Editable: true, Problem: "The saved configuration cannot be used.", KeySettings: KeySettings{Format: "yaml", Draft: &Draft{Problem: "there are 9 saved keys already", URLs: 2}}},
+	"key_saved":     KeyPage{Root: "../", Key: "ops", Tab: TabState, Address: "../notify/console/keys/ops", Saved: true, KeyState: KeyState{Destinations: []Destination{exampleDestination}}},
+	"key_many":      KeyPage{Root: "../", Key: "ops", Tab: TabState, Address: "../notify/console/keys/ops", Fixed: true, KeyState: KeyState{Destinations: manyDestinations}},
+	"key_fixed":     KeyPage{Root: "../", Key: "ops", Tab: TabMessages, Address: "../notify/console/keys/ops", Fixed: true, KeyState: KeyState{Destinations: []Destination{exampleDestination}}, KeyMessages: KeyMessages{Queue: &Queue{Problem: "The queue cannot be read at the moment."}}},
+	"key_damaged":   KeyPage{Root: "../", Key: "ops", Tab: TabDevices, Address: "../notify/console/keys/ops", Fixed: true, Saved: true, KeyMessages: KeyMessages{Queue: &Queue{}}, KeyDevices: KeyDevices{DevicesProblem: "They cannot be read."}},
+	"key_unused":    KeyPage{Root: "../", Key: "ops", Tab: TabState, Address: "../notify/console/keys/ops", Saved: true, Editable: true, KeyMessages: KeyMessages{Recent: nil, Queue: &Queue{}}},
 	"builder_services": ServicesPage{
 		Address: "../cfg/ops", Key: "ops", Device: &DeviceOffer{Address: "../notify/console/keys/ops"},
 		Groups: []ServiceGroup{
@@ -286,43 +289,54 @@ var exampleTrouble = Trouble{What: "The beat nightly is late", Since: noon, Caus
 // exampleKey returns the page of a key with all that it can show in a tab.
 func exampleKey(t KeyTab) KeyPage {
 	p := KeyPage{
-		Root: "../", Tab: t, Added: "JSON", Key: "ops", Address: "../notify/console/keys/ops", Editable: true, Saved: true, Text: "json://example.com/\n", Format: "text",
-		Destinations: []Destination{exampleDestination, exampleDestination}, Waiting: 112, Health: &Health{State: Down, Troubles: []Trouble{exampleTrouble}}, Watchdog: &exampleTrouble,
-		Rules: []string{"Repetitions within 10m are left out.", "22:00–07:00 (the server's time): held, then sent as one message (info, success, warning)."},
-		Beats: []Beat{
-			{Name: "nightly", How: "every 1d", Grace: "2h", Outcome: Delivered, Last: noon.Add(-time.Hour), Due: noon.Add(23 * time.Hour), Late: noon.Add(25 * time.Hour)},
-			{Name: "due", How: "every 1d", Grace: "2h", Outcome: Delivered, Last: noon.Add(-25 * time.Hour), Due: noon.Add(-time.Hour), Late: noon.Add(time.Hour), Overdue: true},
-			{Name: "hourly", How: "every 1h", Grace: "6m", Outcome: Failed, Problem: "Late", Since: noon},
-			{Name: "sync", How: "every 1h", Grace: "6m", Outcome: Failed, Problem: "Failed", Since: noon, Last: noon, Ran: "12m", Exit: "3", Due: noon.Add(time.Hour)},
-			{Name: "backup", How: "cron 15 3 * * 1-5 Europe/Berlin", Grace: "2h", Outcome: Failed, Problem: "Not ended", Since: noon, Started: noon.Add(-time.Hour), RunEnds: noon, Due: noon.Add(15 * time.Hour), Late: noon.Add(17 * time.Hour)},
-		},
-		BeatLine: &CopiedLine{Name: "a beat", Text: "backup.sh; curl -fsS \"https://alerts.example.com/notify/ops?beat=nightly&exit=$?\"", Note: "Behind the command of the job."},
-		Invite:   true,
-		Devices: []Device{
-			{ID: "d1", Name: "Ann's phone", Tags: []string{"oncall"}, Service: "fcm.googleapis.com", Added: noon, Sent: noon, Seen: noon},
-			{ID: "d2", Name: "Old phone", Service: "push.apple.com", Added: noon, Sent: noon, Problem: "It has confirmed none of the last 3 messages."},
-		},
-		Invitation: &Invitation{Link: "https://alerts.example.com/notify/ops?invite=abc", Code: QRCode{3, "M1 1h1v1h-1z"}, Tags: []string{"oncall"}, Until: noon},
-		Lines:      []CopiedLine{{Name: "curl", Text: "curl -d x https://alerts.example.com/notify/ops"}, {Name: "Alertmanager", Note: "Into alertmanager.yml.", Text: "receivers:\n  - name: ops\n"}},
-		Tokens:     2,
-		Inbox: &KeyInbox{
-			Address: "../notify/ops/messages", Keep: "7 days", Readers: 1,
-			Lines: []CopiedLine{{Name: "curl, what comes in", Text: "curl -N https://alerts.example.com/notify/ops/stream", Note: "A line of JSON for each message."}, {Name: "ntfy's app", Text: "https://alerts.example.com/notify/ops/ntfy"}},
-		},
-		Recent: Group([]ListedMessage{
-			{ID: "0195-1", Address: "../notify/console/messages/0195-1", Time: noon, Type: "success", Source: "http", Outcome: Delivered, Lines: []string{"JSON json://example.com/: delivered"}},
-			{ID: "0195-2", Address: "../notify/console/messages/0195-2", Time: noon, Source: "mail", Incident: "disk <db1>", Outcome: Failed, Lines: []string{"JSON json://example.com/: failed: the service answered 500"}, More: 2},
-			{ID: "0195-3", Address: "../notify/console/messages/0195-3", Time: noon.Add(-time.Minute), Source: "mail", Outcome: Failed, Lines: []string{"JSON json://example.com/: failed: the service answered 500"}},
-			{Time: noon, Source: "log", Outcome: Queued},
-			{Time: noon, Source: "http", Outcome: Refused, Count: 3, Client: "192.0.2.1", Reason: "400: the field body is missing"},
-		}, 10),
-		RecentHint: "Equal ones are counted.",
-		Queue: &Queue{
-			More: true,
-			Groups: []QueuedGroup{
-				{Named: Named{"JSON example.com", "server"}, URL: "json://example.com/", Outcome: GivenUp, Reason: "the service answered 404", Count: 1, First: noon, Messages: []MessageLink{{"0195-1", noon}}},
-				{Named: Named{"JSON example.com", "server"}, URL: "json://example.com/", Outcome: Queued, Count: 112, First: noon, Next: noon.Add(time.Minute), Messages: slices.Repeat([]MessageLink{{"0195-2", noon}}, 7)},
+		Root: "../", Tab: t, Added: "JSON", Key: "ops", Address: "../notify/console/keys/ops", Editable: true, Saved: true,
+		KeyState: KeyState{
+			Destinations: []Destination{exampleDestination, exampleDestination}, Waiting: 112, Health: &Health{State: Down, Troubles: []Trouble{exampleTrouble}}, Watchdog: &exampleTrouble,
+			Beats: []Beat{
+				{Name: "nightly", How: "every 1d", Grace: "2h", Outcome: Delivered, Last: noon.Add(-time.Hour), Due: noon.Add(23 * time.Hour), Late: noon.Add(25 * time.Hour)},
+				{Name: "due", How: "every 1d", Grace: "2h", Outcome: Delivered, Last: noon.Add(-25 * time.Hour), Due: noon.Add(-time.Hour), Late: noon.Add(time.Hour), Overdue: true},
+				{Name: "hourly", How: "every 1h", Grace: "6m", Outcome: Failed, Problem: "Late", Since: noon},
+				{Name: "sync", How: "every 1h", Grace: "6m", Outcome: Failed, Problem: "Failed", Since: noon, Last: noon, Ran: "12m", Exit: "3", Due: noon.Add(time.Hour)},
+				{Name: "backup", How: "cron 15 3 * * 1-5 Europe/Berlin", Grace: "2h", Outcome: Failed, Problem: "Not ended", Since: noon, Started: noon.Add(-time.Hour), RunEnds: noon, Due: noon.Add(15 * time.Hour), Late: noon.Add(17 * time.Hour)},
 			},
+			BeatLine: &CopiedLine{Name: "a beat", Text: "backup.sh; curl -fsS \"https://alerts.example.com/notify/ops?beat=nightly&exit=$?\"", Note: "Behind the command of the job."},
+		},
+		KeyMessages: KeyMessages{
+			Inbox: &KeyInbox{
+				Address: "../notify/ops/messages", Keep: "7 days", Readers: 1,
+				Lines: []CopiedLine{{Name: "curl, what comes in", Text: "curl -N https://alerts.example.com/notify/ops/stream", Note: "A line of JSON for each message."}, {Name: "ntfy's app", Text: "https://alerts.example.com/notify/ops/ntfy"}},
+			},
+			Recent: Group([]ListedMessage{
+				{ID: "0195-1", Address: "../notify/console/messages/0195-1", Time: noon, Type: "success", Source: "http", Outcome: Delivered, Lines: []string{"JSON json://example.com/: delivered"}},
+				{ID: "0195-2", Address: "../notify/console/messages/0195-2", Time: noon, Source: "mail", Incident: "disk <db1>", Outcome: Failed, Lines: []string{"JSON json://example.com/: failed: the service answered 500"}, More: 2},
+				{ID: "0195-3", Address: "../notify/console/messages/0195-3", Time: noon.Add(-time.Minute), Source: "mail", Outcome: Failed, Lines: []string{"JSON json://example.com/: failed: the service answered 500"}},
+				{Time: noon, Source: "log", Outcome: Queued},
+				{Time: noon, Source: "http", Outcome: Refused, Count: 3, Client: "192.0.2.1", Reason: "400: the field body is missing"},
+			}, 10),
+			RecentHint: "Equal ones are counted.",
+			Queue: &Queue{
+				More: true,
+				Groups: []QueuedGroup{
+					{Named: Named{"JSON example.com", "server"}, URL: "json://example.com/", Outcome: GivenUp, Reason: "the service answered 404", Count: 1, First: noon, Messages: []MessageLink{{"0195-1", noon}}},
+					{Named: Named{"JSON example.com", "server"}, URL: "json://example.com/", Outcome: Queued, Count: 112, First: noon, Next: noon.Add(time.Minute), Messages: slices.Repeat([]MessageLink{{"0195-2", noon}}, 7)},
+				},
+			},
+		},
+		KeyDevices: KeyDevices{
+			Invite: true,
+			Devices: []Device{
+				{ID: "d1", Name: "Ann's phone", Tags: []string{"oncall"}, Service: "fcm.googleapis.com", Added: noon, Sent: noon, Seen: noon},
+				{ID: "d2", Name: "Old phone", Service: "push.apple.com", Added: noon, Sent: noon, Problem: "It has confirmed none of the last 3 messages."},
+			},
+			Invitation: &Invitation{Link: "https://alerts.example.com/notify/ops?invite=abc", Code: QRCode{3, "M1 1h1v1h-1z"}, Tags: []string{"oncall"}, Until: noon},
+		},
+		KeySend: KeySend{
+			Lines: []CopiedLine{{Name: "curl", Text: "curl -d x https://alerts.example.com/notify/ops"}, {Name: "Alertmanager", Note: "Into alertmanager.yml.", Text: "receivers:\n  - name: ops\n"}},
+		},
+		KeySettings: KeySettings{
+			Text: "json://example.com/\n", Format: "text",
+			Rules:  []string{"Repetitions within 10m are left out.", "22:00–07:00 (the server's time): held, then sent as one message (info, success, warning)."},
+			Tokens: 2,
 		},
 	}
 	for _, x := range KeyTabs {
@@ -609,7 +623,7 @@ func TestWrite(t *testing.T) {
 // script has the same bounds.
 func TestEditorLines(t *testing.T) {
 	for text, want := range map[string]int{"": 12, strings.Repeat("x\n", 20): 21, strings.Repeat("x\n", 5000): 1000} {
-		if got := len((KeyPage{Text: text, Draft: &Draft{Mistakes: []Mistake{{Line: 4999}}}}).lines()); got != want {
+		if got := len((KeyPage{KeySettings: KeySettings{Text: text, Draft: &Draft{Mistakes: []Mistake{{Line: 4999}}}}}).lines()); got != want {
 			t.Errorf("%d bytes: %d lines, want %d", len(text), got, want)
 		}
 	}

@@ -5,49 +5,68 @@ import (
 	"time"
 )
 
-// KeyPage shows a key or a tab of it: its destinations, messages, waiting deliveries, ways to send,
-// and its configuration in an editor.
+// KeyPage shows a tab of a key.
 type KeyPage struct {
-	Added string // the service of a destination that was just saved; "" for none
-	Done  string // what a button has done; "" for nothing
+	Root     string // see KeysPage
+	Key      string
+	Address  string // of this page; its forms are sent there
+	Tab      KeyTab // that the page shows
+	Tabs     []Tab  // all that have something to show
+	Editable bool   // its configuration can be changed here
+	Fixed    bool   // it is in the configuration of the gateway
+	Saved    bool   // something is saved under the key
+	Problem  string // why the saved configuration cannot be used
+	Added    string // the service of a destination that was just saved; "" for none
+	Done     string // what a button has done; "" for nothing
 
-	Root         string // see KeysPage
-	Key          string
-	Tab          KeyTab // that the page shows
-	Tabs         []Tab  // all that have something to show
-	Address      string // of this page; its forms are sent there
-	Editable     bool   // its configuration can be changed here
-	Fixed        bool   // it is in the configuration of the gateway
-	Saved        bool   // something is saved under the key
-	Problem      string // why the saved configuration cannot be used
-	Health       *Health
-	Waiting      int // waiting deliveries
+	KeyState
+	KeyMessages
+	KeyDevices
+	KeySend
+	KeySettings
+}
+
+// KeyState is the state of a key's destinations and beats.
+type KeyState struct {
 	Destinations []Destination
-	Silence      string       // the address for silencing it; "" if it cannot be
-	Rules        []string     // the rules over time, a sentence each
-	Beats        []Beat       // beats that it expects
-	BeatLine     *CopiedLine  // a command that sends one of them; nil if it comes from a source
-	Watchdog     *Trouble     // why the watchdog of the gateway is not called; nil if all is well
-	Lines        []CopiedLine // how programs send to the key
-	Login        bool         // the lines contain a login of the server
+	Health       *Health
+	Waiting      int         // waiting deliveries
+	Silence      string      // the address for silencing it; "" if it cannot be
+	Beats        []Beat      // beats that it expects
+	BeatLine     *CopiedLine // a command that sends one of them; nil if it comes from a source
+	Watchdog     *Trouble    // why the watchdog of the gateway is not called; nil if all is well
+}
 
-	Inbox   *KeyInbox // nil if the key keeps no messages
-	Devices []Device  // devices that get the messages of the key
-	Invite  bool      // devices can be invited
-
-	DevicesProblem string      // why the devices cannot be shown; "" if they can
-	Invitation     *Invitation // a new one, which is shown only once
-
-	Tokens   int    // number of its tokens
-	NewToken string // a new one, which is shown only once
-
-	Text   string // text in the editor
-	Format string // format of the text: text, yaml or, for detection, ""
-	Draft  *Draft // nil if Text is saved
-
+// KeyMessages are the messages of a key.
+type KeyMessages struct {
 	Recent     []ListedMessage
 	RecentHint string
-	Queue      *Queue // nil without a queue
+	Queue      *Queue    // nil without a queue
+	Inbox      *KeyInbox // nil if the key keeps no messages
+}
+
+// KeyDevices are the devices that get the messages of a key.
+type KeyDevices struct {
+	Devices        []Device
+	DevicesProblem string      // why they cannot be shown; "" if they can
+	Invite         bool        // devices can be invited
+	Invitation     *Invitation // a new one, which is shown only once
+}
+
+// KeySend says how programs send to a key.
+type KeySend struct {
+	Lines []CopiedLine
+	Login bool // the lines contain a login of the server
+}
+
+// KeySettings are the rules, the tokens and the saved configuration of a key.
+type KeySettings struct {
+	Rules    []string // the rules over time, a sentence each
+	Tokens   int      // number of its tokens
+	NewToken string   // a new one, which is shown only once
+	Text     string   // text in the editor
+	Format   string   // format of the text: text, yaml or, for detection, ""
+	Draft    *Draft   // nil if Text is saved
 }
 
 // KeyInbox says where the messages of a key are read.
