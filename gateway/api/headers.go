@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -145,3 +146,32 @@ func Hops(r *http.Request, product string) (int, error) {
 }
 
 var errLoop = Errorf(http.StatusLoopDetected, "the message has passed through too many gateways (X-Apprise-Recursion-Count above %d); check that they do not send to each other in a circle", maxHops)
+
+// OriginCheck protects against cross-site request forgery, in which a page of another site sends
+// messages through a visitor's browser, with the visitor's password or network. It relies on
+// headers that only browsers set: Sec-Fetch-Site or, in older ones, Origin. The zero value checks
+// nothing.
+type OriginCheck struct{ protection *http.CrossOriginProtection }
+
+// NewOriginCheck returns the check for a site, which lets pages of its trusted origins send.
+func NewOriginCheck(s *site.Site) (c OriginCheck) {
+	if len(s.TrustedOrigins) == 1 && s.TrustedOrigins[0] == site.AnyOrigin {
+		return c
+	}
+	c.protection = http.NewCrossOriginProtection()
+	for _, origin := range s.TrustedOrigins {
+		_ = c.protection.AddTrustedOrigin(origin) // site.New has checked the origin
+	}
+	return c
+}
+
+// CheckOrigin returns a 403 if a page of another site sent r.
+func (c OriginCheck) CheckOrigin(r *http.Request) error {
+	if c.protection == nil || c.protection.Check(r) == nil {
+		return nil
+	}
+	return ErrCrossOrigin
+}
+
+// ErrCrossOrigin is returned for a message of a page that may not send.
+var ErrCrossOrigin = Errorf(http.StatusForbidden, "a page of another site sent this message; the operator can allow its origin with trusted_origins")
