@@ -260,12 +260,12 @@ func TestServices(t *testing.T) {
 	}
 }
 
-// TestRulerOptions checks what says how alerts of rulers are grouped.
-func TestRulerOptions(t *testing.T) {
+// TestRuler checks what says how alerts of rulers are grouped.
+func TestRuler(t *testing.T) {
 	t.Parallel()
-	for want, o := range map[string]site.RulerOptions{
-		"group_wait: the time must be from 1s to 24h":                {Wait: 25 * time.Hour},
-		"group_interval: the time must be from 1s to 24h":            {Interval: time.Millisecond},
+	for want, o := range map[string]site.Ruler{
+		"group_wait: the time must be from 1s to 24h":                {Times: rules.GroupTimes{Wait: 25 * time.Hour}},
+		"group_interval: the time must be from 1s to 24h":            {Times: rules.GroupTimes{Interval: time.Millisecond}},
 		"group_by: alertname is always one of the labels; remove it": {GroupBy: []string{"alertname"}},
 		"the label a occurs twice; remove one":                       {GroupBy: []string{"a", "b", "a"}},
 		"... is not possible here; name the labels":                  {GroupBy: []string{"..."}},
@@ -276,7 +276,7 @@ func TestRulerOptions(t *testing.T) {
 			t.Errorf("%+v: %v, want %s", o, err, want)
 		}
 	}
-	r, err := site.NewRuler(site.RulerOptions{GroupBy: []string{"b", "a"}, Interval: time.Minute})
+	r, err := site.NewRuler(site.Ruler{GroupBy: []string{"b", "a"}, Times: rules.GroupTimes{Interval: time.Minute}})
 	if err != nil || strings.Join(r.GroupBy, " ") != "a b" || r.Times != (rules.GroupTimes{Wait: 30 * time.Second, Interval: time.Minute}) {
 		t.Errorf("%+v, %v", r, err)
 	}
