@@ -9,18 +9,19 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// answer sends the message of a request and returns the response. With a queue, deliveries that are
-// not final in time are stored and made later. answer calls d.Release when no delivery of the
+// answer sends the message of a request to a key, which may be nil, and returns the response. With a
+// queue, deliveries that are not final in time are stored and made later. answer calls d.Release when no delivery of the
 // request is in progress any more, possibly after it returns.
 //
 // Nothing is stored before the response if there is no queue or all destinations are fast.
-func (h *Sender) answer(w http.ResponseWriter, r *http.Request, d dispatch.Delivery) (*api.Response, error) {
+func (h *Sender) answer(w http.ResponseWriter, r *http.Request, k *site.Key, d dispatch.Delivery) (*api.Response, error) {
 	if d.Question != nil {
-		return h.ask(r, d)
+		return h.ask(r, k, d)
 	}
 	prefer := api.ParsePrefer(r.Header)
 	if d.Later != nil {
@@ -42,7 +43,7 @@ func (h *Sender) answer(w http.ResponseWriter, r *http.Request, d dispatch.Deliv
 		}
 		o.Wait = &prefer.Wait
 	}
-	report, id, err := h.App.Engine.Submit(r.Context(), h.Resolved.Keys[d.Key], d, o)
+	report, id, err := h.App.Engine.Submit(r.Context(), k, d, o)
 	if report == nil {
 		d.Release()
 		if e, ok := errors.AsType[*queue.DuplicateError](err); ok {

@@ -19,7 +19,6 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/errs"
-	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
@@ -84,35 +83,22 @@ func (h *Sender) canCallBack(a *message.Ask) error {
 	return nil
 }
 
-// Ask asks the question of d, a message to a key of the site. It returns the report and the ID of
-// the message. If the report is nil, nothing was asked, and the error is an [*api.Error], or a
-// [*queue.DuplicateError] for a known idempotency key.
-func (h *Sender) Ask(ctx context.Context, d dispatch.Delivery, a *message.Ask) (*notifier.Report, string, error) {
-	if err := h.canAsk(a); err != nil {
-		return nil, "", err
+// ask asks the question of d, a message to a key, and answers its request.
+func (h *Sender) ask(r *http.Request, k *site.Key, d dispatch.Delivery) (*api.Response, error) {
+	q, err := h.App.Open(k)
+	if err == nil && q == nil {
+		err = ErrAskNoQueue
 	}
-	if k := h.Resolved.Keys[d.Key]; k != nil && k.Unqueued {
-		return nil, "", ErrAskNoQueue
-	}
-	q, err := h.App.Open(nil)
 	if err != nil {
-		return nil, "", err
+		d.Release()
+		return nil, err
 	}
-	report, id, err := q.Questions.Ask(ctx, d, a)
-	if _, known := errors.AsType[*queue.DuplicateError](err); known || err == nil {
-		return report, id, err
-	}
-	return report, id, outbox.QueueError(err)
-}
-
-// ask answers the request of a question.
-func (h *Sender) ask(r *http.Request, d dispatch.Delivery) (*api.Response, error) {
-	report, id, err := h.Ask(r.Context(), d, d.Question)
+	report, id, err := q.Questions.Ask(r.Context(), d, d.Question)
 	if report == nil {
 		d.Release()
 		e, ok := errors.AsType[*queue.DuplicateError](err)
 		if !ok {
-			return nil, err
+			return nil, outbox.QueueError(err)
 		}
 		resp, err := h.repeated(r, e, api.Preference{}, &d)
 		if err == nil {

@@ -80,7 +80,8 @@ func (h *notifications) answerEntered(w http.ResponseWriter, r *http.Request, d 
 	} else {
 		defer e.Leave()
 	}
-	return h.sender.answer(w, r, d)
+	k, _ := at.Lookup().Key(r.Context()) // the one that the message was read for, or nil
+	return h.sender.answer(w, r, k, d)
 }
 
 // read reads a request that CheckRoute has accepted. The caller calls Release of the delivery.

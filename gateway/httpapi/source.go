@@ -380,7 +380,7 @@ func (h *sources) sendSource(w http.ResponseWriter, r *http.Request, a *Route, k
 	if d.Later != nil {
 		d.Later.Sequence = m.Sequence
 	}
-	resp, err := h.sender.answer(w, r, d)
+	resp, err := h.sender.answer(w, r, k.Key, d)
 	if err == nil {
 		m.Untold = resp.Untold()
 		err = h.cancelSequence(r, k, m.Sequence, resp.ID)
