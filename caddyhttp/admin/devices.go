@@ -70,9 +70,6 @@ func serveInvite(w http.ResponseWriter, r *http.Request) error {
 	if err := d.Decode(&x); err != nil || d.More() {
 		return apiError(http.StatusBadRequest, errors.New("the body must be one JSON object with the field tags, an array of texts"))
 	}
-	if err := device.CheckTags(x.Tags, true, site.CheckTag); err != nil {
-		return apiError(http.StatusBadRequest, err)
-	}
 	k := definitions[0]
 	token, made, err := q.Devices.Invitations.Make(context.WithoutCancel(r.Context()), k.Key.Place(app.Engine.SiteID(k.Site)), x.Tags)
 	if err != nil {
@@ -113,7 +110,7 @@ func serveRevokeDevice(w http.ResponseWriter, r *http.Request) error {
 	}
 	var removed *device.Device
 	for _, d := range definitions {
-		removed, err = q.Devices.Remove(context.WithoutCancel(r.Context()), d.Key.Place(app.Engine.SiteID(d.Site)), r.PathValue("id"), "")
+		removed, err = q.Devices.Remove(r.Context(), d.Key.Place(app.Engine.SiteID(d.Site)), r.PathValue("id"), "")
 		if !errors.Is(err, device.ErrUnknown) {
 			break
 		}

@@ -75,7 +75,7 @@ func serveMakeSilence(w http.ResponseWriter, r *http.Request) error {
 	for _, d := range definitions {
 		x, err := s.Silence("", q.Outbox.Queue.Now(), caddy.ParseDuration)
 		if err != nil {
-			return apiError(http.StatusBadRequest, err)
+			return answerError(w, err)
 		}
 		if err := q.Alerts.Silences.Make(context.WithoutCancel(r.Context()), d.Key, app.Engine.SiteID(d.Site), x); err != nil {
 			return answerError(w, err)

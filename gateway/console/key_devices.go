@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/device"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
@@ -68,12 +67,9 @@ func (h *keyDevices) postInvite(w http.ResponseWriter, r *http.Request, name str
 		return err
 	}
 	tags := strings.FieldsFunc(r.PostForm.Get("tags"), func(c rune) bool { return c == ' ' || c == ',' })
-	if err := device.CheckTags(tags, true, site.CheckTag); err != nil {
-		return &api.Error{Status: http.StatusBadRequest, Err: err}
-	}
 	token, x, err := q.Devices.Invitations.Make(context.WithoutCancel(r.Context()), h.api.Devices.DevicePlace(k), tags)
 	if err != nil {
-		return httpapi.Answer(err)
+		return err
 	}
 	link := device.InvitationLink(h.Resolved.PublicURL, k.Name, token)
 	code, err := qrcode.New(link)
@@ -98,9 +94,8 @@ func (h *keyDevices) postRevoke(w http.ResponseWriter, r *http.Request, name str
 	if err != nil {
 		return err
 	}
-	ctx, place := context.WithoutCancel(r.Context()), h.api.Devices.DevicePlace(k)
-	if _, err := q.Devices.Remove(ctx, place, r.PostForm.Get("device"), environment.User(r)); err != nil {
-		return httpapi.Answer(err)
+	if _, err := q.Devices.Remove(r.Context(), h.api.Devices.DevicePlace(k), r.PostForm.Get("device"), environment.User(r)); err != nil {
+		return err
 	}
 	return httpapi.SeeOther(w, httpapi.RelativeAddress(r), tabQuery+"="+string(view.TabDevices)+"#devices")
 }

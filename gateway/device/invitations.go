@@ -21,15 +21,18 @@ func newInvitations(r Records) *Invitations {
 }
 
 // Make makes an invitation to a key, and returns the token that stands for it. A device
-// that uses it gets the tags.
+// that uses it gets the tags. The error is a [*message.Error].
 func (q *Invitations) Make(ctx context.Context, to site.Place, tags []string) (token string, x *Invitation, err error) {
+	if err := CheckTags(tags, true, site.CheckTag); err != nil {
+		return "", nil, err
+	}
 	token = NewSecret()
 	store := q.records.outbox.Queue
 	err = q.records.outbox.Apply(ctx, q.usage.Ruled(to.String(), true, &queue.Ruled{Names: []queue.Hash{q.records.invitation(token)}, Adds: true, DecideOld: func([][]byte, func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		x = newInvitation(to, tags, store.Now())
 		return &queue.RuledChange{Records: []queue.Record{{Data: outbox.EncodeRecord(KindInvitation, x.encode()), Due: x.Until, Group: q.records.invitations(to.String())}}}, nil
 	}}))
-	return token, x, err
+	return token, x, outbox.QueueError(err)
 }
 
 // Find returns the invitation to a key that a token stands for. The error is

@@ -254,11 +254,12 @@ func (q *Registry) SetReceived(ctx context.Context, e *queue.Entry, m *message.Q
 }
 
 // Remove removes a device of a key, and returns it. by is who does so; "" if nobody is
-// known. The error is [ErrUnknown] if there is no such device.
+// known. It goes on if who asks goes away. The error is a [*message.Error]: [ErrUnknown] if there is
+// no such device.
 func (q *Registry) Remove(ctx context.Context, key site.Place, id, by string) (*Device, error) {
-	d, err := q.remove(ctx, key, id, func(*Device) bool { return true })
+	d, err := q.remove(context.WithoutCancel(ctx), key, id, func(*Device) bool { return true })
 	if err != nil {
-		return nil, err
+		return nil, outbox.QueueError(err)
 	}
 	q.changed(removed, q.outbox.Engine.Load().NameOf(ctx, key), d.Name, by)
 	return d, nil

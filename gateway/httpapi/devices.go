@@ -17,7 +17,6 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi/environment"
 	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
-	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -235,13 +234,10 @@ func (h *Devices) checkDevice(x *device.Change) error {
 	err := x.Check(h.Resolved.Push.Hosts, site.CheckTag)
 	if err == nil && x.Subscription != nil {
 		if err = h.Resolved.Limits.Egress.CheckHost(x.Subscription.Host()); err != nil {
-			err = errs.Prefix("subscription", err)
+			err = message.Errorf(message.Invalid, "subscription: %w", err)
 		}
 	}
-	if err != nil {
-		return &api.Error{Status: http.StatusBadRequest, Err: err}
-	}
-	return nil
+	return err
 }
 
 // addDevice makes the client of r a device of a key.
@@ -274,7 +270,7 @@ func (h *Devices) addDevice(w http.ResponseWriter, r *http.Request, name string)
 	case x.Subscription == nil:
 		return errNoSubscription
 	case x.Name == nil:
-		return &api.Error{Status: http.StatusBadRequest, Err: device.CheckName("")}
+		return device.CheckName("")
 	}
 	if err := h.checkDevice(&x.Change); err != nil {
 		return err
@@ -320,7 +316,7 @@ func (h *Devices) changeDevice(w http.ResponseWriter, r *http.Request, q *gatewa
 
 // deleteDevice removes a device of a key.
 func (h *Devices) deleteDevice(w http.ResponseWriter, r *http.Request, q *gateway.Rooms, k *site.Key, id string) error {
-	d, err := q.Devices.Remove(context.WithoutCancel(r.Context()), h.DevicePlace(k), id, environment.User(r))
+	d, err := q.Devices.Remove(r.Context(), h.DevicePlace(k), id, environment.User(r))
 	if err != nil {
 		return err
 	}

@@ -113,7 +113,7 @@ func (h *Silences) SilencedKey(ctx context.Context, name string) (*site.Key, *ga
 func (h *Silences) MakeSilence(r *http.Request, q *gateway.Rooms, k *site.Key, s silence.Request) (*rules.Silence, error) {
 	x, err := s.Silence(environment.User(r), q.Outbox.Queue.Now(), h.ParseDuration)
 	if err != nil {
-		return nil, &api.Error{Status: http.StatusBadRequest, Err: err}
+		return nil, err
 	}
 	if err := q.Alerts.Silences.Make(context.WithoutCancel(r.Context()), k, h.Site(), x); err != nil {
 		return nil, err

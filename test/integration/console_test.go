@@ -372,7 +372,7 @@ func consolePages(t *testing.T, ctx context.Context, address string) map[string]
 		"queue": address + "/notify/console/queue", "incidents": address + "/notify/console/incidents",
 		"silences": address + "/notify/console/silences?key=ops", "incident": incident("network"),
 		"steps": incident("oncall"), "send": address + "/notify/ops",
-		"services": address + "/cfg/new?build", "form": address + "/cfg/new?build=discord",
+		"services": address + "/notify/console/keys/new?build", "form": address + "/notify/console/keys/new?build=discord",
 		"error": address + "/notify/console/messages/none", "about": address + "/notify",
 	}
 }

@@ -87,7 +87,7 @@ func TestBuilderByKeyboard(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, complaints := newBrowser(t)
-	run(t, ctx, open(address+"/cfg/ops?build"), chromedp.Focus("#text", chromedp.ByQuery), chromedp.KeyEvent("webho"))
+	run(t, ctx, open(address+"/notify/console/keys/ops?build"), chromedp.Focus("#text", chromedp.ByQuery), chromedp.KeyEvent("webho"))
 	shows(t, ctx, "#services-found", "services for webho")
 	run(t, ctx, chromedp.KeyEvent("ok"))
 	shows(t, ctx, "#summary", " services found.")
@@ -122,12 +122,13 @@ func TestBuilderByKeyboard(t *testing.T) {
 	run(t, ctx, chromedp.KeyEvent(kb.Enter)) // saves
 	shows(t, ctx, "[role=status]", "The destination is saved: JSON.")
 	made := "json://me:p%40ss%2Fw%3Ard%20%231@" + at.Host + "/chat"
+	run(t, ctx, open(address+"/notify/console/keys/ops?tab=settings"))
 	if got := eval[string](t, ctx, "document.getElementById('config').value"); got != made+"\n" {
 		t.Errorf("the key has %q", got)
 	}
 
 	postForm(t, address+"/add/ops", http.StatusOK, url.Values{"urls": {hook.to("/chat"), hook.to("/refuse"), hook.to("/slow")}})
-	run(t, ctx, open(address+"/cfg/ops"), chromedp.Evaluate("window.same = true", nil))
+	run(t, ctx, open(address+"/notify/console/keys/ops"), chromedp.Evaluate("window.same = true", nil))
 	run(t, ctx, chromedp.Focus("#destination-2 button", chromedp.ByQuery), chromedp.KeyEvent(kb.Enter))
 	shows(t, ctx, "#destination-2.failed [role=status]", "Failed: the service answered 500 Internal Server Error.")
 	hook.take(t, "/refuse")
@@ -137,7 +138,7 @@ func TestBuilderByKeyboard(t *testing.T) {
 	hook.release()
 	shows(t, ctx, "#destination-3.delivered", "Delivered in ")
 	hook.take(t, "/slow")
-	run(t, ctx, open(address+"/cfg/fixed"), chromedp.Click("#destination-1 button", chromedp.ByQuery))
+	run(t, ctx, open(address+"/notify/console/keys/fixed"), chromedp.Click("#destination-1 button", chromedp.ByQuery))
 	shows(t, ctx, "#destination-1.delivered", "Delivered in ")
 	hook.take(t, "/fixed")
 	noErrors(t, errorsOf(complaints()))
@@ -150,7 +151,7 @@ func TestBuilderKeepsWhatIsTyped(t *testing.T) {
 	address, _ := newKeyPages(t)
 	ctx, complaints := newBrowser(t)
 	asked := answerLeaving(ctx, false)
-	run(t, ctx, open(address+"/cfg/ops?build=discord"), chromedp.SendKeys("#address", "4174216298", chromedp.ByQuery))
+	run(t, ctx, open(address+"/notify/console/keys/ops?build=discord"), chromedp.SendKeys("#address", "4174216298", chromedp.ByQuery))
 	run(t, ctx, chromedp.Evaluate("setTimeout(() => document.querySelector('.above a').click())", nil))
 	<-asked
 	if got := eval[string](t, ctx, "document.getElementById('address').value"); got != "4174216298" {
@@ -165,12 +166,12 @@ func TestBuilderKeepsWhatIsTyped(t *testing.T) {
 	// A page with no values is left without a question.
 	ctx2, stop := chromedp.NewContext(ctx)
 	defer stop()
-	run(t, ctx2, open(address+"/cfg/ops?build"), chromedp.Focus("#text", chromedp.ByQuery), paste("t0ken of something"))
+	run(t, ctx2, open(address+"/notify/console/keys/ops?build"), chromedp.Focus("#text", chromedp.ByQuery), paste("t0ken of something"))
 	shows(t, ctx2, "#text-problem", "No service gives out a text of this form")
 	if got := eval[string](t, ctx2, "document.getElementById('text').value"); got != "t0ken of something" {
 		t.Errorf("the field has %q", got)
 	}
-	run(t, ctx2, open(address+"/cfg/ops?build=discord"), chromedp.Click(".above a", chromedp.ByQuery))
+	run(t, ctx2, open(address+"/notify/console/keys/ops?build=discord"), chromedp.Click(".above a", chromedp.ByQuery))
 	shows(t, ctx2, "h1", "Key ops")
 	if got := errorsOf(complaints()); len(got) > 0 || len(asked) > 0 {
 		t.Errorf("errors on the browser console: %q, and %d questions", got, len(asked))
@@ -184,7 +185,7 @@ func TestBuilderWithoutScript(t *testing.T) {
 	address, hook := newKeyPages(t)
 	ctx, complaints := newBrowser(t)
 	find := chromedp.Click("#find button", chromedp.ByQuery)
-	run(t, ctx, withoutScript, open(address+"/cfg/ops?build"),
+	run(t, ctx, withoutScript, open(address+"/notify/console/keys/ops?build"),
 		chromedp.SendKeys("#text", "https://discord.com/api/webhooks/4174216298/JHMHI8qBe7bk2ZwO5U711o3dV_js",
 			chromedp.ByQuery), find, chromedp.WaitReady("#address", chromedp.ByQuery))
 	shows(t, ctx, "h1", "Add Discord to ops")
@@ -198,7 +199,7 @@ func TestBuilderWithoutScript(t *testing.T) {
 		chromedp.WaitReady("#own-tags-problem", chromedp.ByQuery))
 	shows(t, ctx, ".problems", "the tag is malformed")
 
-	run(t, ctx, open(address+"/cfg/ops?build"), chromedp.SendKeys("#text", "teams", chromedp.ByQuery), find)
+	run(t, ctx, open(address+"/notify/console/keys/ops?build"), chromedp.SendKeys("#text", "teams", chromedp.ByQuery), find)
 	shows(t, ctx, "#found", "known for \"teams\"")
 	run(t, ctx, chromedp.SetValue("#text", "alice@gmail.com", chromedp.ByQuery), find)
 	shows(t, ctx, "#found", "It may be")
@@ -207,7 +208,7 @@ func TestBuilderWithoutScript(t *testing.T) {
 		t.Errorf("the address is %q", got)
 	}
 
-	run(t, ctx, open(address+"/cfg/ops?build"), chromedp.SendKeys("#text", hook.to("/refuse"), chromedp.ByQuery),
+	run(t, ctx, open(address+"/notify/console/keys/ops?build"), chromedp.SendKeys("#text", hook.to("/refuse"), chromedp.ByQuery),
 		find, chromedp.WaitReady("#p-host", chromedp.ByQuery))
 	run(t, ctx, chromedp.SetValue("#own-tags", "crew", chromedp.ByQuery),
 		chromedp.Click("[value=test]", chromedp.ByQuery),
@@ -216,12 +217,14 @@ func TestBuilderWithoutScript(t *testing.T) {
 	hook.take(t, "/refuse")
 	run(t, ctx, chromedp.Click("[value=line]", chromedp.ByQuery), chromedp.WaitReady("#line", chromedp.ByQuery))
 	shows(t, ctx, "#line", "url "+hook.to("/refuse")+" crew")
-	run(t, ctx, chromedp.Click("button.primary", chromedp.ByQuery), chromedp.WaitReady("#config", chromedp.ByQuery))
+	run(t, ctx, chromedp.Click("button.primary", chromedp.ByQuery), chromedp.WaitReady("#destination-1", chromedp.ByQuery))
 	shows(t, ctx, "[role=status]", "The destination is saved: JSON.")
+	run(t, ctx, open(address+"/notify/console/keys/ops?tab=settings"))
 	if got := eval[string](t, ctx, "document.getElementById('config').value"); got != "crew="+hook.to("/refuse")+"\n" {
 		t.Errorf("the key has %q", got)
 	}
-	run(t, ctx, chromedp.Click("#destination-1 button", chromedp.ByQuery), chromedp.WaitReady("#destination-1.failed", chromedp.ByQuery))
+	run(t, ctx, open(address+"/notify/console/keys/ops"),
+		chromedp.Click("#destination-1 button", chromedp.ByQuery), chromedp.WaitReady("#destination-1.failed", chromedp.ByQuery))
 	hook.take(t, "/refuse")
 	noErrors(t, errorsOf(complaints()))
 }
@@ -242,18 +245,18 @@ func builderForEveryone(t *testing.T, address string, hook *webhook, width int64
 	for _, step := range []string{"list", "found", "guesses", "form", "mistakes", "recognised", "line"} {
 		switch step {
 		case "list":
-			run(t, ctx, open(address+"/cfg/ops?build"))
+			run(t, ctx, open(address+"/notify/console/keys/ops?build"))
 		case "found":
-			run(t, ctx, open(address+"/cfg/ops?build=&search=sms"))
+			run(t, ctx, open(address+"/notify/console/keys/ops?build=&search=sms"))
 		case "guesses":
-			run(t, ctx, open(address+"/cfg/ops?build"),
+			run(t, ctx, open(address+"/notify/console/keys/ops?build"),
 				chromedp.SendKeys("#text", "@ops_bot"+kb.Enter, chromedp.ByQuery),
 				chromedp.WaitReady("#guesses", chromedp.ByQuery))
 		case "form":
-			run(t, ctx, open(address+"/cfg/ops?build=json"),
+			run(t, ctx, open(address+"/notify/console/keys/ops?build=json"),
 				chromedp.Evaluate("document.querySelectorAll('details').forEach((e) => e.open = true)", nil))
 		case "mistakes":
-			run(t, ctx, open(address+"/cfg/ops?build=matrix&form=2"),
+			run(t, ctx, open(address+"/notify/console/keys/ops?build=matrix&form=2"),
 				chromedp.Evaluate("document.getElementById('destination').noValidate = true", nil),
 				chromedp.SendKeys("#p-port", "99999", chromedp.ByQuery),
 				chromedp.Click("button.primary", chromedp.ByQuery),
@@ -262,7 +265,7 @@ func builderForEveryone(t *testing.T, address string, hook *webhook, width int64
 				return eval[string](t, ctx, "document.activeElement.id") == "p-user"
 			})
 		case "recognised":
-			run(t, ctx, open(address+"/cfg/ops?build"), chromedp.Focus("#text", chromedp.ByQuery), paste(hook.to("/"+strings.Repeat("long", 50))),
+			run(t, ctx, open(address+"/notify/console/keys/ops?build"), chromedp.Focus("#text", chromedp.ByQuery), paste(hook.to("/"+strings.Repeat("long", 50))),
 				chromedp.WaitReady("#p-host", chromedp.ByQuery), chromedp.Click("[value=test]", chromedp.ByQuery))
 			shows(t, ctx, "#outcome-of-form", "Delivered")
 		case "line":

@@ -90,7 +90,7 @@ func TestKeyPageKeepsWhatIsTyped(t *testing.T) {
 	address, hook := newKeyPages(t)
 	ctx, _ := newBrowser(t)
 	asked := answerLeaving(ctx, false)
-	run(t, ctx, open(address+"/cfg/ops"), chromedp.SendKeys("#config", hook.to("/ops"), chromedp.ByQuery))
+	run(t, ctx, open(address+"/notify/console/keys/ops?tab=settings"), chromedp.SendKeys("#config", hook.to("/ops"), chromedp.ByQuery))
 	run(t, ctx, chromedp.Evaluate("setTimeout(() => document.querySelector('.above a').click())", nil))
 	<-asked
 	if got := eval[string](t, ctx, "document.getElementById('config').value"); got != hook.to("/ops") {
@@ -112,7 +112,7 @@ func TestKeyPageKeepsWhatIsTyped(t *testing.T) {
 func TestKeyPageMistakes(t *testing.T) {
 	address, hook := newKeyPages(t)
 	ctx, complaints := newBrowser(t)
-	run(t, ctx, open(address+"/cfg/ops"), chromedp.SendKeys("#config", hook.to("/ops")+"\nnope://t0ken\n\nnonsense", chromedp.ByQuery))
+	run(t, ctx, open(address+"/notify/console/keys/ops?tab=settings"), chromedp.SendKeys("#config", hook.to("/ops")+"\nnope://t0ken\n\nnonsense", chromedp.ByQuery))
 	shows(t, ctx, "#checked .outcome", "2 mistakes.")
 	if got := eval[string](t, ctx, "[...document.querySelectorAll('#lines .wrong')].map(e => e.textContent).join()"); got != "2,4" {
 		t.Errorf("the marked lines are %s, want 2,4", got)
@@ -129,7 +129,7 @@ func TestKeyPageMistakes(t *testing.T) {
 	eval[string](t, ctx, `document.getElementById("config").value = ""`)
 	run(t, ctx, chromedp.SendKeys("#config", hook.to("/ops"), chromedp.ByQuery), chromedp.Click("#check", chromedp.ByQuery))
 	shows(t, ctx, "#checked .outcome", "No mistakes; 1 URL. Not saved yet.")
-	if got := eval[string](t, ctx, "location.pathname"); got != "/alerts/cfg/ops" {
+	if got := eval[string](t, ctx, "location.pathname"); got != "/alerts/notify/console/keys/ops" {
 		t.Errorf("the check leads to %s", got)
 	}
 	run(t, ctx, chromedp.Click("button.primary", chromedp.ByQuery))
@@ -144,7 +144,7 @@ func TestKeyPageMistakes(t *testing.T) {
 func TestKeyPageMistakesWithoutScript(t *testing.T) {
 	address, hook := newKeyPages(t)
 	ctx, complaints := newBrowser(t)
-	run(t, ctx, withoutScript, open(address+"/cfg/ops"), chromedp.SendKeys("#config", "nope://t0ken\n\nnonsense", chromedp.ByQuery))
+	run(t, ctx, withoutScript, open(address+"/notify/console/keys/ops?tab=settings"), chromedp.SendKeys("#config", "nope://t0ken\n\nnonsense", chromedp.ByQuery))
 	for _, button := range []string{"#check", "button.primary"} {
 		// Without the text of the page before, the outcome comes from the next page.
 		run(t, ctx, chromedp.Evaluate(`document.getElementById("checked").textContent = ""`, nil), chromedp.Click(button, chromedp.ByQuery))
@@ -185,7 +185,7 @@ func TestKeyPageQueue(t *testing.T) {
 		r.Header.Set("Prefer", "respond-async")
 		ask(t, r)
 		eventually(t, "the message is given up", func() bool {
-			run(t, ctx, open(address+"/cfg/ops"))
+			run(t, ctx, open(address+"/notify/console/keys/ops?tab=messages"))
 			return strings.Contains(text(t, ctx, "#queue + ul"), "Given up") && strings.Contains(text(t, ctx, "#live-recent"), "Failed")
 		})
 	}
@@ -197,7 +197,7 @@ func TestKeyPageQueue(t *testing.T) {
 	run(t, ctx, chromedp.Click("[action$='?retry'] button", chromedp.ByQuery))
 	eventually(t, "the browser is back on the page", func() bool { return eval[string](t, ctx, "location.hash") == "#queue" })
 	eventually(t, "the message is delivered", func() bool {
-		run(t, ctx, open(address+"/cfg/ops"))
+		run(t, ctx, open(address+"/cfg/ops?tab=messages")) // which leads there
 		return strings.Contains(text(t, ctx, "#live-recent"), "Delivered") && strings.Contains(text(t, ctx, "#queue + p"), "No message")
 	})
 	status.Store(http.StatusNotFound)
@@ -275,11 +275,13 @@ func TestKeyPagesForEveryone(t *testing.T) {
 		if phone {
 			run(t, ctx, emulation.SetDeviceMetricsOverride(390, 844, 2, true), emulation.SetTouchEmulationEnabled(true))
 		}
-		for _, path := range []string{"/cfg", "/cfg/ops", "/cfg/fixed", "/cfg/new"} {
+		for _, path := range []string{"/cfg", "/cfg/ops", "/cfg/ops?tab=settings", "/cfg/ops?tab=messages", "/cfg/fixed", "/cfg/new"} {
 			run(t, ctx, open(address+path))
-			if path == "/cfg/ops" {
+			switch path {
+			case "/cfg/ops?tab=settings":
 				run(t, ctx, chromedp.SendKeys("#config", strings.Repeat("wide", 100)+"\nnope://\nmsteams://x\n", chromedp.ByQuery))
 				shows(t, ctx, "#checked .outcome", "mistakes")
+			case "/cfg/ops?tab=messages":
 				shows(t, ctx, "#live-recent", "Refused")
 				shows(t, ctx, "#queue + ul", "Waiting")
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
@@ -93,8 +94,15 @@ func OfForm(field func(string) string) (s Request, err error) {
 }
 
 // Silence returns the silence that s describes. user is who asks for it; "" if unknown. parse
-// parses a duration, which may be in days.
+// parses a duration, which may be in days. The error is a [*message.Error].
 func (s *Request) Silence(user string, now time.Time, parse func(string) (time.Duration, error)) (x rules.Silence, err error) {
+	if x, err = s.silence(user, now, parse); err != nil {
+		err = &message.Error{Kind: message.Invalid, Err: err}
+	}
+	return x, err
+}
+
+func (s *Request) silence(user string, now time.Time, parse func(string) (time.Duration, error)) (x rules.Silence, err error) {
 	x = rules.Silence{ID: queue.NewID(), Made: now, Incident: s.Incident, Tag: s.Tag, Title: s.Title, Reason: s.Reason, Who: s.Who, Tell: s.Tell}
 	if user != "" {
 		x.Who = user
