@@ -340,13 +340,12 @@ func (b *settingsBlock) options() block.Options {
 	return block.Options{
 		"key":  {Usage: "key <name> { … }", Min: 1, Max: 1, Repeat: true, Block: b.readKey},
 		"from": {Usage: "from <source> { … }", Min: 1, Max: 1, Repeat: true, Block: b.readFrom},
-		"site": {Usage: "site <name>", Min: 1, Max: 1, Line: func(args []string) error {
-			b.to.Site = args[0]
+		"site": {Usage: "site <name>", Min: 1, Max: 1, Line: block.Text(&b.to.Site, func(name string) error {
 			if b.app != nil {
 				return errGlobalSite
 			}
-			return checkSiteName(args[0])
-		}},
+			return checkSiteName(name)
+		})},
 		"stateless":    {Usage: "stateless on|off", Min: 1, Max: 1, Line: block.OnOff(&b.to.Stateless)},
 		"ask_callback": {Usage: "ask_callback on|off", Min: 1, Max: 1, Line: block.OnOff(&b.to.AskCallback)},
 		"mcp":          {Usage: "mcp on|off", Min: 1, Max: 1, Line: block.OnOff(&b.to.MCP)},
@@ -378,17 +377,18 @@ func (b *settingsBlock) options() block.Options {
 		"client_limits":   {Usage: "client_limits { … }", Block: b.readClientLimits},
 		"max_in_flight":   {Usage: "max_in_flight <n>", Min: 1, Max: 1, Line: block.Number(&b.to.MaxInFlight, 1, math.MaxInt32)},
 		"propagate_trace": {Usage: "propagate_trace on|off", Min: 1, Max: 1, Line: block.OnOff(&b.to.PropagateTrace)},
-		"public_url": {Usage: "public_url <url>", Min: 1, Max: 1, Line: func(args []string) error {
-			b.to.PublicURL = args[0]
-			_, err := parsePublicURL(args[0])
+		"public_url": {Usage: "public_url <url>", Min: 1, Max: 1, Line: block.Text(&b.to.PublicURL, func(text string) error {
+			_, err := parsePublicURL(text)
 			return err
-		}},
+		})},
 		"page": {Usage: "page on|off", Min: 1, Max: 1, Line: block.OnOff(&b.to.Page)},
-		"trusted_origins": {Usage: "trusted_origins <origin...>|*", Min: 1, Max: math.MaxInt, Repeat: true, Line: func(origins []string) error {
-			b.to.TrustedOrigins = append(b.to.TrustedOrigins, origins...)
-			_, err := site.TrustedOrigins(origins)
-			return err
-		}},
+		"trusted_origins": {
+			Usage: "trusted_origins <origin...>|*", Min: 1, Max: math.MaxInt, Repeat: true,
+			Line: block.List(&b.to.TrustedOrigins, func(origins []string) error {
+				_, err := site.TrustedOrigins(origins)
+				return err
+			}),
+		},
 		"console":  {Usage: "console [{ … }]", Block: b.readConsole},
 		"configs":  {Usage: "configs [<space>] [{ … }]", Max: 1, Block: b.readConfigs},
 		"identity": {Usage: "identity { … }", Block: b.readIdentity},
@@ -397,16 +397,10 @@ func (b *settingsBlock) options() block.Options {
 
 func (b *settingsBlock) readServices(d *caddyfile.Dispenser, _ []string) error {
 	b.to.Services = &Services{}
-	list := func(to *[]string) func([]string) error {
-		return func(schemes []string) error {
-			*to = append(*to, schemes...)
-			return checkSchemes(schemes)
-		}
-	}
 	start := *d
 	err := block.Read(d, "services", block.Options{
-		"allow": {Usage: "allow <scheme...>", Min: 1, Max: math.MaxInt, Repeat: true, Line: list(&b.to.Services.Allow)},
-		"deny":  {Usage: "deny <scheme...>", Min: 1, Max: math.MaxInt, Repeat: true, Line: list(&b.to.Services.Deny)},
+		"allow": {Usage: "allow <scheme...>", Min: 1, Max: math.MaxInt, Repeat: true, Line: block.List(&b.to.Services.Allow, checkSchemes)},
+		"deny":  {Usage: "deny <scheme...>", Min: 1, Max: math.MaxInt, Repeat: true, Line: block.List(&b.to.Services.Deny, checkSchemes)},
 	})
 	if err != nil {
 		return err
@@ -420,16 +414,20 @@ func (b *settingsBlock) readServices(d *caddyfile.Dispenser, _ []string) error {
 func (b *settingsBlock) readEgress(d *caddyfile.Dispenser, _ []string) error {
 	b.to.Egress = &Egress{}
 	return block.Read(d, "egress", block.Options{
-		"allow": {Usage: "allow <cidr...>|private_ranges|all", Min: 1, Max: math.MaxInt, Repeat: true, Line: func(ranges []string) error {
-			b.to.Egress.Allow = append(b.to.Egress.Allow, ranges...)
-			_, err := egress.NewPolicy(ranges, nil)
-			return err
-		}},
-		"deny": {Usage: "deny <cidr...>|private_ranges", Min: 1, Max: math.MaxInt, Repeat: true, Line: func(ranges []string) error {
-			b.to.Egress.Deny = append(b.to.Egress.Deny, ranges...)
-			_, err := egress.NewPolicy(nil, ranges)
-			return err
-		}},
+		"allow": {
+			Usage: "allow <cidr...>|private_ranges|all", Min: 1, Max: math.MaxInt, Repeat: true,
+			Line: block.List(&b.to.Egress.Allow, func(ranges []string) error {
+				_, err := egress.NewPolicy(ranges, nil)
+				return err
+			}),
+		},
+		"deny": {
+			Usage: "deny <cidr...>|private_ranges", Min: 1, Max: math.MaxInt, Repeat: true,
+			Line: block.List(&b.to.Egress.Deny, func(ranges []string) error {
+				_, err := egress.NewPolicy(nil, ranges)
+				return err
+			}),
+		},
 	})
 }
 

@@ -235,18 +235,8 @@ func (b *settingsBlock) readConfigs(d *caddyfile.Dispenser, args []string) error
 		"max_size": {Usage: "max_size <size>", Min: 1, Max: 1, Line: block.Size(&c.MaxSize)},
 		"max_urls": {Usage: "max_urls <n>", Min: 1, Max: 1, Line: block.Number(&c.MaxURLs, 1, math.MaxInt32)},
 		"trust":    {Usage: "trust client|operator", Min: 1, Max: 1, Line: choice(&c.Trust, saved.TrustClient, trustOperator)},
-		"include": {Usage: "include on|off", Min: 1, Max: 1, Line: func(args []string) error {
-			var on *bool
-			if err := block.OnOff(&on)(args); err != nil {
-				return err
-			}
-			c.Include = *on
-			return nil
-		}},
-		"secret": {Usage: "secret <text>", Min: 1, Max: 1, Line: func(args []string) error {
-			c.Secret = args[0]
-			return placeholder.Check(args[0])
-		}},
+		"include":  {Usage: "include on|off", Min: 1, Max: 1, Line: block.On(&c.Include)},
+		"secret":   {Usage: "secret <text>", Min: 1, Max: 1, Line: block.Text(&c.Secret, placeholder.Check)},
 	})
 	err := block.ReadOptional(d, "configs", known)
 	c.setKey(&k.Key)
@@ -281,4 +271,37 @@ func (s *Settings) configsOwner(self any) saved.ConfigsOwner {
 		}
 	}
 	return o
+}
+
+// newSavedVariables returns the variables of c. With trust client, each must be a
+// whole URL.
+func newSavedVariables(c *Configs) (*placeholder.Variables, error) {
+	values, err := placeholder.NewVariables(c.Variables)
+	if err != nil || values == nil || c.Trust != saved.TrustClient {
+		return values, err
+	}
+	for name := range c.Variables {
+		url, err := values.Expand("${" + name + "}")
+		if err == nil {
+			_, err = parseUnshared(url, notifier.Files{})
+		}
+		if err != nil {
+			return nil, fmt.Errorf("the variable %s must be a notification URL, unless trust is operator: %w", name, err)
+		}
+	}
+	return values, nil
+}
+
+// expand returns a function for saved.Options, or nil for no variables.
+func expand(values *placeholder.Variables) func(string, []notifier.Variable) (string, bool, bool, error) {
+	if values == nil {
+		return nil
+	}
+	return func(url string, declared []notifier.Variable) (expanded string, found, whole bool, err error) {
+		if !values.Has(url, declared...) {
+			return url, false, false, nil
+		}
+		expanded, err = values.Expand(url, declared...)
+		return expanded, true, values.IsVariable(url), err
+	}
 }

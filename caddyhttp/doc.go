@@ -5,14 +5,14 @@
 //	handler.go     the HTTP handler http.handlers.notify
 //	app.go         the app notify, whose settings all sites share
 //	settings.go    the settings of both; key.go the settings of a key, and a file for each other
-//	               subject: access, configs, console, expect, inbox, push, queue, rules, source
+//	               subject: configs, console, expect, push, queue, readers, rules, source
 //	caddyfile.go   reads them from a Caddyfile; key_options.go describes the options of a key,
 //	               rules.go those that are rules; resolve.go makes the options of a site of them
 //	effect.go      the checks that a setting can have an effect; sites.go those for which all
 //	               sites must be known
 //	read.go        a configuration as commands read it, without starting it
 //	queue_open.go  the queue of the process, which a reload keeps open
-//	state_*.go     what services keep over a restart, on Caddy's storage
+//	state.go       what services keep over a restart, on Caddy's storage
 //
 // Caddy's other modules and front ends are packages of their own, which know neither this
 // one nor each other:

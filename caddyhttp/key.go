@@ -247,7 +247,3 @@ func checkURL(url string, services *Services) error {
 	}
 	return services.rule().Check(d)
 }
-
-// takesRulers reports whether Prometheus can post alerts to the key, which a reader can read.
-// queue is whether there is one.
-func (k *Key) takesRulers(queue bool) bool { return queue && !k.unqueued() }

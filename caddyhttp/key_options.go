@@ -88,11 +88,8 @@ var keyOptions = slices.Concat([]keyOption{
 	},
 	{
 		name: "fallback", args: "<key>", pages: "retries.md#deliveries-that-were-given-up", located: true,
-		read: func(k *keyBlock, _ *caddyfile.Dispenser, args []string) error {
-			k.Fallback = args[0]
-			return site.CheckKeyName(args[0])
-		},
-		to: func(c *Key, o *site.KeyOptions) error { o.Fallback = c.Fallback; return nil },
+		read: line(func(k *keyBlock) func([]string) error { return block.Text(&k.Fallback, site.CheckKeyName) }),
+		to:   func(c *Key, o *site.KeyOptions) error { o.Fallback = c.Fallback; return nil },
 	},
 	{
 		name: "queue", args: "on|off", pages: "queue.md#settings", located: true,
@@ -101,7 +98,7 @@ var keyOptions = slices.Concat([]keyOption{
 	},
 	{
 		name: "token", args: "<secret...>", many: true, repeat: true, pages: "tokens.md",
-		read:  line(func(k *keyBlock) func([]string) error { return readSecrets(&k.Tokens) }),
+		read:  line(func(k *keyBlock) func([]string) error { return block.List(&k.Tokens, checkSecrets) }),
 		to:    func(c *Key, o *site.KeyOptions) error { o.Tokens = c.Tokens; return nil },
 		texts: func(c *Key) []string { return c.Tokens },
 	},
@@ -120,7 +117,7 @@ var keyOptions = slices.Concat([]keyOption{
 	},
 	{
 		name: "reader", args: "<secret...>", many: true, repeat: true, pages: "inbox.md",
-		read:  line(func(k *keyBlock) func([]string) error { return readSecrets(&k.Readers) }),
+		read:  line(func(k *keyBlock) func([]string) error { return block.List(&k.Readers, checkSecrets) }),
 		to:    func(c *Key, o *site.KeyOptions) error { o.Readers = c.Readers; return nil },
 		texts: func(c *Key) []string { return c.Readers },
 	},

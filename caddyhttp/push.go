@@ -168,28 +168,23 @@ func (b *settingsBlock) readPush(d *caddyfile.Dispenser, _ []string) error {
 	p := &Push{}
 	b.app.Push = p
 	b.to.Caddyfile.Record("push", d)
-	check := func(args []string) error {
-		_, err := p.resolve()
-		return err
-	}
 	return block.ReadOptional(d, "push", block.Options{
-		"contact": {Usage: "contact <address>", Min: 1, Max: 1, Line: func(args []string) error {
-			p.Contact = args[0]
-			return checkContact(args[0])
-		}},
-		"devices": {Usage: "devices invited|users|open", Min: 1, Max: 1, Line: func(args []string) error {
-			p.Devices = args[0]
-			return check(args)
-		}},
+		"contact": {Usage: "contact <address>", Min: 1, Max: 1, Line: block.Text(&p.Contact, checkContact)},
+		"devices": {Usage: "devices invited|users|open", Min: 1, Max: 1, Line: block.Text(&p.Devices, func(string) error {
+			_, err := p.resolve()
+			return err
+		})},
 		"max_devices": {Usage: "max_devices <n>", Min: 1, Max: 1, Line: block.Number(&p.MaxDevices, 1, device.MaxMaxDevices)},
-		"services": {Usage: "services <host...>", Min: 1, Max: math.MaxInt, Repeat: true, Line: func(args []string) error {
-			p.Services = append(p.Services, args...)
-			for _, host := range args {
-				if err := device.CheckHost(host); err != nil {
-					return err
+		"services": {
+			Usage: "services <host...>", Min: 1, Max: math.MaxInt, Repeat: true,
+			Line: block.List(&p.Services, func(hosts []string) error {
+				for _, host := range hosts {
+					if err := device.CheckHost(host); err != nil {
+						return err
+					}
 				}
-			}
-			return nil
-		}},
+				return nil
+			}),
+		},
 	})
 }

@@ -3,14 +3,20 @@ package caddyhttp
 import (
 	"errors"
 	"fmt"
+	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/internal/errs"
+	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
@@ -39,7 +45,7 @@ func (s *Settings) resolve(base *settled, push *site.Push, parse parseFunc, log 
 func (s *Settings) settle(base *settled, push *site.Push, l *keyLoader) (r *settled, err error) {
 	r = &settled{configs: base.configs, console: base.console}
 	o := s.options()
-	o.Base, o.Push, o.Log, o.Parse, o.Secret = base.Site, push, l.log, l.destination, resolveSecret
+	o.Base, o.Push, o.Log, o.Parse, o.Secret = base.Site, push, l.log, l.destination, placeholder.Resolve
 	if err := s.setChecked(&o); err != nil {
 		return nil, err
 	}
@@ -129,3 +135,99 @@ func (s *Settings) setChecked(o *site.Options) (err error) {
 // defaultURLName returns the name of default URL i, counted from 0, in errors
 // and in block.Info.Lines.
 func defaultURLName(i int) string { return fmt.Sprintf("default_urls, URL %d", i+1) }
+
+// maxSiteName is the maximum length of the name of a site, in bytes.
+const maxSiteName = 64
+
+var (
+	errSiteName   = errors.New("the name of a site has 1 to 64 letters, digits, _ and -")
+	errGlobalSite = errors.New("it names one site, so it belongs into the notify of that site, and not into the global option")
+)
+
+// checkSiteName returns an error if a site cannot have the name.
+func checkSiteName(name string) error {
+	outside := func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-'
+	}
+	if name == "" || len(name) > maxSiteName || strings.ContainsFunc(name, outside) {
+		return errSiteName
+	}
+	return nil
+}
+
+// checkSite returns an error if the settings have a name that they cannot have. global means that
+// the settings are for all sites.
+func (s *Settings) checkSite(global bool) error {
+	switch {
+	case s.Site == "":
+		return nil
+	case global:
+		return errGlobalSite
+	}
+	return checkSiteName(s.Site)
+}
+
+// errPublicURL is returned for an address that links cannot begin with.
+var errPublicURL = errors.New("it must be the address at which the gateway is reached, " +
+	"such as https://alerts.example.com, with the path before /notify if there is one, " +
+	"and without a user, a query and a fragment")
+
+// parsePublicURL returns the beginning of links to the gateway, without a slash at its
+// end.
+func parsePublicURL(text string) (string, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" ||
+		u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" {
+		return "", errPublicURL
+	}
+	if strings.ContainsFunc(text, func(r rune) bool {
+		return r <= ' ' || r == '"' || r == '<' || r == '>' || r == '{' || r == '}' || r == '#' || r == '*'
+	}) {
+		return "", errPublicURL
+	}
+	if site.HasDotSegment(u.Path) || strings.HasSuffix(strings.TrimSuffix(u.Path, "/"), httpapi.RouteNotify) {
+		return "", errPublicURL
+	}
+	return strings.TrimRight(u.String(), "/"), nil
+}
+
+// checkSchemes returns an error if one of the schemes does not exist.
+func checkSchemes(schemes []string) error {
+	for _, scheme := range schemes {
+		if notifier.SchemesOf(scheme) == nil {
+			instead := "write what precedes :// in the URLs of a service, such as discord"
+			if similar := notifier.SimilarServices(scheme); len(similar) > 0 && block.Quote(scheme) != "" {
+				instead = "you may mean " + strings.Join(similar, " or ")
+			}
+			return fmt.Errorf("unknown scheme%s; %s", block.Quote(scheme), instead)
+		}
+	}
+	return nil
+}
+
+// validate returns an error if a scheme does not exist or no service is left.
+func (s *Services) validate() error {
+	if err := checkSchemes(slices.Concat(s.Allow, s.Deny)); err != nil {
+		return err
+	}
+	for _, scheme := range s.Allow {
+		if s.Permits(notifier.SchemesOf(scheme)) {
+			return nil
+		}
+	}
+	if len(s.Allow) > 0 {
+		return errors.New("no service is left, because deny names every service in allow; remove a scheme from deny")
+	}
+	return nil
+}
+
+// rule returns the rule for a site; nil if s is nil.
+func (s *Services) rule() *site.ServiceRule {
+	if s == nil {
+		return nil
+	}
+	return &site.ServiceRule{Allow: s.Allow, Deny: s.Deny}
+}
+
+// Permits reports whether the service with these schemes may be used.
+func (s *Services) Permits(schemes []string) bool { return s.rule().Permits(schemes) }

@@ -299,10 +299,7 @@ func (s *RuleScope) lines() block.Options {
 			}
 			return nil
 		}},
-		"tag": {Min: 1, Max: 1, Line: func(args []string) error {
-			s.Tag = args[0]
-			return site.CheckTag(args[0])
-		}},
+		"tag": {Min: 1, Max: 1, Line: block.Text(&s.Tag, site.CheckTag)},
 	}
 }
 

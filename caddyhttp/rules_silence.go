@@ -96,13 +96,12 @@ func (k *keyBlock) silenceLines() block.Options {
 	return block.Options{
 		"title":  text(&s.Title),
 		"reason": text(&s.Reason),
-		"tag": {Min: 1, Max: 1, Line: func(args []string) error {
-			s.Tag = args[0]
-			if strings.EqualFold(s.Tag, rules.AllTags) {
+		"tag": {Min: 1, Max: 1, Line: block.Text(&s.Tag, func(tag string) error {
+			if strings.EqualFold(tag, rules.AllTags) {
 				return nil
 			}
-			return site.CheckTag(s.Tag)
-		}},
+			return site.CheckTag(tag)
+		})},
 		"tell": {Line: func([]string) error {
 			s.Tell = true
 			if k.name == "" {

@@ -305,14 +305,7 @@ func (s *Source) options() block.Options {
 			}
 			return nil
 		}},
-		"images": {Usage: "images on|off", Min: 1, Max: 1, Line: func(args []string) error {
-			var on *bool
-			if err := block.OnOff(&on)(args); err != nil {
-				return err
-			}
-			s.Images = *on
-			return nil
-		}},
+		"images":   {Usage: "images on|off", Min: 1, Max: 1, Line: block.On(&s.Images)},
 		"mentions": {Usage: "mentions on|off", Min: 1, Max: 1, Line: block.OnOff(&s.Mentions)},
 		"sign": {Usage: "sign <scheme> [<secret>]", Min: 1, Max: 2, Line: func(args []string) error {
 			if !slices.Contains(source.Schemes(), args[0]) {

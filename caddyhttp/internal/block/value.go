@@ -29,6 +29,32 @@ func OnOff(to **bool) func([]string) error {
 	}
 }
 
+// On reads on or off to what is false by default.
+func On(to *bool) func([]string) error {
+	return func(args []string) error {
+		var on *bool
+		err := OnOff(&on)(args)
+		*to = on != nil && *on
+		return err
+	}
+}
+
+// Text reads a text, and checks it.
+func Text(to *string, check func(string) error) func([]string) error {
+	return func(args []string) error {
+		*to = args[0]
+		return check(args[0])
+	}
+}
+
+// List appends texts to those of the lines before, and checks them.
+func List(to *[]string, check func([]string) error) func([]string) error {
+	return func(args []string) error {
+		*to = append(*to, args...)
+		return check(args)
+	}
+}
+
 // Size reads a number of bytes above 0, such as 8MiB.
 func Size(to *int64) func([]string) error {
 	return func(args []string) error {
