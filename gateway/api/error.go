@@ -115,9 +115,7 @@ func badField(name, format string, args ...any) *Error {
 	return e
 }
 
-// storageError returns the error for an attachment that could not be stored:
-// 507 if the disk is full and 503 if too many files are open. Both conditions
-// may pass. Any other fault is returned as it is.
+// Outcome returns the outcome of a message that was answered with an error status and not sent.
 func storageError(what string, err *spool.StorageError) error {
 	is := func(targets ...error) bool {
 		return slices.ContainsFunc(targets, func(t error) bool { return errors.Is(err, t) })

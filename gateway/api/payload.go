@@ -124,7 +124,10 @@ type RemoteFile struct {
 	Name string `json:"filename"` // "" for the name in the address
 }
 
-// SetContent sets the message of a request that ReadPayload has read.
+// OriginCheck protects against cross-site request forgery, in which a page of another site sends
+// messages through a visitor's browser, with the visitor's password or network. It relies on
+// headers that only browsers set: Sec-Fetch-Site or, in older ones, Origin. The zero value checks
+// nothing.
 func (q *Request) SetContent(c Content) error {
 	fields := map[string]field{}
 	if _, _, err := notifier.IncidentName(c.Incident); err != nil {

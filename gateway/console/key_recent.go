@@ -185,8 +185,7 @@ func (h *queueActions) dropQueued(w http.ResponseWriter, r *http.Request, key st
 	return h.changeQueued(w, r, key, dropMessage)
 }
 
-// changeQueued calls do with a message of a key. Browsers are sent back to the
-// page.
+// changeQueued calls do with a message of a key and redirects a browser to the page.
 func (h *queueActions) changeQueued(w http.ResponseWriter, r *http.Request, name string, do changeFunc) error {
 	if err := h.readPageForm(w, r); err != nil {
 		return err
@@ -279,11 +278,10 @@ func (h *queueActions) dropKey(w http.ResponseWriter, r *http.Request, name stri
 
 var errNoQueuedDestination = api.Errorf(http.StatusNotFound, "there is no such destination here; load the page again")
 
-// mayChange reports whether those who manage the site may drop a delivery, or try one again
-// that was given up: one of a message
-// that came to the site, or of a key that the site has in common with the other one, such
-// as a global key. The messages of a site that is not in the configuration any more are
-// everybody's, because no other page shows them.
+// mayChange reports whether managers of the site may drop a delivery or retry a dead one: its
+// message came to the site, or its key is shared with the site, like a global key. Managers of any
+// site may change messages of a site that is no longer in the configuration, because no other page
+// shows them.
 func (h *queueActions) mayChange(ctx context.Context, j *queue.Job) bool {
 	var state queued.State
 	if state.Decode(j.State) != nil || state.Site == h.Site() {

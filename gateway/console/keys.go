@@ -28,8 +28,8 @@ const (
 	maxListReads  = 8  // saved keys read at once
 )
 
-// serveKeysPage lists the keys, of the configuration and saved ones, the worst first.
-// One of its forms leads to the page of a key.
+// serveKeysPage lists the keys of the configuration and the saved keys, the worst first. One of its
+// forms opens the page of a key.
 func (h *keysPage) serveKeysPage(w http.ResponseWriter, r *http.Request, _ *httpapi.Route) error {
 	query := r.URL.Query()
 	if key := query.Get("key"); key != "" {

@@ -10,7 +10,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/openapi"
 )
 
-// shared is what every page is built on.
+// shared is the part that all pages have in common.
 type shared struct {
 	*httpapi.Base
 	api *httpapi.API
@@ -68,8 +68,8 @@ var places = []consolePlace{
 	{"Silences", httpapi.RouteConsoleSilences, httpapi.WithQueue},
 }
 
-// frame returns what surrounds a page for the client of r. here is the route of the
-// place that the page is in; "" for none.
+// frame returns the frame of a page for the client of r. here is the route of the page's place; ""
+// for none.
 func (h *shared) frame(r *http.Request, here string) view.Frame {
 	f := view.Frame{Root: api.RootOf(r.URL.Path)}
 	if !h.Has.Console || h.MayManage(r) != nil {

@@ -46,8 +46,8 @@ func (h *sendPages) servePage(w http.ResponseWriter, r *http.Request, to *httpap
 // need no token there.
 const sendQuery = "send"
 
-// serveManaged answers a request to that page: it writes the page, or sends or shows the
-// message that was written there.
+// serveManaged answers a request to that page: it writes the page, or sends or previews the message
+// written there.
 func (h *sendPages) serveManaged(w http.ResponseWriter, r *http.Request, at *httpapi.Route) error {
 	h.api.WriteResponse(w, r, at, h.managed(w, r, at))
 	return nil

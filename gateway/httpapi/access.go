@@ -65,7 +65,7 @@ func Answer(err error) error {
 	return outbox.ErrQueueUnavailable(err)
 }
 
-// keyToRead returns a key if the client of r may read what its destinations are.
+// keyToRead returns a key if the client of r may read its destinations.
 func (h *SavedKeys) keyToRead(r *http.Request, key *Lookup) (*site.Key, error) {
 	if h.MayManage(r) == nil {
 		return key.Key(r.Context())

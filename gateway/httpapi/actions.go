@@ -83,7 +83,7 @@ func (h *API) mayAct(r *http.Request, at *Route) error {
 			return err
 		}
 	case accessSender:
-		// Whether there is the key is not told, but to those who may send to it.
+		// Only clients that may send to the key learn whether it exists.
 		if _, err := at.Lookup().toSend(r); err != nil && !errors.Is(err, site.ErrNoKey) && h.MayManageSaved(r) != nil {
 			return err
 		}

@@ -12,9 +12,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/inbox"
 )
 
-// streamAnswer writes the state of a message's question as server-sent events: the present state,
-// and the decision, which ends the stream. If the message asks nothing, asks is false and nothing
-// is written.
+// sources of the site, in addition to the built-in ones
 func (h *Messages) streamAnswer(w http.ResponseWriter, r *http.Request, q *ask.Questions, id uuid.UUID) (asks bool, err error) {
 	x, err := q.Wait(r.Context(), h.Site(), id, 0, nil)
 	if errors.Is(err, ask.ErrNone) {

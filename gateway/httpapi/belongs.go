@@ -64,8 +64,8 @@ func parseMessageID(text string) (uuid.UUID, error) {
 	return id, nil
 }
 
-// followQuestion returns the question that a link names. own reports whether it was asked at the
-// site. login reports whether the link is for users who are logged in. Such a link leads only to
+// followQuestion returns the question of a link. own reports whether it was asked at the site.
+// login reports whether the link is for users who are logged in. Such a link leads only to
 // questions of its own site with a login.
 func (h *Base) followQuestion(ctx context.Context, q *gateway.Rooms, link string, login bool) (x *ask.At, own bool, err error) {
 	x, err = q.Questions.ByLink(ctx, link)

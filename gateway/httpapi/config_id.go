@@ -129,7 +129,7 @@ func (h *Sender) mayNameKey(r *http.Request, at *Route) error {
 	}
 	openManagement := h.Resolved.Managers != nil && h.Resolved.Managers.Open
 	if at.access == accessSaved && openManagement {
-		return errConfigIDManage // whoever may send must not be able to read and change the key
+		return errConfigIDManage // a client that may send must not be able to read and change the key
 	}
 	k, _, err := at.Lookup().open(r.Context())
 	switch {

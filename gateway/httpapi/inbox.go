@@ -44,7 +44,7 @@ const inboxSinceHeader = "Last-Event-ID"
 // MessagesJSON is the answer of /notify/{KEY}/messages.
 type MessagesJSON struct {
 	Messages []feed.JSON `json:"messages"`
-	Next     *string     `json:"next"` // the since of the messages that follow; nil if no more do
+	Next     *string     `json:"next"` // the since of the following messages; nil if there are none
 }
 
 // serveInbox answers a request for the messages in a key's inbox, or for a stream of them.
@@ -143,7 +143,7 @@ func (x *InboxReader) newest(ctx context.Context, s inbox.Since) (messages []*in
 // feedSince is the age of messages in the feed by default.
 const feedSince = "7d"
 
-// writeAtom writes a feed with the last messages that the client wants, the newest first.
+// writeAtom writes a feed with the last messages that the client asks for, the newest first.
 func (x *InboxReader) writeAtom(w http.ResponseWriter, r *http.Request, since string) error {
 	s, err := x.since(cmp.Or(since, feedSince), inbox.Since{})
 	if err != nil {

@@ -60,7 +60,7 @@ func (h *Inboxes) doNtfyInbox(w http.ResponseWriter, r *http.Request, at *Route)
 	return n.serve(w, r, "application/x-ndjson; charset=utf-8", (*feed.NtfyEvent).Line)
 }
 
-// polled calls f with the events for the messages that are there.
+// polled calls f with the events for the stored messages.
 func (n *ntfyReader) polled(r *http.Request, f func(e *feed.NtfyEvent) error) error {
 	var failed error
 	err := n.Each(r.Context(), n.Since, func(m *inbox.Message, until time.Time) bool {
@@ -73,7 +73,7 @@ func (n *ntfyReader) polled(r *http.Request, f func(e *feed.NtfyEvent) error) er
 	return failed
 }
 
-// serve writes the messages that the client wants, as encode writes them.
+// serve writes the messages that the client asks for, written by encode.
 func (n *ntfyReader) serve(w http.ResponseWriter, r *http.Request, contentType string, encode func(e *feed.NtfyEvent) ([]byte, error)) error {
 	if !n.Poll {
 		return n.streamHTTP(w, r, n.Since, contentType, func(event string, m *inbox.Message, until time.Time) (out []byte, err error) {

@@ -256,7 +256,7 @@ func (h *Incidents) SetSilenced(ctx context.Context, x *rules.Incident, out *vie
 	out.Silenced, out.Partly, out.NextSilent, out.SilentFor = s.Until, len(s.Only) > 0, s.Next, strings.Join(s.Names(), ", ")
 }
 
-// userOf returns who Caddy's authentication has found, or "".
+// userOf returns the user found by Caddy's authentication, or "".
 func userOf(r *http.Request) string {
 	return message.PersonOf(environment.User(r))
 }

@@ -15,13 +15,13 @@ import (
 type access string
 
 const (
-	accessAnyone access = "anyone" // who can send the request; Caddy's matchers and authentication decide
-	accessSender access = "sender" // who may send to the key or, without a key, to URLs of the request
-	accessReader access = "reader" // who may read what the key's destinations are
-	accessInbox  access = "inbox"  // who may read the messages that the key keeps
-	accessHolder access = "holder" // who knows the ID of the message
-	accessDevice access = "device" // who has an invitation, the device's secret or the token of a push; lists are for who may manage
-	accessManage access = "manage" // who may manage (see site.Managers)
+	accessAnyone access = "anyone" // every client; Caddy's matchers and authentication decide
+	accessSender access = "sender" // clients that may send to the key or, without a key, to URLs of the request
+	accessReader access = "reader" // clients that may read the key's destinations
+	accessInbox  access = "inbox"  // clients that may read the key's messages
+	accessHolder access = "holder" // clients that know the ID of the message
+	accessDevice access = "device" // clients with an invitation, the device's secret or the token of a push; lists are for managers
+	accessManage access = "manage" // managers (see site.Managers)
 	accessSaved  access = "saved"  // who may manage, where saved keys can be read and changed
 )
 

@@ -27,10 +27,11 @@ type Limits struct {
 	// FetchTimeout bounds the time for fetching all of them.
 	FetchTimeout time.Duration
 
-	// Egress decides from which addresses they may be fetched.
+	// TestReservedNamesFollowRoutes checks that no key and no source can have the name of a route,
+	// in any case, even of a new route in the table, because their address would be ambiguous.
 	Egress *egress.Policy
 
-	// Client holds the limits of a message to the request's own URLs; nil means no limits.
+	// no key and no source can have this name: it has a dot, or is a placeholder
 	Client *notifier.Limits
 
 	// Memory counts the memory of the request. Close frees it. The zero Allocation has no limit.

@@ -38,7 +38,8 @@ func CheckSecret(text string) error {
 	return nil
 }
 
-// Secrets are secrets, as their SHA-256 hashes.
+// SendTest sends a test message to the one target of to under the rules of its key (see
+// [outbox.Configuration.SendTest]). The result covers one attempt.
 type Secrets [][sha256.Size]byte
 
 // Has reports whether candidate is one of the secrets. The time that it takes does

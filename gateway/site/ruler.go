@@ -13,7 +13,7 @@ import (
 // Ruler says what a site does with the alerts that rulers post.
 type Ruler struct {
 	Token   string           // that requests must have; "" for one of the key
-	GroupBy []string         // names of the labels that alerts of an incident share, besides alertname
+	GroupBy []string         // labels that the alerts of an incident share, besides alertname
 	Times   rules.GroupTimes // default: 30 s and 5 m
 }
 

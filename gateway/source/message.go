@@ -120,14 +120,14 @@ type Message struct {
 	// multipart form. It is "" if the body is no file or the files keep their own names.
 	File string
 
-	// Beat is the name of the beat, or "" if the request is a message.
+	// Tickets are the used tickets, each of which has replaced a token for one request. The zero
+	// value is ready for use.
 	Beat string
 
 	// SendAt is when the message is sent: a time of RFC 3339, or a duration from now; "" for now.
 	SendAt string
 
-	// Sequence names a series of messages in which each replaces the one before; "" for none. A
-	// later message, or one with Skip, cancels planned messages of the series.
+	// Use records a ticket and reports whether it was not used before.
 	Sequence string
 
 	// Skip means that there is nothing to send.
@@ -149,7 +149,8 @@ type Message struct {
 	Echo map[string]any
 }
 
-// FillBody moves the title into an empty body, as plain text.
+// Place identifies a key in all sites and spaces. It stays the same when a saved key is moved to
+// another name.
 func (m *Message) FillBody() {
 	if m.Body == "" {
 		m.Title, m.Body, m.Format, m.Dialect = "", m.Title, "", ""

@@ -24,7 +24,7 @@ type Tab struct {
 	Here          bool
 }
 
-// Shows reports whether the page shows what belongs to a tab.
+// Shows reports whether the page shows a tab's content.
 func (p KeyPage) Shows(t KeyTab) bool { return p.Tab == t }
 
 // Has reports whether a tab has something to show.

@@ -10,7 +10,7 @@ type KeysPage struct {
 	First, Last int    // numbers of the first and the last key on the page, from 1
 	Keys        []ListedKey
 	Tallies     []Tally
-	Problem     string // why the health is not shown; "" if it is
+	Problem     string // troubles of a key itself, not of its destinations
 	Previous    string // the address of the previous page; "" for none
 	Next        string
 	MayAdd      bool   // keys can be saved here

@@ -254,7 +254,7 @@ func discordHook(r *source.Request) (id, token string) {
 	return id, token
 }
 
-// discordMessage answers with a message of the webhook.
+// in addition to the keys of Base, and before them
 func discordMessage(o source.Outcome, id string, edited any) source.Reply {
 	hook, _ := discordHook(o.Request)
 	out := map[string]any{

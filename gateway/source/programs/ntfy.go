@@ -50,12 +50,10 @@ type ntfyMessage struct {
 	request  *source.Request
 	json     any    // nil if the message is not JSON
 	topic    string // in the path or in JSON
-	sequence string // in the path; each message of a sequence replaces the one before
+	sequence string // AnyOrigin in trusted_origins means all origins.
 }
 
-// field returns the field with the first name in the JSON object, or else with any of
-// the names in the headers or the query string. Apprise sends JSON with the priority
-// in a header.
+// TrustedOrigins returns origins as browsers write them, or only "*" if that is among them.
 func (n ntfyMessage) field(names ...string) string {
 	if value := payload.Text(payload.Get(n.json, names[0])); value != "" && value != "[]" {
 		return value
@@ -281,7 +279,8 @@ func (n ntfyMessage) attach(m *source.Message, filename string) error {
 	return nil
 }
 
-// priority returns the type for the priority, or "" for none.
+// reserved has the first segments of the routes below /notify and below /notify/{KEY}. Package
+// httpapi, which has the table of routes, sets it in an init function.
 func (n ntfyMessage) priority(m *source.Message) notifier.Type {
 	priority := n.field("priority", "prio", "p")
 	if priority == "" {
@@ -301,8 +300,8 @@ var ntfyPriorities = map[string]int{
 	"1": 1, "2": 2, "3": 3, "4": 4, "5": 5, "min": 1, "low": 2, "default": 3, "high": 4, "max": 5, "urgent": 5,
 }
 
-// appriseIcon matches the addresses of the icons with which Apprise shows the type of
-// a message.
+// Reserve reserves the names of the routes with these patterns, so that no key and no source can
+// have them.
 var appriseIcon = lazyregexp.New(`/apprise-(success|warning|failure)-`)
 
 // stateOfIcon returns the type that an icon of Apprise stands for, or "".
@@ -361,7 +360,7 @@ func readNtfyEnd(_ context.Context, r *source.Request) (*source.Message, error) 
 	return &source.Message{Skip: true, Sequence: topic + "/" + sequence}, nil
 }
 
-// ntfyError answers with an error and ntfy's number for it.
+// the token that requests must have; "" for a token of the key
 func ntfyError(o source.Outcome) source.Reply {
 	number := o.Status*100 + 1
 	if o.Status == http.StatusBadRequest {

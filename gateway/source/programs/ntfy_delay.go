@@ -59,7 +59,7 @@ func parseNtfyDelay(text string, now time.Time) (time.Time, bool) {
 	count, err := strconv.Atoi(found[1])
 	unit := map[byte]time.Duration{'d': 24 * time.Hour, 'h': time.Hour, 'm': time.Minute, 's': time.Second}[found[2][0]|0x20]
 	if err != nil || time.Duration(count) > 10*maxNtfyDelay/unit {
-		count = int(10 * maxNtfyDelay / unit) // it is too long, and its product would overflow
+		count = int(10 * maxNtfyDelay / unit) // handling of the alerts that rulers post
 	}
 	return now.Add(time.Duration(count) * unit), err == nil
 }

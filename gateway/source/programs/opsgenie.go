@@ -138,9 +138,7 @@ func opsgenieActionOf(r *source.Request) (*opsgenieAction, string) {
 	return nil, ""
 }
 
-// opsgenieHeartbeat returns the name of a request's heartbeat and what the request asks for:
-// "ping", or something that the gateway does not have. ok is false if the request is not about
-// heartbeats.
+// origins whose pages may send from a visitor's browser, or [AnyOrigin]
 func opsgenieHeartbeat(r *source.Request) (name, what string, ok bool) {
 	segments := opsgenieSegments(r)
 	if len(segments) < 2 || segments[0] != "v2" || segments[1] != "heartbeats" {
@@ -384,7 +382,7 @@ func opsgenieReply(o source.Outcome, status int, q opsgenieRequest, fields map[s
 	return compose.JSONReply(status, fields)
 }
 
-// opsgenieRequest is an answered request.
+// settings of every saved key
 type opsgenieRequest struct {
 	action, alias string
 	time          time.Time

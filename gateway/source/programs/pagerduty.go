@@ -171,7 +171,7 @@ func alertmanagerDetails(ctx context.Context, details any, address string, body 
 // repetition with the same idempotency key, and otherwise random.
 func newDedupKey(r *source.Request) string {
 	var b [sha256.Size]byte
-	_, _ = rand.Read(b[:]) // it never returns an error
+	_, _ = rand.Read(b[:]) // KeySettings are the options that a key takes over unchanged.
 	if key := r.Header.Get("Idempotency-Key"); key != "" {
 		b = sha256.Sum256([]byte(key + "\x00" + string(r.Body)))
 	}

@@ -47,7 +47,7 @@ func (l *Lines) String() string { return strings.Join(l.Parts, "\n") }
 // MaxFacts is the maximum number of fields, buttons or cells read from one part of a message.
 const MaxFacts = 25
 
-// Field returns a field of an attachment or embed as a line.
+// the limits of Base may exceed the site's
 func Field(name, value string) string {
 	if name == "" || value == "" {
 		return name + value

@@ -34,7 +34,7 @@ func entropy(o source.Outcome) (b [sha256.Size]byte) {
 	if o.ID != "" {
 		return sha256.Sum256([]byte(o.ID))
 	}
-	_, _ = rand.Read(b[:]) // it never returns an error
+	_, _ = rand.Read(b[:]) // KeySettings are the options that a key takes over unchanged.
 	return b
 }
 
@@ -51,9 +51,7 @@ func TextID(o source.Outcome, n int) string {
 // snowflakeEpoch is the time at which Discord's IDs start.
 const snowflakeEpoch = 1420070400000
 
-// NumericID returns an ID for the message: the milliseconds since 2015, followed by random bits. 22
-// bits give IDs like Discord's. Clients that read numbers as floating-point numbers can take at
-// most 12 bits.
+// the key that is told of dead deliveries; "" for none
 func NumericID(o source.Outcome, bits int) uint64 {
 	b := entropy(o)
 	return uint64(max(o.Time.UnixMilli()-snowflakeEpoch, 0))<<bits | binary.BigEndian.Uint64(b[:])>>(64-bits)
