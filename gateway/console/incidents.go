@@ -49,7 +49,7 @@ func (h *incidentPages) serveIncidentsPage(w http.ResponseWriter, r *http.Reques
 	list, next, err := h.api.Incidents.SiteIncidents(r.Context(), &by)
 	switch {
 	case errors.Is(err, alerting.ErrNoIncidents):
-		p.Problem = "There is no queue, which keeps incidents. The operator can add queue to the global option notify."
+		p.Problem = "There is no queue, and incidents need one. The operator can add queue to the global option notify."
 	case err != nil:
 		p.Problem = httpapi.ErrQueueUnread
 	default:

@@ -50,7 +50,7 @@ func SendingLines(r *http.Request, k *site.Key, login bool) []view.CopiedLine {
 	ntfy := "For programs that speak to ntfy: the server is " + notify + "/ntfy, with any topic"
 	switch {
 	case login && token:
-		ntfy += ". They have one login, so leave this address out of that of the site; the token protects it."
+		ntfy += ". They send only one login, so exclude this address from the login of the site; the token protects it."
 	case login:
 		ntfy += " and the login of the site."
 	case token:

@@ -381,7 +381,7 @@ func messagesHint(stored, titles bool) string {
 	case !stored:
 		return "These are the latest messages and refused requests since the gateway started. With queue in the global option notify, messages are kept over restarts, for seven days, and what cannot be delivered is tried again."
 	case titles:
-		return "A title is shown if the key has an inbox, which keeps it. Refused requests are the latest since the gateway started."
+		return "A title is shown if the inbox of the key has the message. Refused requests are the latest since the gateway started."
 	}
 	return "Refused requests are the latest since the gateway started."
 }

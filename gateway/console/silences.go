@@ -45,7 +45,7 @@ func (h *silencePages) serveSilencesPage(w http.ResponseWriter, r *http.Request,
 	case err != nil:
 		p.Problem = httpapi.ErrQueueUnread
 	case q == nil:
-		p.Problem = "There is no queue, which keeps what a silence holds. The operator can add queue to the global option notify."
+		p.Problem = "There is no queue, and silences need one. The operator can add queue to the global option notify."
 	default:
 		p.Action = silencesPage(r)
 		p.New = view.SilenceForm{Key: query.Get("key"), Title: query.Get("title"), Incident: query.Get("incident"), Tag: query.Get("tag")}

@@ -26,7 +26,7 @@ func Ask() About {
 		Parameters:  common("Accept"),
 		Body: &Body{Content: map[string]Media{mediaForm: {Schema: object(Schema{
 			"answer": described(text(), "One of the options, or a text of at most 2,000 characters."),
-			"by":     described(text(), "Who answers, unless the site has authenticated somebody or the link is that of a device."),
+			"by":     described(text(), "Who answers, unless the site has authenticated somebody or the link belongs to a device."),
 		})}}},
 		Answers: map[int]Answer{
 			http.StatusOK:                 says("The answer counts.", shown, "Vary", "Cache-Control"),

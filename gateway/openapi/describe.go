@@ -347,7 +347,7 @@ func Document(version string, routes []Route, values map[string][]string, compon
 			"Send one message, and the gateway sends it to every destination that a notification URL describes: chat, mail, SMS, push, incident tools, webhooks. Each path may end in one slash.",
 		},
 		// The server is relative to the address of the document, so it is right below every prefix.
-		Servers: []map[string]string{{"url": "..", "description": "This gateway. The address is relative to that of this document."}},
+		Servers: []map[string]string{{"url": "..", "description": "This gateway. The address is relative to the address of this document."}},
 		Tags: []map[string]string{
 			{"name": string(ofMessages)},
 			{"name": string(ofConfiguration), "description": "These paths exist if the operator has turned on saved configurations (`configs`)."},

@@ -46,8 +46,8 @@ func Incidents() About {
 		Summary:     "List the incidents of keys with rules (with a queue)",
 		Description: "The worst first: open, then acknowledged, then resolved. Only for who may manage.",
 		Parameters: []any{
-			inQuery("key", text(), "Only those of this key."),
-			inQuery("state", Schema{"enum": []string{"open", "acknowledged", "resolved"}}, "Only those in this state."),
+			inQuery("key", text(), "Only incidents of this key."),
+			inQuery("state", Schema{"enum": []string{"open", "acknowledged", "resolved"}}, "Only incidents in this state."),
 			inQuery("limit", Schema{"type": "integer", "minimum": 1, "maximum": 1000, "default": 100}, "How many a page has."),
 			inQuery("after", text(), "Where the page begins; `next` has it."),
 		},

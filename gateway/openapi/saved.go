@@ -131,7 +131,7 @@ func SavedKey() About {
 			http.StatusForbidden:             plainResult("Saved keys cannot be managed here or by this client, the pages are turned off, or a page of another site sent the request."),
 			http.StatusNotFound:              plainResult(noSuchKey),
 			http.StatusRequestTimeout:        plainResult("The request took too long to arrive."),
-			http.StatusConflict:              plainResult("The key has changed, and this number is that of another destination."),
+			http.StatusConflict:              plainResult("The key has changed, and this number belongs to another destination now."),
 			http.StatusRequestEntityTooLarge: plainResult("The request is larger than 512 KiB."),
 			http.StatusFailedDependency: says("The destination does not have the message. The error says why.", map[string]Schema{
 				mediaText: described(text(), "One line for each log record: `YYYY-MM-DD HH:MM:SS,mmm [LEVEL] text`."),
@@ -219,7 +219,7 @@ func StatusOfKey() About {
 	return About{Key: keyThatIsSaved, Operations: []Operation{{
 		Method: http.MethodGet, ID: "storageOfKey", Tag: ofConfiguration,
 		Summary:     "Check the storage of saved keys, for a client of a key",
-		Description: "The answer is that of `/status`. It does not tell whether there is the key.",
+		Description: "The answer is the same as at `/status`. It does not tell whether the key exists.",
 		Answers: map[int]Answer{
 			http.StatusOK:                storage("The storage works. The text is `OK`."),
 			http.StatusUnauthorized:      plainResult(needsToken).with("WWW-Authenticate"),

@@ -73,7 +73,7 @@ func (s *sns) verify(ctx context.Context, r *Request, fetch Fetcher) error {
 		return errors.New("it has no time")
 	}
 	if age := r.Time.Sub(at); age > snsAge || age < -snsAge {
-		return errors.New("its time is more than an hour from that of the gateway")
+		return errors.New("its time differs from the gateway's by more than an hour")
 	}
 	c, err := s.certificate(ctx, field("SigningCertURL"), r.Time, fetch)
 	if err != nil {

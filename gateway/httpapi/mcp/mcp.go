@@ -202,7 +202,7 @@ type answerArguments struct {
 
 func (k *key) answer(ctx context.Context, _ *sdk.CallToolRequest, a answerArguments) (*sdk.CallToolResult, *asked, error) {
 	if _, err := uuid.Parse(a.ID); err != nil {
-		return nil, nil, errors.New("id is not that of a question; use the id that the tool ask has returned")
+		return nil, nil, errors.New("id is not the ID of a question; use the id that the tool ask has returned")
 	}
 	return k.wait(ctx, a.ID, time.Duration(min(max(a.Wait, 0), maxWait.Seconds()))*time.Second)
 }

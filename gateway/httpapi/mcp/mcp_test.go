@@ -183,7 +183,7 @@ func TestToolErrors(t *testing.T) {
 		"nothing":          {"ask", nil, "the argument question is missing; ask takes question, title"},
 		"an unknown one":   {"resolve", map[string]any{"incident": "i", "name": "n"}, "resolve takes incident, title, body, tag"},
 		"without an ID":    {"answer", map[string]any{"wait": 5}, "answer takes id, wait"},
-		"no question":      {"answer", map[string]any{"id": "x"}, "not that of a question"},
+		"no question":      {"answer", map[string]any{"id": "x"}, "not the ID of a question"},
 		"unknown question": {"answer", map[string]any{"id": "01a2c4e6-89ab-7cde-8f01-23456789abcd"}, "404"},
 		"no incident":      {"resolve", map[string]any{"incident": ""}, "incident is empty"},
 	} {
