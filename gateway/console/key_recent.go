@@ -231,7 +231,7 @@ func (h *queueActions) changeQueued(w http.ResponseWriter, r *http.Request, name
 	return httpapi.SeeOther(w, httpapi.ConsoleKey(r, name), tabQuery+"="+string(view.TabMessages)+"#queue")
 }
 
-// messagesOf returns the messages in the queue for the client of r, who changes them.
+// messagesOf returns the messages in the queue with the client of r as the one who changes them.
 func messagesOf(r *http.Request, q *gateway.Rooms) outbox.Messages {
 	return q.Outbox.Messages().By(environment.User(r), environment.ClientIP(r))
 }

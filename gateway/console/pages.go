@@ -59,7 +59,7 @@ type consolePlace struct {
 	on    func(s *httpapi.SiteRoutes) bool // whether it is shown; nil for always
 }
 
-// places are the navigation of the console.
+// places is the navigation of the console.
 var places = []consolePlace{
 	{"Now", httpapi.RouteConsole, nil},
 	{"Messages", httpapi.RouteConsoleMessages, nil},
@@ -91,7 +91,7 @@ func (h *shared) frame(r *http.Request, here string) view.Frame {
 	return f
 }
 
-// actions returns what requests to the pages do. Programs use ?test of a key, too.
+// actions returns the handling of requests to the pages. Programs also use ?test of a key.
 func (p *pageSet) actions() []httpapi.Action {
 	get := func(pattern, query string, do httpapi.ActionFunc) httpapi.Action {
 		return httpapi.Action{Pattern: pattern, Query: query, Do: do}

@@ -56,8 +56,8 @@ func (h *Base) MayManageSaved(r *http.Request) error {
 	return h.MayManage(r)
 }
 
-// Answer returns what a client is answered after an error of a use case, which says what is wrong by
-// its kind. An error without one is a fault of the queue's store.
+// Answer returns the error for a client after an error of a use case, whose kind decides the
+// status. An error without a kind is a fault of the queue's store.
 func Answer(err error) error {
 	if _, ok := api.ErrorOf(err); ok || err == nil {
 		return err

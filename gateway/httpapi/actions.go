@@ -10,15 +10,15 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
-// Action is a row of the table of actions: what requests to a route do of which the method or the
-// query says what they want. The table is beside that of routes, whose row says who may use it.
+// Action is a row of the table of actions: the handling of one kind of request to a route, selected
+// by its method or its query. The row of the route in the table of routes says who may use it.
 type Action struct {
 	Pattern string             // of the route
-	Change  bool               // a POST or DELETE, which no page of another site may send
+	Change  bool               // for POST and DELETE, which no page of another site may send
 	Query   string             // a parameter that the query must have; "" for none
-	Saved   bool               // it cannot be done with a key of the configuration
-	Do      ActionFunc         // answers, or returns an error
-	About   *openapi.Parameter // what the description of the API says of Query; nil for forms of pages
+	Saved   bool               // it is not for keys of the configuration
+	Do      ActionFunc         // writes the answer, or returns an error
+	About   *openapi.Parameter // describes Query for the API's description; nil for forms of pages
 }
 
 // ActionFunc answers a request to a route.
@@ -49,7 +49,7 @@ func (h *API) serveAction(w http.ResponseWriter, r *http.Request, at *Route) *ap
 	return resp
 }
 
-// act does what a request asks for. If several actions match, the first counts.
+// act carries out the action of a request. If several match, the first counts.
 func (h *API) act(w http.ResponseWriter, r *http.Request, at *Route) error {
 	if err := at.CheckMethod(w, r); err != nil {
 		return err
@@ -107,7 +107,8 @@ func IsChange(r *http.Request) bool {
 	return r.Method == http.MethodPost || r.Method == http.MethodDelete
 }
 
-// SeeOther leads the client to another address with a query, which may be empty. It returns nil.
+// SeeOther redirects the client to another address with a query, which may be empty. It returns
+// nil.
 func SeeOther(w http.ResponseWriter, address, query string) error {
 	if query != "" {
 		address += "?" + query

@@ -35,7 +35,7 @@ type API struct {
 	Asks      *Asks
 	SavedKeys *SavedKeys
 
-	actions       []Action     // what requests to several routes do
+	actions       []Action     // handling of requests to several routes
 	agents        http.Handler // see serveMCP
 	notifications *notifications
 	sources       *sources
@@ -85,7 +85,7 @@ type PageFuncs struct {
 	Draft    func(w http.ResponseWriter, r *http.Request, key string, status int, d *Draft) error
 	NewToken func(w http.ResponseWriter, r *http.Request, key, token string, count int) error
 
-	// Actions are those of the pages.
+	// Actions are the actions of the pages.
 	Actions []Action
 
 	// Frame returns the frame of a page for the client of r. here is the route of the page's place;
@@ -122,7 +122,7 @@ func (h *API) Serve(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// WriteResponse writes the response to a request to a route, which may be nil if it is written.
+// WriteResponse writes the response to a request to a route. A nil response is already written.
 func (h *API) WriteResponse(w http.ResponseWriter, r *http.Request, at *Route, resp *api.Response) {
 	if resp == nil {
 		return

@@ -10,13 +10,13 @@ import (
 )
 
 // describeAPI returns the description of the API, made from the tables of routes and of actions,
-// with a version of the module.
+// for a version of the module.
 func describeAPI(version string, actions []Action) ([]byte, error) {
 	var routes []openapi.Route
 	for _, spec := range RouteSpecs() {
 		about := spec.about()
 		for _, a := range actions {
-			if a.Pattern == spec.Pattern && a.About != nil { // all of them are actions of the first operation
+			if a.Pattern == spec.Pattern && a.About != nil { // all of them belong to the first operation
 				about.Operations[0].Parameters = append(about.Operations[0].Parameters, a.About)
 			}
 		}

@@ -33,7 +33,7 @@ type Incidents struct {
 // The page of an incident is for anybody with its address, which is in messages and cannot be
 // guessed. GET and HEAD change nothing, because scanners of mails follow links.
 
-// MaxIncidentForm bounds what its form sends, in bytes.
+// MaxIncidentForm bounds the form of an incident's page, in bytes.
 const MaxIncidentForm = 4 << 10
 
 // The actions on an incident.

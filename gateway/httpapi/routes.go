@@ -22,7 +22,7 @@ const (
 	accessHolder access = "holder" // clients that know the ID of the message
 	accessDevice access = "device" // clients with an invitation, the device's secret or the token of a push; lists are for managers
 	accessManage access = "manage" // managers (see site.Managers)
-	accessSaved  access = "saved"  // who may manage, where saved keys can be read and changed
+	accessSaved  access = "saved"  // managers, if saved keys can be read and changed
 )
 
 // RouteSpec is one row of the table of routes.

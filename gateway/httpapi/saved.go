@@ -25,7 +25,7 @@ type SavedKeys struct {
 	sender *Sender
 }
 
-// actionSpecs returns what requests to the routes for saved keys do.
+// actionSpecs returns the actions of the routes for saved keys.
 func (h *SavedKeys) actionSpecs() []Action {
 	t := &tokens{h.Base, h}
 	return []Action{
@@ -49,7 +49,7 @@ func (h *SavedKeys) actionSpecs() []Action {
 // ErrKeyPage is returned to a program that asks for the page of a key.
 var ErrKeyPage = api.Errorf(http.StatusMethodNotAllowed, "the configuration of a key is read with POST; GET shows a page to browsers (Accept: text/html)")
 
-// leadToPage leads a browser to the page of a key.
+// leadToPage redirects a browser to the page of a key.
 func (h *SavedKeys) leadToPage(w http.ResponseWriter, r *http.Request, at *Route) error {
 	if !h.Has.Console || !api.PrefersHTML(r) {
 		w.Header().Set("Allow", http.MethodPost)
@@ -99,7 +99,7 @@ func (h *SavedKeys) getConfig(w http.ResponseWriter, r *http.Request, name strin
 	return nil
 }
 
-// serveKeys lists the saved keys, and leads a browser to the page with all keys.
+// serveKeys lists the saved keys, or redirects a browser to the page with all keys.
 func (h *SavedKeys) serveKeys(w http.ResponseWriter, r *http.Request, _ *Route) error {
 	if h.Has.Console && api.PrefersHTML(r) {
 		return SeeOther(w, AddressOf(r, RouteConsoleKeys), r.URL.RawQuery)

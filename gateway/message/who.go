@@ -8,14 +8,14 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
-// Who is who asks for something, as others are told.
+// Who is who asks for something, under the name that others see.
 type Who struct {
-	User  string // whom the server has authenticated; "" for nobody
-	Typed string // a name that somebody has typed in, which counts without a user
+	User  string // the authenticated user; "" for nobody
+	Typed string // a typed name, which is used without a user
 }
 
-// String returns the name in one line; "" if none is known. A name that was typed in cannot pass for
-// that of a user.
+// String returns the name in one line, or "" if unknown. A typed name cannot be confused with a
+// user.
 func (w Who) String() string {
 	typed := PersonOf(w.Typed)
 	if typed != "" {

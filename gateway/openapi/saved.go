@@ -101,7 +101,7 @@ func Move() About {
 // Keys describes /cfg.
 func Keys() About {
 	unread := streamed()
-	delete(unread, mediaHTML) // a browser is led to the console before they are read
+	delete(unread, mediaHTML) // a browser is redirected to the console before they are read
 	return About{Operations: []Operation{{
 		Method: http.MethodGet, ID: "listKeys", Tag: ofConfiguration,
 		Summary: "List the saved keys",

@@ -156,7 +156,7 @@ func checkDecode(t *testing.T, name string, f form, b []byte) {
 // TestExamples checks that the examples have a value in each field that is stored.
 func TestExamples(t *testing.T) {
 	result := exampleResult()
-	result.Until, result.Step, result.Next = new(time.Time), 2, new(time.Time) // they are those of the job
+	result.Until, result.Step, result.Next = new(time.Time), 2, new(time.Time) // a job has them
 	result.Name = "JSON host"                                                  // it follows from the service and the URL
 	for _, v := range []any{*exampleText(), *exampleState(), *result, *exampleSummary(), *exampleRuled()} {
 		for s, i := reflect.ValueOf(v), 0; i < s.NumField(); i++ {

@@ -366,7 +366,7 @@ func TestDirectory(t *testing.T) {
 			t.Errorf("%+v is %+v, want %q", place, k, want)
 		}
 		if want == "" {
-			want = place.Key // that of a key that is gone
+			want = place.Key // a key that is gone keeps its name
 		}
 		if got := d.NameOfIncident(t.Context(), &rules.Incident{Home: place.Home, Key: place.Key}); got != want {
 			t.Errorf("%+v has the name %s, want %s", place, got, want)

@@ -16,14 +16,14 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
-// Options are what a site is made of. What is not set comes from Base or, without Base, is the
+// Options are the settings of a site. An unset one is inherited from Base or, without Base, has its
 // default.
 type Options struct {
 	Base *Site // the site that all others inherit from; nil for that site itself
 
 	Keys        []KeyOptions // in addition to the keys of Base, and before them
 	DefaultURLs []URL        // for POST /notify without URLs
-	Ruler       *Ruler       // replaces the one of Base as a whole; default: what [NewRuler] makes of nothing
+	Ruler       *Ruler       // replaces the ruler of Base as a whole; default: [NewRuler] of the zero Ruler
 
 	Stateless *bool // POST /notify takes URLs of clients; default: true
 	Callbacks *bool // a question may name an address that gets the outcome; default: the value of Stateless

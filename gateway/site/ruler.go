@@ -12,7 +12,7 @@ import (
 
 // Ruler says what a site does with the alerts that rulers post.
 type Ruler struct {
-	Token   string           // that requests must have; "" for one of the key
+	Token   string           // the token that requests must have; "" for a token of the key
 	GroupBy []string         // labels that the alerts of an incident share, besides alertname
 	Times   rules.GroupTimes // default: 30 s and 5 m
 }

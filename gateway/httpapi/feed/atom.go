@@ -1,5 +1,5 @@
-// Package feed has the forms in which programs read an inbox: the gateway's own JSON, an Atom feed,
-// and what ntfy's clients ask for and get.
+// Package feed has the formats in which programs read an inbox: the gateway's own JSON, an Atom
+// feed, and the requests and answers of ntfy's clients.
 package feed
 
 import (
@@ -55,13 +55,12 @@ type atomContent struct {
 	Text string `xml:",chardata"`
 }
 
-// maxAtomTitle is the maximum number of characters of the title of an entry whose message
-// has none.
+// maxAtomTitle is the maximum number of characters of an entry's title if its message has none.
 const maxAtomTitle = 80
 
-// NewAtom returns the feed of messages of a key, which are sorted by time. It has the name of the
-// key. Its ID follows from the place of the key, and an entry's from its message, so that a
-// reader knows them again under another address.
+// NewAtom returns the feed of messages of a key, sorted by time. It has the name of the key. Its ID
+// follows from the place of the key, and an entry's from its message, so that a reader recognizes
+// them under another address.
 func NewAtom(place, key string, messages []*inbox.Message, now time.Time) *Atom {
 	feed := &Atom{
 		ID: uuid.NewSHA1(uuid.NameSpaceURL, []byte("inbox "+place)).URN(), Title: "Messages of " + key, Author: key,

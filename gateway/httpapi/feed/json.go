@@ -7,7 +7,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// JSON is a message in the gateway's own form.
+// JSON is a message in the gateway's own format.
 type JSON struct {
 	Event string `json:"event,omitempty"` // message, open or keepalive in a stream; "" in a list
 
@@ -33,7 +33,7 @@ type FileJSON struct {
 	Size int64  `json:"size"`
 }
 
-// NewJSON returns m in the gateway's own form. It can be read until a time.
+// NewJSON returns m in the gateway's own format. until is when the inbox drops it.
 func NewJSON(m *inbox.Message, until time.Time) JSON {
 	at, expires := m.Time.UTC(), until.UTC()
 	out := JSON{

@@ -15,12 +15,12 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
-// NtfyEvent is a line of a stream as ntfy's clients read it. See
-// https://docs.ntfy.sh/subscribe/api/, which was read as of version 2.13.
+// NtfyEvent is a line of a stream for ntfy's clients. See https://docs.ntfy.sh/subscribe/api/, as
+// of version 2.13.
 type NtfyEvent struct {
 	ID          string   `json:"id"`
 	Time        int64    `json:"time"`              // in seconds since 1970
-	Expires     int64    `json:"expires,omitempty"` // likewise
+	Expires     int64    `json:"expires,omitempty"` // like Time
 	Event       string   `json:"event"`
 	Topic       string   `json:"topic"`
 	Title       string   `json:"title,omitempty"`
@@ -32,7 +32,7 @@ type NtfyEvent struct {
 
 	Actions json.RawMessage `json:"actions,omitempty"`
 
-	published string // the ID that the publisher knows
+	published string // the publisher's ID of the message
 }
 
 // newNtfyEvent returns an event that is not a message.
@@ -48,7 +48,7 @@ var ntfyTypes = map[notifier.Type]struct {
 	notifier.Failure: {5, "rotating_light"}, notifier.Warning: {4, "warning"}, notifier.Success: {3, "white_check_mark"}, notifier.Info: {3, ""},
 }
 
-// newNtfyMessage returns m as a message of a topic of ntfy. It can be read until a time.
+// newNtfyMessage returns m as a message of a topic of ntfy. until is when the inbox drops it.
 func newNtfyMessage(m *inbox.Message, topic string, until time.Time) NtfyEvent {
 	t, p := ntfyTypes[m.Type], &m.Published
 	title, body := asPublished(m)
@@ -77,8 +77,8 @@ func newNtfyMessage(m *inbox.Message, topic string, until time.Time) NtfyEvent {
 	return out
 }
 
-// asPublished returns the title and the body without what other destinations get of the tags,
-// the click and the buttons.
+// asPublished returns the title and the body without the tags, the click and the buttons that other
+// destinations get in the text.
 func asPublished(m *inbox.Message) (title, body string) {
 	p := &m.Published
 	title, body = m.Title, strings.TrimSuffix(m.Body, p.Suffix)
@@ -88,8 +88,8 @@ func asPublished(m *inbox.Message) (title, body string) {
 	return strings.TrimPrefix(title, p.Prefix), body
 }
 
-// maxNtfy is the maximum length of the text of a message, in bytes. ntfy's command reads
-// lines of at most 64 KiB, in which a byte can take six.
+// maxNtfy is the maximum length of the text of a message, in bytes. ntfy's command reads lines of
+// at most 64 KiB, in which a byte can take six.
 const maxNtfy = 8 << 10
 
 // Line returns the event as a line of JSON.
@@ -101,7 +101,7 @@ func (e *NtfyEvent) Line() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// Raw returns the text of the event in one line. It is empty for other events than messages.
+// Raw returns the text of the event in one line, or "" for an event other than a message.
 func (e *NtfyEvent) Raw() ([]byte, error) {
 	return []byte(markup.OneLine(e.Message) + "\n"), nil
 }

@@ -17,25 +17,24 @@ const maxTopics = 20
 
 var ntfyTopic = lazyregexp.New(`^[-_A-Za-z0-9]{1,64}$`)
 
-// ntfyID is the form of the IDs of ntfy's messages.
+// ntfyID matches the IDs of ntfy's messages.
 var ntfyID = lazyregexp.New(`^[-_A-Za-z0-9]{12}$`)
 
-// errNtfyTopics and errNtfyPriority are returned for parameters that are none of ntfy's.
+// errNtfyTopics and errNtfyPriority are returned for invalid parameters.
 var (
 	errNtfyTopics   = errors.New("a topic has 1 to 64 letters, digits, - and _, and an address has at most 20 topics")
 	errNtfyPriority = errors.New("a priority is a number from 1 to 5, or min, low, default, high, max or urgent")
 )
 
-// NtfyRequest is what one of ntfy's clients asks for. Each topic has all messages of the
-// inbox.
+// NtfyRequest is a request of one of ntfy's clients. Each topic has all messages of the inbox.
 type NtfyRequest struct {
 	Topics []string
-	Poll   bool // only what is there, not what comes in
+	Poll   bool // only stored messages, and no new ones
 	Since  inbox.Since
 	Filter NtfyFilter
 
-	// Published is the ID that a publisher knows of the message after which Since begins; ""
-	// for none. If there is no message with it, Since is all.
+	// Published is the publisher's ID of the message after which Since begins; "" for none. If no
+	// message has it, Since is all.
 	Published string
 }
 
@@ -54,7 +53,7 @@ func (p *NtfyParameters) get(names ...string) string {
 			}
 		}
 	}
-	// HTTP has headers with the names without X-, too; only these two are ntfy's.
+	// HTTP has headers of the names without X-, too; only these two are ntfy's.
 	switch names[0] {
 	case "since", "poll":
 		return strings.TrimSpace(p.Header(names[0]))
@@ -72,8 +71,8 @@ func (p *NtfyParameters) query(name string) string {
 	return ""
 }
 
-// ParseNtfyRequest returns what a client asks for that names topics, with commas between
-// them. duration parses a duration, which may be in days.
+// ParseNtfyRequest parses a client's request for topics, which are separated by commas. duration
+// parses a duration, which may be in days.
 func ParseNtfyRequest(topics string, p *NtfyParameters, now time.Time, duration func(string) (time.Duration, error)) (*NtfyRequest, error) {
 	n := &NtfyRequest{Topics: strings.Split(topics, ",")}
 	if len(n.Topics) > maxTopics || slices.ContainsFunc(n.Topics, func(t string) bool { return !ntfyTopic.MatchString(t) }) {
@@ -98,8 +97,8 @@ func ParseNtfyRequest(topics string, p *NtfyParameters, now time.Time, duration 
 	return n, nil
 }
 
-// Events calls f with the events for a message, one for each topic, or with that for a stream
-// if m is nil.
+// Events calls f with the events for a message, one per topic, or with an event for the stream if m
+// is nil.
 func (n *NtfyRequest) Events(event string, m *inbox.Message, until time.Time, f func(e *NtfyEvent) error) error {
 	if m == nil {
 		e := newNtfyEvent(event, strings.Join(n.Topics, ","), time.Now())
@@ -115,7 +114,7 @@ func (n *NtfyRequest) Events(event string, m *inbox.Message, until time.Time, f 
 	return nil
 }
 
-// NtfyFilter selects messages as ntfy's clients ask for them. An empty field selects all.
+// NtfyFilter selects messages for one of ntfy's clients. An empty field selects all.
 type NtfyFilter struct {
 	ID, Message, Title string
 	Priorities         []int

@@ -22,8 +22,8 @@ import (
 )
 
 // rulerTemplates are the templates for alerts that rulers post. The gateway makes the payload from
-// what it knows of a group. It is Alertmanager's, and also has the alerts that are no longer
-// reported, in lost.
+// its state of a group: Alertmanager's payload, with the alerts that are no longer reported in
+// lost.
 var rulerTemplates = source.Templates{
 	Title: `{{ ` + alertsTitle + ` }}`,
 	Body: alertsList + `{{- range first 10 .lost }}No longer reported` + alertLine + `
