@@ -84,7 +84,7 @@ var base64Characters = func() (set [256]bool) {
 
 // base64Reader decodes base64 leniently (RFC 2045, section 6.8): it skips other characters,
 // continues after padding, and needs no padding at the end. Text lines after the end, as mailing
-// lists add them, are left out. The data ends at padding or, since it may need none, at a line
+// lists add them, are left out. The data can end at padding or, since it may need none, at a line
 // without base64.
 type base64Reader struct {
 	r      *bufio.Reader

@@ -164,9 +164,9 @@ const maxNearTags = 3
 // ErrDefaultTagUnmatched is returned when no URL of a key matches default_tag.
 var ErrDefaultTagUnmatched = errors.New("default_tag: no URL of the key has this tag, so messages without a tag would be sent nowhere; give the tag to a URL")
 
-// setDefaults sets the targets for requests without a tag. None is an error, unless devices can
-// have the tag later, or default_tag is untagged: then, as with Apprise, a request without a tag is
-// refused if all URLs have tags.
+// setDefaults sets the targets for requests without a tag. It returns an error if there are none,
+// unless devices can have the tag later, or default_tag is untagged: then, as with Apprise, a
+// request without a tag is refused if all URLs have tags.
 func (k *Key) setDefaults(text string, push bool) (err error) {
 	if text != "" {
 		if k.Defaults, err = ParseDefaultTag(text); err != nil {
