@@ -9,7 +9,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 )
 
-// TestKeyTabs checks that each tab of a key is a page that has its part alone, and that the tabs
+// TestKeyTabs checks that each tab of a key is a page with only its own part, and that the tabs
 // lead to one another.
 func TestKeyTabs(t *testing.T) {
 	t.Parallel()
@@ -45,7 +45,7 @@ func TestKeyTabs(t *testing.T) {
 }
 
 // TestOneAddress checks that a key and the list of keys have one page each, to which the addresses
-// of Apprise API lead browsers, and that those do for programs what they do in Apprise API alone.
+// of Apprise API redirect browsers, and that programs get there only what Apprise API has.
 func TestOneAddress(t *testing.T) {
 	t.Parallel()
 	s := gatewaytest.NewStation(t)

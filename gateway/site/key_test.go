@@ -156,8 +156,8 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// TestHome checks which records a key has: saved keys keep theirs when they are moved, and have
-// none of a key of their name that was deleted.
+// TestHome checks which records a key has: a saved key keeps its records when it is moved, and has
+// none of a deleted key of its name.
 func TestHome(t *testing.T) {
 	t.Parallel()
 	for want, k := range map[site.Place]site.Key{
@@ -176,8 +176,8 @@ func TestHome(t *testing.T) {
 	}
 }
 
-// TestAccess checks that a site with secrets does not tell which keys exist, and which sources
-// come to a key.
+// TestAccess checks that a site with secrets does not reveal which keys exist, and which sources a
+// key accepts.
 func TestAccess(t *testing.T) {
 	t.Parallel()
 	open, guarded := key("ops", "json://localhost"), key("ops", "json://localhost")

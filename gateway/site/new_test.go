@@ -76,8 +76,8 @@ func TestSettingError(t *testing.T) {
 	}
 }
 
-// TestClientLimits checks the limits of messages under way and of those with URLs, and which do
-// not fit together.
+// TestClientLimits checks the limits of messages under way and of messages with URLs, and which
+// limits do not fit together.
 func TestClientLimits(t *testing.T) {
 	t.Parallel()
 	defaults := notifier.Limits{Deliveries: 500, Requests: 1500, Bytes: 256 << 20, Retry: 2, Wait: time.Second}

@@ -286,7 +286,7 @@ var exampleBar = func() *Bar {
 
 var exampleTrouble = Trouble{What: "The beat nightly is late", Since: noon, Cause: "cause"}
 
-// exampleKey returns the page of a key with all that it can show in a tab.
+// exampleKey returns the page of a key with everything that a tab can show.
 func exampleKey(t KeyTab) KeyPage {
 	p := KeyPage{
 		Root: "../", Tab: t, Added: "JSON", Key: "ops", Address: "../notify/console/keys/ops", Editable: true, Saved: true,

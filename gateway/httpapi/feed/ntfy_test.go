@@ -12,8 +12,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// TestNtfyRequest checks what a client asks for with parameters in the query, in any case,
-// and in headers.
+// TestNtfyRequest checks the requests for parameters in the query, in any case, and in headers.
 func TestNtfyRequest(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 7, 1, 8, 0, 0, 0, time.UTC)
@@ -94,8 +93,8 @@ func TestNtfyEvents(t *testing.T) {
 	}
 }
 
-// TestNtfyText checks that what a stranger has written is plain text for ntfy's clients,
-// and that a line is not longer than they read.
+// TestNtfyText checks that a stranger's text is plain text for ntfy's clients, and that a line is
+// not longer than they read.
 func TestNtfyText(t *testing.T) {
 	t.Parallel()
 	m := &inbox.Message{Body: "[a](https://b.example)", Format: notifier.Markdown, Foreign: true, Type: notifier.Info}
