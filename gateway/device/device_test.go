@@ -350,7 +350,7 @@ func TestDevicesKnown(t *testing.T) {
 	gatewaytest.InBubble(t, func(t *testing.T) {
 		start := func() *gatewaytest.Gateway { return newGateway(t, dir, keyK) }
 		g := start()
-		s.Subscribe(t, g, "phone", "")
+		s.Subscribe(t, g, "phone")
 		for range 20 {
 			g.Stop()
 			g = start()
