@@ -57,6 +57,7 @@ func TestFirstDestination(t *testing.T) {
 		return chromedp.Click(selector, chromedp.ByQuery)
 	}
 	run(t, ctx, open(address+"/cfg"), chromedp.SendKeys("#new", "fresh"+kb.Enter, chromedp.ByQuery))
+	shows(t, ctx, "h1", "Key fresh") // the list of keys has such a link, too
 	run(t, ctx, chromedp.WaitReady("a[href$='?build']", chromedp.ByQuery), click("a[href$='?build']"),
 		chromedp.Focus("#text", chromedp.ByQuery), paste(" "+hook.to("/chat")+" "))
 	run(t, ctx, chromedp.WaitReady("#p-host", chromedp.ByQuery))
