@@ -21,7 +21,6 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp/smtp"
 	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
-	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/saved"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/errs"
@@ -82,10 +81,10 @@ func (*App) CaddyModule() caddy.ModuleInfo {
 
 // Provision implements caddy.Provisioner.
 func (a *App) Provision(ctx caddy.Context) error {
-	a.ctx, a.gateway.Engine.Log, a.gateway.Engine.Started = ctx, ctx.Logger(), make(chan struct{})
+	a.ctx, a.gateway.Engine.Log, a.gateway.Started = ctx, ctx.Logger(), make(chan struct{})
 	logs.ProtectStandard()
 	a.spaces = &saved.Spaces{Storage: ctx.Storage()}
-	a.ready = sync.OnceFunc(func() { close(a.gateway.Engine.Started) })
+	a.ready = sync.OnceFunc(func() { close(a.gateway.Started) })
 	a.gateway.Engine.SiteIndex = sync.OnceValue(func() *site.Index { return a.Routes().Index() })
 	a.gateway.Engine.Tracers = sync.OnceValue(func() trace.TracerProvider { return a.Routes().Tracers() })
 	if err := a.shared.Load(); err != nil {
@@ -132,8 +131,8 @@ func (a *App) Provision(ctx caddy.Context) error {
 	return block.LogRejected(a.gateway.Engine.Log, cmp.Or(a.provisionMail(ctx), a.awaitSites(ctx)))
 }
 
-// Engine returns what events are sent with. It is ready before the events app is loaded.
-func (a *App) Engine() *outbox.Configuration { return &a.gateway.Engine }
+// Gateway returns what events are sent with. It is ready before the events app is loaded.
+func (a *App) Gateway() *gateway.Gateway { return &a.gateway }
 
 // Check makes the checks that need all apps provisioned. It returns an
 // error if something can have no effect, such as a site that no request reaches, and

@@ -40,7 +40,7 @@ func stopApp(t *testing.T, h *Handler) {
 	if err := h.app.Cleanup(); err != nil {
 		t.Error(err)
 	}
-	h.app.gateway.Rooms, h.app.gateway.Engine.Outbox = nil, nil
+	h.app.gateway.Rooms = nil
 }
 
 // inBubble runs f in a bubble of [gatewaytest.InBubble], in which gateways share nothing with the

@@ -13,7 +13,7 @@ func (a *App) provisionMail(ctx caddy.Context) (err error) {
 	if a.SMTP == nil {
 		return nil
 	}
-	if a.mail, err = smtp.New(ctx, a.SMTP, &a.gateway.Engine, a.Caddyfile); err != nil {
+	if a.mail, err = smtp.New(ctx, a.SMTP, &a.gateway, a.Caddyfile); err != nil {
 		return err
 	}
 	if a.saved, err = newSavedKeys(a.settled, a.spaces, a.configsOwner(a), false, a.shared.Sender, a.gateway.Engine.Log); err != nil {

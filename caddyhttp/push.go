@@ -117,7 +117,7 @@ func newKeyDevices(a *App, r *site.Site) *device.KeyDevices {
 		return a.gateway.Rooms.Devices
 	}
 	return device.NewKeyDevices(device.KeyOptions{
-		Started: a.gateway.Engine.Started, Registry: known,
+		Started: a.gateway.Started, Registry: known,
 		Site: func() string { return a.gateway.Engine.SiteID(r) }, Settings: r,
 	})
 }

@@ -27,7 +27,7 @@ func (a *App) openQueue() error {
 		_, _ = queuePool.Delete(s.Name) // the other configuration still uses it
 		return outbox.ErrQueueSecretChanged
 	}
-	a.gateway.Rooms, a.gateway.Engine.Outbox = q, q.Outbox
+	a.gateway.Rooms = q
 	q.Begin(&a.gateway.Engine, !isOpen)
 	return nil
 }

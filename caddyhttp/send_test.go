@@ -51,7 +51,7 @@ func TestEveryMessageHasItsSender(t *testing.T) {
 	})
 	event := func() {
 		m := &notifier.Message{Body: "x", Type: notifier.Info}
-		if err := (&recipient.Recipient{Key: "ops"}).Post(&h.app.gateway.Engine, m, site.SourceEvent, true, nil); err != nil {
+		if err := (&recipient.Recipient{Key: "ops"}).Post(&h.app.gateway, m, site.SourceEvent, true, nil); err != nil {
 			t.Error(err)
 		}
 	}

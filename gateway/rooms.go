@@ -27,23 +27,6 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
-// Gateway is what takes messages with a configuration. The caller sets the engine, and the
-// rooms before it closes Started of the engine.
-type Gateway struct {
-	Engine outbox.Configuration
-	Rooms  *Rooms // nil if it is not open
-	Checks Checks
-}
-
-// Open returns the open queue for a key, or nil if there is none or the key does not use it.
-// For a nil key, it is that of the gateway. It waits until the gateway has started.
-func (g *Gateway) Open(k *site.Key) (*Rooms, error) {
-	if q, err := g.Engine.Durable(k); q == nil || err != nil {
-		return nil, err
-	}
-	return g.Rooms, nil
-}
-
 // Rooms is an open queue with all that keeps records in it. Configurations that replace one
 // another share it.
 type Rooms struct {
@@ -76,7 +59,7 @@ const refreshTimeout = 5 * time.Second
 func OpenQueue(a *outbox.Configuration) (*Rooms, error) {
 	s := a.QueueSettings
 	log := a.Log.Named("queue")
-	base := &outbox.Outbox{LogName: s.LogName(), Secret: s.SecretHash(), Log: log, Failures: outbox.NewFailureLog(log)}
+	base := &outbox.Outbox{Dispatcher: a.Shared, LogName: s.LogName(), Secret: s.SecretHash(), Log: log, Failures: outbox.NewFailureLog(log)}
 	base.RememberGivenUp()
 	q := &Rooms{Outbox: base, Alerts: alerting.New(base, device.ReceiptFuncs(base)), Beats: heartbeat.New(base)}
 	q.Rulers = ruler.New(base, q.Beats, programs.RulerMessage)
@@ -137,7 +120,7 @@ func (q *Rooms) Options(conf *outbox.Configuration) queue.Options {
 
 // arm begins to wait for what may be due.
 func (q *Rooms) arm(ctx context.Context) error {
-	conf := q.Outbox.Engine.Load()
+	conf := q.Outbox.Current()
 	var errs []error
 	for _, room := range q.list {
 		errs = append(errs, room.Arm(ctx, conf))
@@ -147,7 +130,7 @@ func (q *Rooms) arm(ctx context.Context) error {
 
 // ended returns what changes when a job ends.
 func (q *Rooms) ended(j *queue.Job) (changes *queue.Ruled) {
-	conf := q.Outbox.Engine.Load()
+	conf := q.Outbox.Current()
 	for _, room := range q.list {
 		changes = queue.JoinRuled(changes, room.Ended(conf, j))
 	}
@@ -156,7 +139,7 @@ func (q *Rooms) ended(j *queue.Job) (changes *queue.Ruled) {
 
 // refresh reads what other gateways may have changed. The queue calls it each second.
 func (q *Rooms) refresh(ctx context.Context) {
-	conf := q.Outbox.Engine.Load()
+	conf := q.Outbox.Current()
 	for _, room := range q.list {
 		room.Refresh(ctx, conf)
 	}
@@ -180,7 +163,7 @@ func serviceNames(a *site.Directory) (names []string) {
 
 // Use lets a configuration make the deliveries from now on.
 func (q *Rooms) Use(a *outbox.Configuration) {
-	q.Outbox.Engine.Store(a)
+	q.Outbox.Use(a)
 	a.Shared.Metrics.Queue.Expect(serviceNames(&a.Directory))
 	q.Outbox.Queue.Configure(q.Options(a))
 }
@@ -217,7 +200,7 @@ func (q *Rooms) due(ctx context.Context, name queue.Hash, record []byte, crowded
 	if room == nil {
 		return queue.ErrUnknown
 	}
-	return room.Due(ctx, q.Outbox.Engine.Load(), name, record, crowded)
+	return room.Due(ctx, q.Outbox.Current(), name, record, crowded)
 }
 
 // ahead reports whether a record was written when the clock was ahead. The room does then what
@@ -239,7 +222,7 @@ func (q *Rooms) turn(name queue.Hash, record []byte) (turn string, known bool) {
 
 // recheck looks at what rules hold. What no room holds is of another version of the program.
 func (q *Rooms) recheck(ctx context.Context, held []queue.Job) {
-	conf := q.Outbox.Engine.Load()
+	conf := q.Outbox.Current()
 	for _, room := range q.list {
 		held = room.Recheck(ctx, conf, held)
 	}
@@ -254,7 +237,7 @@ func (q *Rooms) State(ctx context.Context) *metrics.QueueState {
 		return out
 	}
 	out.Stats = &s
-	if !heartbeat.Expects(&q.Outbox.Engine.Load().Directory) {
+	if !heartbeat.Expects(&q.Outbox.Current().Directory) {
 		return out
 	}
 	beats, err := q.Beats.AllBeats(ctx)
@@ -277,7 +260,7 @@ const forgetTimeout = 10 * time.Second
 func (q *Rooms) ForgetKey(ctx context.Context, at site.Place, name, who string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), forgetTimeout)
 	defer cancel()
-	conf := q.Outbox.Engine.Load()
+	conf := q.Outbox.Current()
 	var errs []error
 	for _, room := range q.list {
 		errs = append(errs, room.Forget(ctx, conf, at, who))

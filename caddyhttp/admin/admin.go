@@ -182,7 +182,7 @@ func serveKey(w http.ResponseWriter, r *http.Request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
 	for i, d := range definitions {
-		health, err := healthOf(ctx, &app.Engine, d.Key, d.Key.Targets)
+		health, err := healthOf(ctx, app, d.Key, d.Key.Targets)
 		if err != nil {
 			return apiError(http.StatusServiceUnavailable, err)
 		}
@@ -253,7 +253,7 @@ func serveTest(w http.ResponseWriter, r *http.Request) error {
 	if t.Title != nil {
 		m.Title = markup.OneLine(*t.Title)
 	}
-	report := app.Engine.SendTests(r.Context(), m, definitions, tag)
+	report := app.SendTests(r.Context(), m, definitions, tag)
 	if len(report.Results) == 0 {
 		var all []notifier.Target
 		for _, d := range definitions {

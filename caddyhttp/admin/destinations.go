@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/metrics"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
@@ -125,16 +126,16 @@ func compareHealth(a, b Destination) int {
 }
 
 // healthOf returns the states of targets, in their order, or nil without a queue.
-func healthOf(ctx context.Context, a *outbox.Configuration, k *site.Key, targets []notifier.Target) ([]Health, error) {
-	if a.Outbox == nil || len(targets) == 0 {
+func healthOf(ctx context.Context, g *gateway.Gateway, k *site.Key, targets []notifier.Target) ([]Health, error) {
+	if g.Rooms == nil || len(targets) == 0 {
 		return nil, nil
 	}
 	ids, out := make([]queue.Hash, len(targets)), make([]Health, len(targets))
 	for i, t := range targets {
-		ids[i] = a.Outbox.DestinationID(t, k.Limits)
+		ids[i] = g.Rooms.Outbox.DestinationID(t, k.Limits)
 		out[i] = newHealth(&queue.Health{Destination: ids[i]})
 	}
-	states, err := a.Outbox.Queue.Destinations.Of(ctx, ids...)
+	states, err := g.Rooms.Outbox.Queue.Destinations.Of(ctx, ids...)
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +170,7 @@ func serveDestinations(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
-	all, err := allHealth(ctx, &q.Outbox.Engine.Load().Directory, q.Outbox)
+	all, err := allHealth(ctx, &q.Outbox.Current().Directory, q.Outbox)
 	if err != nil {
 		return apiError(http.StatusServiceUnavailable, err)
 	}
@@ -202,7 +203,7 @@ func serveRetryDestination(w http.ResponseWriter, r *http.Request) error {
 		return answerError(w, err)
 	}
 	if n == (queue.Retried{}) { // nothing waits, or there is no such destination
-		_, configured := configuredHealth(&q.Outbox.Engine.Load().Directory, q.Outbox)[id]
+		_, configured := configuredHealth(&q.Outbox.Current().Directory, q.Outbox)[id]
 		if states, err := q.Outbox.Queue.Destinations.Of(ctx, id); err != nil || len(states) == 0 && !configured {
 			return apiError(http.StatusNotFound, errNoDestination)
 		}

@@ -26,7 +26,7 @@ func serveIncidents(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
-	places, err := alerting.Places(ctx, &q.Outbox.Engine.Load().Directory, by.Key)
+	places, err := alerting.Places(ctx, &q.Outbox.Current().Directory, by.Key)
 	if err != nil {
 		return answerError(w, err)
 	}
@@ -34,7 +34,7 @@ func serveIncidents(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return answerError(w, err)
 	}
-	nameOf := func(x *rules.Incident) string { return q.Outbox.Engine.Load().NameOfIncident(ctx, x) }
+	nameOf := func(x *rules.Incident) string { return q.Outbox.Current().NameOfIncident(ctx, x) }
 	page := alerting.NewIncidentsJSON(list, nameOf, r.URL.Path, &by, next)
 	out := incidentsJSON{Incidents: make([]listedIncident, len(list)), Next: page.Next}
 	for i, x := range list {
@@ -104,7 +104,7 @@ func changeIncidentOf(
 	if err != nil {
 		return answerError(w, err)
 	}
-	return writeJSON(w, incidentJSON{changed, alerting.NewIncidentJSON(x, q.Outbox.Engine.Load().NameOfIncident(ctx, x)), warnings})
+	return writeJSON(w, incidentJSON{changed, alerting.NewIncidentJSON(x, q.Outbox.Current().NameOfIncident(ctx, x)), warnings})
 }
 
 // serveForget forgets the incident in the path of r.
@@ -122,7 +122,7 @@ func serveForget(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return answerError(w, err)
 	}
-	return writeJSON(w, alerting.NewIncidentJSON(at.Incident, q.Outbox.Engine.Load().NameOfIncident(ctx, at.Incident)))
+	return writeJSON(w, alerting.NewIncidentJSON(at.Incident, q.Outbox.Current().NameOfIncident(ctx, at.Incident)))
 }
 
 // serveForgetAll forgets the incidents of a key.
@@ -144,7 +144,7 @@ func serveForgetAll(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), alerting.ShareTime)
 	defer cancel()
-	places, err := alerting.Places(ctx, &q.Outbox.Engine.Load().Directory, by.Key)
+	places, err := alerting.Places(ctx, &q.Outbox.Current().Directory, by.Key)
 	if err != nil {
 		return answerError(w, err)
 	}

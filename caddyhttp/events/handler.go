@@ -18,6 +18,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/recipient"
+	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/event"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
@@ -61,7 +62,7 @@ type Handler struct {
 	// Default: a type that fits the event.
 	Type string `json:"type,omitempty"`
 
-	engine      *outbox.Configuration
+	gateway     *gateway.Gateway
 	log         *zap.Logger
 	messageType notifier.Type // "" for the event's
 	format      markup.Format
@@ -79,7 +80,7 @@ func (*Handler) CaddyModule() caddy.ModuleInfo {
 // Provision implements caddy.Provisioner.
 func (h *Handler) Provision(ctx caddy.Context) error {
 	h.log = ctx.Logger()
-	if err := h.loadEngine(ctx); err != nil {
+	if err := h.loadGateway(ctx); err != nil {
 		return err
 	}
 	s := currentSubscription(ctx)
@@ -117,14 +118,14 @@ func currentSubscription(ctx caddy.Context) *caddyevents.Subscription {
 	return nil
 }
 
-// loadEngine sets engine. The app may still be provisioning, because it loads the
+// loadGateway sets gateway. The app may still be provisioning, because it loads the
 // events app, but its keys are ready. An error of the app is logged by the app.
-func (h *Handler) loadEngine(ctx caddy.Context) error {
+func (h *Handler) loadGateway(ctx caddy.Context) error {
 	app, err := ctx.App("notify")
 	if err != nil {
 		return fmt.Errorf("loading the notify app: %w", err)
 	}
-	h.engine = app.(interface{ Engine() *outbox.Configuration }).Engine() // the package of the app imports this one
+	h.gateway = app.(interface{ Gateway() *gateway.Gateway }).Gateway() // the package of the app imports this one
 	return nil
 }
 
@@ -166,7 +167,7 @@ func (h *Handler) provision(names []string) error {
 	if h.Format != "" && h.Body == "" {
 		return errFormatWithoutBody
 	}
-	_, _, err = h.Find(h.engine.Global)
+	_, _, err = h.Find(h.gateway.Engine.Global)
 	return err
 }
 
@@ -184,7 +185,7 @@ func (h *Handler) Handle(ctx context.Context, e caddy.Event) error {
 	}
 	// The message is made here, because the emitter may change the event's data
 	// afterwards.
-	err := h.Recipient.Post(h.engine, h.message(ctx, e), source, true, nil)
+	err := h.Recipient.Post(h.gateway, h.message(ctx, e), source, true, nil)
 	switch {
 	case errors.Is(err, outbox.ErrQueueFull):
 		h.reportDropped()
@@ -196,8 +197,8 @@ func (h *Handler) Handle(ctx context.Context, e caddy.Event) error {
 
 // reportDropped logs that the background queue had no room for a message.
 func (h *Handler) reportDropped() {
-	h.engine.Shared.Background.Dropped.Add(1, func(n int) {
-		h.engine.Log.Error("messages not sent because too many wait", zap.Int("messages", n))
+	h.gateway.Engine.Shared.Background.Dropped.Add(1, func(n int) {
+		h.gateway.Engine.Log.Error("messages not sent because too many wait", zap.Int("messages", n))
 	})
 }
 

@@ -110,7 +110,7 @@ func (s *sink) send(d *logdigest.Digest) {
 	if s.settings.Type != "" {
 		m.Type = notifier.Type(s.settings.Type)
 	}
-	err := s.settings.Recipient.Post(&g.Engine, m, site.SourceLog, false, func(r *notifier.Report) {
+	err := s.settings.Recipient.Post(g, m, site.SourceLog, false, func(r *notifier.Report) {
 		if !r.OK() {
 			s.warnFailed(d.Count(), firstError(r))
 		}

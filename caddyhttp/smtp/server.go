@@ -20,6 +20,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
+	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/history"
@@ -37,7 +38,7 @@ import (
 
 // Server receives mails for the keys of a gateway and sends them.
 type Server struct {
-	engine   *outbox.Configuration
+	gateway  *gateway.Gateway
 	settings *settings
 	at       *block.Info   // where the setting smtp stands
 	server   *smtpd.Server // nil before Start
@@ -45,10 +46,10 @@ type Server struct {
 	refusals refusal.Log
 }
 
-// New returns a server that sends with engine. It reads the files that the settings name,
+// New returns a server that sends with a gateway. It reads the files that the settings name,
 // and loads Caddy's tls app if that manages the certificate. Errors have the position of
 // the setting smtp in at.
-func New(ctx caddy.Context, c *Config, engine *outbox.Configuration, at *block.Info) (*Server, error) {
+func New(ctx caddy.Context, c *Config, gateway *gateway.Gateway, at *block.Info) (*Server, error) {
 	settings, err := c.resolve()
 	if err != nil {
 		return nil, at.Locate("smtp", errs.Prefix("smtp", err))
@@ -58,7 +59,7 @@ func New(ctx caddy.Context, c *Config, engine *outbox.Configuration, at *block.I
 			return nil, fmt.Errorf("loading the tls app: %w", err)
 		}
 	}
-	return &Server{engine: engine, settings: settings, at: at, log: engine.Log.Named("smtp")}, nil
+	return &Server{gateway: gateway, settings: settings, at: at, log: gateway.Engine.Log.Named("smtp")}, nil
 }
 
 // Start opens the listeners and serves them. passwords remembers logins over reloads.
@@ -71,7 +72,7 @@ func (g *Server) Start(ctx caddy.Context, passwords *smtpd.Passwords) error {
 
 func (g *Server) start(ctx caddy.Context, passwords *smtpd.Passwords) error {
 	config := g.settings.server
-	config.Log, config.Delivery = g.log, g.engine.Global.Limits.Timeout
+	config.Log, config.Delivery = g.log, g.gateway.Engine.Global.Limits.Timeout
 	config.Passwords = passwords
 	var err error
 	if config.TLS, err = g.tlsConfig(ctx); err != nil {
@@ -190,7 +191,7 @@ func (g *Server) find(r smtpd.Recipient) (*site.Key, []notifier.Target, error) {
 	if err := site.CheckKeyName(r.Key); err != nil {
 		return nil, nil, site.ErrNoKey
 	}
-	k, exists, err := g.engine.Global.OpenKey(context.Background(), r.Key)
+	k, exists, err := g.gateway.Engine.Global.OpenKey(context.Background(), r.Key)
 	switch {
 	case err != nil:
 		return nil, nil, err
@@ -212,7 +213,7 @@ func (g *Server) find(r smtpd.Recipient) (*site.Key, []notifier.Target, error) {
 // refused records a refusal of the server.
 func (g *Server) refused(r smtpd.Refusal) {
 	if r.Mail {
-		g.engine.Shared.Metrics.NotSent(g.engine.Global.ConfiguredName(r.Key), api.Outcome(r.Status))
+		g.gateway.Engine.Shared.Metrics.NotSent(g.gateway.Engine.Global.ConfiguredName(r.Key), api.Outcome(r.Status))
 	}
 	f := history.Refusal{
 		RefusalID: metrics.RefusalID{Source: site.SourceSMTP, Key: r.Key, Reason: httpapi.RefusalReason(r.Status, r.Err)},
@@ -221,12 +222,12 @@ func (g *Server) refused(r smtpd.Refusal) {
 	if r.Client.IsValid() {
 		f.Client = r.Client.String()
 	}
-	refusal.Record(g.engine.Shared, f, &g.refusals, g.log)
+	refusal.Record(g.gateway.Engine.Shared, f, &g.refusals, g.log)
 }
 
 // receive reads a mail and sends it to its recipients.
 func (g *Server) receive(mail io.Reader, to []smtpd.Recipient) (*smtpd.Outcome, error) {
-	app := g.engine
+	app := &g.gateway.Engine
 	e, err := app.Shared.InFlight.Enter(app.Global.Limits.InFlight)
 	if err != nil {
 		return nil, err
@@ -263,7 +264,7 @@ func (g *Server) send(q *api.Request, hops int, to []smtpd.Recipient) (*smtpd.Ou
 	if err != nil {
 		return nil, err
 	}
-	if m.Attachments, err = q.Attachments(context.Background(), g.engine.Shared.Sender.Pool()); err != nil {
+	if m.Attachments, err = q.Attachments(context.Background(), g.gateway.Engine.Shared.Sender.Pool()); err != nil {
 		return nil, err
 	}
 	m.Hops, m.Time = hops, time.Now()
@@ -304,13 +305,13 @@ func (g *Server) sendTo(r smtpd.Recipient, m notifier.Message, memory *memory.Al
 		return recipientReport{err: err}
 	}
 	m.Incident = m.Incident.For(k.Name, site.SourceSMTP)
-	d := dispatch.NewDelivery(g.engine.Global, site.SourceSMTP, "", &m, &message.Selection{Targets: targets}).ToKey(k)
+	d := dispatch.NewDelivery(g.gateway.Engine.Global, site.SourceSMTP, "", &m, &message.Selection{Targets: targets}).ToKey(k)
 	if err := d.To.Check(&m); err != nil {
 		release()
 		return recipientReport{err: err}
 	}
 	d.Memory, d.Release = memory, release
-	report, id, err := g.engine.Submit(context.Background(), k, d, outbox.Options{})
+	report, id, err := g.gateway.Submit(context.Background(), k, d, outbox.Options{})
 	if report == nil {
 		release()
 	}

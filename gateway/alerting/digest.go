@@ -98,7 +98,7 @@ func (g *digest) add(ctx context.Context, p *release, x rules.Item) error {
 	if err != nil {
 		return err
 	}
-	g.policy = egress.Strictest(g.policy, p.lanes.outbox.Engine.Load().PolicyOf(text.Site, then, p.target.Target.Destination))
+	g.policy = egress.Strictest(g.policy, p.lanes.outbox.Current().PolicyOf(text.Site, then, p.target.Target.Destination))
 	g.addMessage(x, one, p.jobs[x.Job].ruled.Repeats)
 	return nil
 }

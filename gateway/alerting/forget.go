@@ -23,7 +23,7 @@ const maxForgotten = 2000
 // Forget forgets an incident, and what destinations know of it, unless people are
 // being told of it or somebody takes care of it. Nobody is told.
 func (i *Incidents) Forget(ctx context.Context, at *StoredIncident) error {
-	k, _, err := i.outbox.Engine.Load().KeyOfIncident(ctx, at.Incident)
+	k, _, err := i.outbox.Current().KeyOfIncident(ctx, at.Incident)
 	if err != nil {
 		return err
 	}

@@ -46,14 +46,14 @@ func (i *Incidents) answer(ctx context.Context, at *StoredIncident, what string,
 		return nil, false, outbox.QueueError(err)
 	}
 	if changed {
-		key := i.outbox.Engine.Load().NameOfIncident(ctx, x)
+		key := i.outbox.Current().NameOfIncident(ctx, x)
 		i.outbox.Log.Info("incident "+what, zap.String("key", key), zap.String("incident", x.Name), zap.String("user", by))
 	}
 	return x, changed, nil
 }
 
 func (i *Incidents) acknowledge(ctx context.Context, at *StoredIncident, by string) (x *rules.Incident, done bool, err error) {
-	k, _, err := i.outbox.Engine.Load().KeyOfIncident(ctx, at.Incident)
+	k, _, err := i.outbox.Current().KeyOfIncident(ctx, at.Incident)
 	if err != nil {
 		return nil, false, err
 	}
@@ -68,14 +68,14 @@ func (i *Incidents) acknowledge(ctx context.Context, at *StoredIncident, by stri
 		}
 	})
 	if err == nil && done {
-		i.outbox.Engine.Load().Shared.Metrics.Ruled(metrics.RuleEscalate, metrics.RuleOutcomeAcknowledged, 1)
+		i.outbox.Dispatcher.Metrics.Ruled(metrics.RuleEscalate, metrics.RuleOutcomeAcknowledged, 1)
 		i.tell(event.IncidentAcknowledged, x, by)
 	}
 	return x, done, err
 }
 
 func (i *Incidents) resolve(ctx context.Context, at *StoredIncident, by string) (x *rules.Incident, done bool, err error) {
-	k, settings, err := i.outbox.Engine.Load().KeyOfIncident(ctx, at.Incident)
+	k, settings, err := i.outbox.Current().KeyOfIncident(ctx, at.Incident)
 	if err != nil {
 		return nil, false, err
 	}

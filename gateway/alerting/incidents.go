@@ -80,7 +80,7 @@ func (i *Incidents) CountAll(ctx context.Context) map[notifier.IncidentState]int
 	if len(sizes) == 0 {
 		return c.counts
 	}
-	places, _ := Places(ctx, &i.outbox.Engine.Load().Directory, "") // without saved keys if they cannot be listed now
+	places, _ := Places(ctx, &i.outbox.Current().Directory, "") // without saved keys if they cannot be listed now
 	slices.Sort(places)
 	for _, place := range slices.Compact(places) {
 		for _, stage := range rules.Stages {
@@ -138,7 +138,7 @@ func (i *Incidents) NoteReceipt(ctx context.Context, r StepReceipt) error {
 
 // tell emits the event for a change of an incident. by is who made it, or "".
 func (i *Incidents) tell(what string, x *rules.Incident, by string) {
-	app := i.outbox.Engine.Load()
+	app := i.outbox.Current()
 	if x.Source == site.SourceOwnEvent {
 		return // a message about an event causes no other
 	}

@@ -124,7 +124,7 @@ func (l *lanes) jobs(ctx context.Context, lane *rules.Lane) (map[queue.JobID]*he
 // findTarget finds the destination in the configuration, and its rules with silences.
 func (p *release) findTarget(ctx context.Context) (err error) {
 	p.decodeState()
-	p.target, err = p.lanes.outbox.Engine.Load().FindQueued(ctx, &p.state)
+	p.target, err = p.lanes.outbox.Current().FindQueued(ctx, &p.state)
 	if message.IsUnavailable(err) {
 		return err // saved keys cannot be read
 	}
@@ -271,7 +271,7 @@ func (p *release) count(outcome string) {
 	if p.group == nil {
 		return
 	}
-	m := p.lanes.outbox.Engine.Load().Shared.Metrics
+	m := p.lanes.outbox.Dispatcher.Metrics
 	last := rules.ByDigest
 	for _, x := range p.group.Items {
 		last = x.Hold

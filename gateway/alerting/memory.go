@@ -66,7 +66,7 @@ type waiting struct {
 func (m *memory) whatWaits(ctx context.Context, x *rules.Incident) (w *waiting, err error) {
 	w = &waiting{memory: m, now: m.outbox.Queue.Now(), held: map[string]bool{}}
 	place := PlaceOfIncident(x)
-	if w.key, _, err = m.outbox.Engine.Load().KeyOfIncident(ctx, x); err != nil {
+	if w.key, _, err = m.outbox.Current().KeyOfIncident(ctx, x); err != nil {
 		return nil, err
 	}
 	if w.silences, err = m.silences.At(ctx, place, w.key.SilenceWindows()); err != nil || w.key == nil {

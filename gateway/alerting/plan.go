@@ -215,7 +215,7 @@ func (s *messagePlan) countRuled() {
 	if s.ruled == nil {
 		return
 	}
-	counters := s.planner.outbox.Engine.Load().Shared.Metrics
+	counters := s.planner.outbox.Dispatcher.Metrics
 	for _, v := range s.ruled.decided {
 		switch v.Outcome {
 		case rules.Held, rules.Counted:

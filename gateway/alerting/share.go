@@ -98,7 +98,7 @@ func (s *shares) isFull(place string) bool {
 // keep forgets what keys remember beyond their share, about most records at most, and
 // returns how many they were. The caller holds the lock of the shares.
 func (s *shares) keep(ctx context.Context, most int) (forgotten int, err error) {
-	app := s.outbox.Engine.Load()
+	app := s.outbox.Current()
 	share, all := app.QueueSettings.MaxSize/KeyShare, app.QueueSettings.MaxSize/AllShare
 	stats, err := s.outbox.Queue.Stats(ctx)
 	if err != nil {

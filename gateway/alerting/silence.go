@@ -170,7 +170,7 @@ func (s *Silenced) Names() (names []string) {
 
 // Of returns what silences keep back of an open incident.
 func (s *Silences) Of(ctx context.Context, x *rules.Incident) (out Silenced, err error) {
-	dir := &s.outbox.Engine.Load().Directory
+	dir := &s.outbox.Current().Directory
 	if !x.IsOpen() || !s.Has(PlaceOfIncident(x)) && !hasSilenceWindows(dir) {
 		return out, nil
 	}
@@ -267,7 +267,7 @@ func (s *Silences) arm(ctx context.Context) error {
 			return err
 		}
 	}
-	dir := &s.outbox.Engine.Load().Directory
+	dir := &s.outbox.Current().Directory
 	armed := map[site.Place]bool{}
 	for _, x := range dir.All() {
 		for _, k := range x.Keys {
@@ -307,12 +307,12 @@ func (s *Silences) arrange(ctx context.Context, at silencedKey, k *site.Key) err
 
 // keyOf returns a key, and a site that has it; nil if it is gone.
 func (s *Silences) keyOf(ctx context.Context, at silencedKey) (*site.Key, *site.Site, error) {
-	return s.outbox.Engine.Load().KeyOfIncident(ctx, &rules.Incident{Site: at.site, Home: at.Home, Key: at.Key})
+	return s.outbox.Current().KeyOfIncident(ctx, &rules.Incident{Site: at.site, Home: at.Home, Key: at.Key})
 }
 
 // nameOf returns the name that a key has now.
 func (s *Silences) nameOf(ctx context.Context, at silencedKey) string {
-	return s.outbox.Engine.Load().NameOf(ctx, at.Place)
+	return s.outbox.Current().NameOf(ctx, at.Place)
 }
 
 // due notes and tells that silences of a key have begun or ended.
@@ -426,7 +426,7 @@ const (
 
 // changed writes a line and emits an event about a silence.
 func (s *Silences) changed(change, key string, x rules.Silence) {
-	app := s.outbox.Engine.Load()
+	app := s.outbox.Current()
 	app.Log.Info("silence "+change, zap.String("key", key), zap.String("silence", x.ID.String()), zap.Time("from", x.Begins()), zap.Time("until", x.Until),
 		zap.Bool("by_incident", x.Incident != ""), zap.String("tag", x.Tag), zap.Bool("by_title", x.Title != ""),
 		zap.String("who", x.Who), zap.Int("messages", x.Count))

@@ -22,7 +22,7 @@ const knownBatch = 100
 // storeKnown stores which incidents of the key with a place its destinations know to be
 // open.
 func (s *Silences) storeKnown(ctx context.Context, place string) {
-	app := s.outbox.Engine.Load()
+	app := s.outbox.Current()
 	home, key, _ := strings.Cut(place, "\x00")
 	siteID, _ := strings.CutPrefix(home, "site ")
 	opened := map[queue.Hash]time.Time{}

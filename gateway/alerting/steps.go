@@ -73,7 +73,7 @@ func (s *steps) prepare(ctx context.Context, name queue.Hash) (*dueIncident, err
 	if err != nil {
 		return nil, err
 	}
-	app := s.outbox.Engine.Load()
+	app := s.outbox.Current()
 	d, x := &dueIncident{keep: app.QueueSettings.Keep}, decodeIncident(b)
 	if x == nil {
 		return d, nil
@@ -181,7 +181,7 @@ func (s *steps) report(d *dueIncident, x *rules.Incident) {
 		s.outbox.Log.Debug("an incident that is resolved is forgotten", zap.String("key", f.Key), zap.String("incident", f.Name))
 	}
 	if n := len(d.step.Release); n > 0 {
-		s.outbox.Engine.Load().Shared.Metrics.Ruled(metrics.RuleEscalate, metrics.RuleOutcomeEscalated, n)
+		s.outbox.Dispatcher.Metrics.Ruled(metrics.RuleEscalate, metrics.RuleOutcomeEscalated, n)
 	}
 	if d.step.Round > 0 {
 		s.incidents.tell(event.IncidentEscalated, x, "")
@@ -212,7 +212,7 @@ func (s *steps) before(ctx context.Context, j *queue.Job) (*rules.Incident, *que
 	o := &queue.Outcome{Status: queue.Superseded, Result: j.Result, NotSent: true}
 	if !over && x.IsOpen() && x.IsAcknowledged() {
 		o.Rule = string(notifier.RuleAcknowledged)
-		s.outbox.Engine.Load().Shared.Metrics.Ruled(metrics.RuleEscalate, metrics.RuleOutcomeAcknowledged, 1)
+		s.outbox.Dispatcher.Metrics.Ruled(metrics.RuleEscalate, metrics.RuleOutcomeAcknowledged, 1)
 	}
 	return x, o
 }

@@ -61,7 +61,7 @@ func (q *Questions) Due(ctx context.Context, conf *outbox.Configuration, name qu
 		}
 	case x.IsOpen():
 	case x.ToCall || x.ToTell:
-		err = q.tell(ctx, x)
+		err = q.tell(ctx, conf, x)
 	case crowded, !now.Before(x.forget(q.outbox.Queue.Keep())):
 		err = q.outbox.Apply(ctx, q.usage.Ruled(x.Place.String(), false, outbox.Removal(name)))
 	}
@@ -71,17 +71,17 @@ func (q *Questions) Due(ctx context.Context, conf *outbox.Configuration, name qu
 // follow does what follows from a decision that is stored: it writes a line, emits an event,
 // and tells who wants to know.
 func (q *Questions) follow(ctx context.Context, x *Question) {
-	app, o := q.outbox.Engine.Load(), x.Outcome
-	key := app.NameOf(ctx, x.Place)
-	app.Log.Info("question "+string(o.State), zap.String("key", key), zap.Stringer("id", x.ID), zap.String("by", o.By), zap.String("through", o.Through))
-	app.Shared.Metrics.Asked(string(o.State))
-	app.Emit(event.Answered, func() map[string]any {
+	conf, o := q.outbox.Current(), x.Outcome
+	key := conf.NameOf(ctx, x.Place)
+	conf.Log.Info("question "+string(o.State), zap.String("key", key), zap.Stringer("id", x.ID), zap.String("by", o.By), zap.String("through", o.Through))
+	q.outbox.Dispatcher.Metrics.Asked(string(o.State))
+	q.outbox.Dispatcher.EmitEvent(event.Answered, func() map[string]any {
 		return map[string]any{"key": key, "id": x.ID.String(), "state": string(o.State), "by": o.By, "through": o.Through}
 	})
 	if !x.ToCall && !x.ToTell {
 		return
 	}
-	if err := q.tell(context.WithoutCancel(ctx), x); err != nil {
+	if err := q.tell(context.WithoutCancel(ctx), conf, x); err != nil {
 		q.outbox.Log.Warn("the outcome of a question cannot be told now; it is tried again", zap.Stringer("id", x.ID), zap.Error(err))
 	}
 }

@@ -29,10 +29,9 @@ var errTold = errors.New("the outcome was told")
 
 // tell stores the messages about the outcome of a question, which the queue sends. Each is
 // stored with the record that says so.
-func (q *Questions) tell(ctx context.Context, x *Question) error {
-	app := q.outbox.Engine.Load()
-	settings := app.Global
-	if all := app.SitesWithID(x.Site); len(all) > 0 {
+func (q *Questions) tell(ctx context.Context, conf *outbox.Configuration, x *Question) error {
+	settings := conf.Global
+	if all := conf.SitesWithID(x.Site); len(all) > 0 {
 		settings = all[0]
 	}
 	if x.ToCall {
@@ -44,7 +43,7 @@ func (q *Questions) tell(ctx context.Context, x *Question) error {
 	if !x.ToTell {
 		return nil
 	}
-	return q.accept(ctx, x, q.outcome(ctx, x), func(x *Question) *bool { return &x.ToTell })
+	return q.accept(ctx, x, q.outcome(ctx, conf, x), func(x *Question) *bool { return &x.ToTell })
 }
 
 // accept stores a message about a question, and that it is. Without a message, there is nobody
@@ -75,8 +74,8 @@ func (q *Questions) accept(ctx context.Context, x *Question, d *dispatch.Deliver
 }
 
 // outcome returns the message to those who were asked, or nil if nobody of them is left.
-func (q *Questions) outcome(ctx context.Context, x *Question) *dispatch.Delivery {
-	k, settings, siteID := q.outbox.Engine.Load().FindPlace(ctx, x.Place)
+func (q *Questions) outcome(ctx context.Context, conf *outbox.Configuration, x *Question) *dispatch.Delivery {
+	k, settings, siteID := conf.FindPlace(ctx, x.Place)
 	if k == nil {
 		return nil
 	}

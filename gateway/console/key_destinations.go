@@ -124,7 +124,7 @@ func (h *keyTests) testAll(w http.ResponseWriter, r *http.Request, k *site.Key) 
 				results[i] = notifier.Result{Service: t.Service(), Destination: t.String(), Name: t.Destination.Name(), Tags: t.Tags, Status: notifier.Failed, Err: err}
 				return
 			}
-			results[i] = h.App.Engine.SendTest(r.Context(), k, d).Results[0]
+			results[i] = h.App.SendTest(r.Context(), k, d).Results[0]
 		})
 	}
 	wg.Wait()

@@ -184,7 +184,7 @@ func (s *situation) trouble() (n int, text string) {
 // read, which pages report elsewhere, it leaves out the queue's part.
 func (h *shared) situation(ctx context.Context) (s situation) {
 	select {
-	case <-h.App.Engine.Started:
+	case <-h.App.Started:
 	default:
 		return s
 	}
@@ -278,7 +278,7 @@ func (h *nowPage) setQueue(r *http.Request, p *view.NowPage, q *gateway.Rooms) {
 		p.Problem = httpapi.ErrQueueUnread
 		return
 	}
-	if reason := h.App.Engine.Unavailable(ctx); reason != "" {
+	if reason := h.App.Unavailable(ctx); reason != "" {
 		p.Problem = "No message can be stored now: " + reason + "."
 	}
 	if len(h.App.Engine.Sites) == 1 { // the numbers cover all sites

@@ -58,7 +58,7 @@ func (h *queuePage) setQueue(r *http.Request, p *view.QueuePage, q *gateway.Room
 		return
 	}
 	p.Waiting, p.Sending, p.GivenUp, p.Oldest, p.Size = s.Queued, s.Sending, s.Dead, s.Oldest, humanize.IBytes(uint64(max(s.Bytes, 0)))
-	if reason := h.App.Engine.Unavailable(ctx); reason != "" {
+	if reason := h.App.Unavailable(ctx); reason != "" {
 		p.Problem = "No message can be stored now: " + reason + "."
 	}
 	states, err := q.Outbox.Queue.Destinations.All(ctx)

@@ -103,8 +103,9 @@ func (d *deviceService) refused(ctx context.Context, why string) {
 	case err != nil:
 		q.outbox.Log.Warn("it cannot be stored that a push service refuses the messages for a device", zap.String("key", d.keyName), zap.String("device", d.device.Name), zap.Error(err))
 	case tell:
-		q.changed(refused, d.keyName, d.device.Name, "")
-		q.tell(ctx, SiteSettings{d.devices.Settings, d.devices.Site()}, d.key, d.device.ID, s.notTaken(d.device.Name), nil)
+		conf := q.outbox.Current()
+		q.changed(conf, refused, d.keyName, d.device.Name, "")
+		q.tell(ctx, conf, SiteSettings{d.devices.Settings, d.devices.Site()}, d.key, d.device.ID, s.notTaken(d.device.Name), nil)
 	}
 }
 
@@ -119,6 +120,7 @@ func (d *deviceService) gone(ctx context.Context) {
 		d.queue.outbox.Log.Warn("a device that has ended its subscription cannot be removed now; it is tried again with the next message", zap.String("key", d.keyName), zap.String("device", d.device.Name), zap.Error(err))
 		return
 	}
-	d.queue.changed(gone, d.keyName, was.Name, "")
-	d.queue.tell(ctx, SiteSettings{d.devices.Settings, d.devices.Site()}, d.key, was.ID, was.gone(), nil)
+	conf := d.queue.outbox.Current()
+	d.queue.changed(conf, gone, d.keyName, was.Name, "")
+	d.queue.tell(ctx, conf, SiteSettings{d.devices.Settings, d.devices.Site()}, d.key, was.ID, was.gone(), nil)
 }

@@ -191,8 +191,9 @@ func (q *Registry) Subscribe(ctx context.Context, s *Subscription) (d *Device, s
 	if err != nil {
 		return nil, "", err
 	}
-	q.changed(added, s.Key.Name, d.Name, d.By)
-	q.tell(ctx, s.Site, place, d.ID, d.added(), nil)
+	conf := q.outbox.Current()
+	q.changed(conf, added, s.Key.Name, d.Name, d.By)
+	q.tell(ctx, conf, s.Site, place, d.ID, d.added(), nil)
 	return d, secret, nil
 }
 
@@ -261,7 +262,8 @@ func (q *Registry) Remove(ctx context.Context, key site.Place, id, by string) (*
 	if err != nil {
 		return nil, outbox.QueueError(err)
 	}
-	q.changed(removed, q.outbox.Engine.Load().NameOf(ctx, key), d.Name, by)
+	conf := q.outbox.Current()
+	q.changed(conf, removed, conf.NameOf(ctx, key), d.Name, by)
 	return d, nil
 }
 
@@ -312,7 +314,7 @@ func (q *Registry) removeDamaged(ctx context.Context, key site.Place) error {
 		return l, nil, nil // another gateway may have restored them meanwhile
 	})
 	if err == nil {
-		q.outbox.Log.Warn("devices that cannot be read are removed", zap.String("key", q.outbox.Engine.Load().NameOf(ctx, key)))
+		q.outbox.Log.Warn("devices that cannot be read are removed", zap.String("key", q.outbox.Current().NameOf(ctx, key)))
 	}
 	return err
 }

@@ -45,7 +45,7 @@ func (q *Registry) Due(ctx context.Context, conf *outbox.Configuration, name que
 		if crowded {
 			return nil
 		}
-		return q.dueDeviceState(ctx, name, decodeDeviceState(data))
+		return q.dueDeviceState(ctx, conf, name, decodeDeviceState(data))
 	case KindInvitation:
 		x := invitationOf(data)
 		switch {
@@ -61,7 +61,7 @@ func (q *Registry) Due(ctx context.Context, conf *outbox.Configuration, name que
 
 // dueDeviceState tells a key that one of its devices does not answer. It removes the state
 // of a device that is gone, or that cannot be read: it is known anew with the next message.
-func (q *Registry) dueDeviceState(ctx context.Context, name queue.Hash, before *State) error {
+func (q *Registry) dueDeviceState(ctx context.Context, conf *outbox.Configuration, name queue.Hash, before *State) error {
 	devices, err := q.Of(ctx, before.Place)
 	if err != nil && !errors.Is(err, ErrDamaged) {
 		return err
@@ -81,14 +81,14 @@ func (q *Registry) dueDeviceState(ctx context.Context, name queue.Hash, before *
 	if d == nil || !before.silent(q.outbox.Queue.Now()) {
 		return q.outbox.Queue.Records.Apply(ctx, change)
 	}
-	stored := q.tell(ctx, SiteSettings{}, before.Place, before.ID, before.noAnswer(d.Name), change)
+	stored := q.tell(ctx, conf, SiteSettings{}, before.Place, before.ID, before.noAnswer(d.Name), change)
 	if !stored {
 		if err := q.outbox.Queue.Records.Apply(ctx, change); err != nil {
 			return err
 		}
 	}
 	if told {
-		q.changed(silent, q.outbox.Engine.Load().NameOf(ctx, before.Place), d.Name, "")
+		q.changed(conf, silent, conf.NameOf(ctx, before.Place), d.Name, "")
 	}
 	return nil
 }

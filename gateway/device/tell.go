@@ -8,6 +8,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/event"
 	"github.com/caddy-notify/caddy-notify/gateway/message"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
@@ -25,10 +26,9 @@ const (
 
 // changed writes a line and emits an event about a device. by is who made the
 // change; "" if nobody is known.
-func (q *Registry) changed(change, key, name, by string) {
-	app := q.outbox.Engine.Load()
-	app.Log.Info("device "+change, zap.String("key", key), zap.String("device", name), zap.String("who", by))
-	app.Emit(event.Device, func() map[string]any {
+func (q *Registry) changed(conf *outbox.Configuration, change, key, name, by string) {
+	conf.Log.Info("device "+change, zap.String("key", key), zap.String("device", name), zap.String("who", by))
+	q.outbox.Dispatcher.EmitEvent(event.Device, func() map[string]any {
 		return map[string]any{"change": change, "key": key, "device": name, "by": by}
 	})
 }
@@ -43,9 +43,8 @@ type SiteSettings struct {
 // a change in the same transaction. at is where the key was, if the configuration does not
 // have it any more. It reports whether it has done so: the key may have no
 // other destination, or be gone.
-func (q *Registry) tell(ctx context.Context, at SiteSettings, of site.Place, id string, m *notifier.Message, with *queue.Ruled) bool {
-	app := q.outbox.Engine.Load()
-	k, settings, siteID := app.FindPlace(ctx, of)
+func (q *Registry) tell(ctx context.Context, conf *outbox.Configuration, at SiteSettings, of site.Place, id string, m *notifier.Message, with *queue.Ruled) bool {
+	k, settings, siteID := conf.FindPlace(ctx, of)
 	if k == nil && at.Settings != nil {
 		settings, siteID = at.Settings, at.Site
 		k, _ = settings.Key(ctx, of.Key)

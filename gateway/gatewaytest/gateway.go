@@ -138,7 +138,7 @@ func Start(t testing.TB, o Options) (*Gateway, error) {
 		return nil, err
 	}
 	g.Prepare(console.New(g.API))
-	close(g.Gateway.Engine.Started)
+	close(g.Gateway.Started)
 	stopped := false
 	g.stop = func() {
 		if !stopped {
@@ -153,7 +153,7 @@ func Start(t testing.TB, o Options) (*Gateway, error) {
 // setEngine sets what deliveries need, and the site that all others inherit from.
 func (g *Gateway) setEngine(o *Options, log *zap.Logger) (err error) {
 	e := &g.Gateway.Engine
-	e.Shared, e.Log, e.Started = o.Process.Dispatcher, log, make(chan struct{})
+	e.Shared, e.Log, g.Gateway.Started = o.Process.Dispatcher, log, make(chan struct{})
 	e.Tracers = func() trace.TracerProvider { return o.Tracer }
 	e.Emit = func(name string, data func() map[string]any) {
 		if o.Emit != nil {
@@ -189,7 +189,7 @@ func (g *Gateway) addDevices(s *site.Site) {
 		return
 	}
 	s.Devices = device.NewKeyDevices(device.KeyOptions{
-		Started:  g.Gateway.Engine.Started,
+		Started:  g.Gateway.Started,
 		Registry: func() *device.Registry { return g.registry() },
 		Site:     func() string { return g.Gateway.Engine.SiteID(s) },
 		Settings: s,
@@ -243,7 +243,7 @@ func (g *Gateway) open() error {
 	if err != nil {
 		return err
 	}
-	g.Gateway.Rooms, e.Outbox = rooms, rooms.Outbox
+	g.Gateway.Rooms = rooms
 	g.Process.newest.Store(&g.Gateway)
 	rooms.Begin(e, opened)
 	return nil

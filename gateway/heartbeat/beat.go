@@ -196,17 +196,17 @@ func (m *Monitor) Due(ctx context.Context, conf *outbox.Configuration, name queu
 	case crowded:
 		return nil
 	case kind == KindBeat:
-		return m.dueBeat(ctx, name, data)
+		return m.dueBeat(ctx, conf, name, data)
 	case kind == KindWatchdog:
-		return m.watchdog.due(ctx)
+		return m.watchdog.due(ctx, conf)
 	}
-	return m.dueUptime(ctx, name)
+	return m.dueUptime(ctx, conf, name)
 }
 
 // dueUptime notes that this gateway runs. Where nobody has to know, the record is removed
 // when no other gateway has renewed it for a time.
-func (m *Monitor) dueUptime(ctx context.Context, name queue.Hash) (err error) {
-	expects := Expects(&m.outbox.Engine.Load().Directory)
+func (m *Monitor) dueUptime(ctx context.Context, conf *outbox.Configuration, name queue.Hash) (err error) {
+	expects := Expects(&conf.Directory)
 	if !expects && m.Needed != nil {
 		if expects, err = m.Needed(ctx); err != nil {
 			return err
@@ -236,12 +236,12 @@ const uptimeKept = time.Hour
 // Arm begins to wait for beats, and to call the watchdog. It stores that this gateway runs if
 // somebody needs to know that.
 func (m *Monitor) Arm(ctx context.Context, conf *outbox.Configuration) error {
-	if m.outbox.Engine.Load().QueueSettings.Watchdog != nil {
-		if err := m.watchdog.due(ctx); err != nil {
+	if conf.QueueSettings.Watchdog != nil {
+		if err := m.watchdog.due(ctx, conf); err != nil {
 			return err
 		}
 	}
-	if err := m.armBeats(ctx); err != nil {
+	if err := m.armBeats(ctx, conf); err != nil {
 		return err
 	}
 	b, err := m.outbox.Queue.Records.Get(ctx, m.uptimeName())
@@ -253,9 +253,9 @@ func (m *Monitor) Arm(ctx context.Context, conf *outbox.Configuration) error {
 
 // armBeats begins to wait for the beats of the configuration that nobody waits for, or
 // that have changed.
-func (m *Monitor) armBeats(ctx context.Context) error {
+func (m *Monitor) armBeats(ctx context.Context, conf *outbox.Configuration) error {
 	armed := map[queue.Hash]bool{}
-	expected := expectedBeats(&m.outbox.Engine.Load().Directory)
+	expected := expectedBeats(&conf.Directory)
 	m.seeEvery.Store(int64(seeEvery(expected)))
 	for _, x := range expected {
 		name := m.beatName(&x)
@@ -324,7 +324,7 @@ func (m *Monitor) Beats(ctx context.Context, expected []ExpectedBeat) ([]BeatSta
 
 // AllBeats returns the beats of all keys, by key and name.
 func (m *Monitor) AllBeats(ctx context.Context) ([]BeatStatus, error) {
-	beats, err := m.Beats(ctx, expectedBeats(&m.outbox.Engine.Load().Directory))
+	beats, err := m.Beats(ctx, expectedBeats(&m.outbox.Current().Directory))
 	slices.SortFunc(beats, func(x, y BeatStatus) int {
 		return strings.Compare(x.Expected.Key.Name+" "+x.Expected.ExpectedBeat.Name, y.Expected.Key.Name+" "+y.Expected.ExpectedBeat.Name)
 	})

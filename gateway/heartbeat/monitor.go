@@ -66,9 +66,9 @@ func (m *Monitor) Lives(x *ExpectedBeat) *BeatChange {
 	}}
 }
 
-// Emit emits an event about a beat.
-func Emit(a *outbox.Configuration, name string, x *ExpectedBeat, b *rules.Beat) {
-	a.Emit(name, func() map[string]any {
+// emit emits an event about a beat.
+func (m *Monitor) emit(name string, x *ExpectedBeat, b *rules.Beat) {
+	m.outbox.Dispatcher.EmitEvent(name, func() map[string]any {
 		last := ""
 		if !b.Last.IsZero() {
 			last = b.Last.UTC().Format(time.RFC3339)

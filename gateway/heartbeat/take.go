@@ -148,7 +148,7 @@ func (m *Monitor) come(ctx context.Context, x *ExpectedBeat, partial bool) (*Tak
 		}
 		return nil, outbox.QueueError(err)
 	}
-	Emit(m.outbox.Engine.Load(), event.BeatBack, x, &told.Beat)
+	m.emit(event.BeatBack, x, &told.Beat)
 	return taken(x, cameText(x, told), report, id), nil
 }
 
@@ -172,7 +172,7 @@ func (m *Monitor) fail(ctx context.Context, x *ExpectedBeat, s Signal, text *not
 		return m.failUnstored(ctx, x, d, c, err)
 	}
 	m.unstored.forget(c.name)
-	Emit(m.outbox.Engine.Load(), event.BeatLate, x, &c.Beat)
+	m.emit(event.BeatLate, x, &c.Beat)
 	return taken(x, cameText(x, c), report, id), nil
 }
 

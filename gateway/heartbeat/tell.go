@@ -122,7 +122,7 @@ func (x *ExpectedBeat) Delivery(m *notifier.Message, c *BeatChange) dispatch.Del
 // [ErrBeatUnchanged] if the change was refused. Otherwise, unless there is an error,
 // d.Release is called when no delivery is in progress any more.
 func (m *Monitor) TellBeat(ctx context.Context, d dispatch.Delivery, c *BeatChange) (report *notifier.Report, id string, err error) {
-	m.outbox.Engine.Load().Shared.Incidents.Note(&d)
+	m.outbox.Dispatcher.Incidents.Note(&d)
 	report, id, err = m.outbox.Submit(ctx, d, outbox.Options{Begun: func([]notifier.Target) func(int, notifier.Result) {
 		m.seen.Store(true)
 		return nil
@@ -135,11 +135,11 @@ func (m *Monitor) TellBeat(ctx context.Context, d dispatch.Delivery, c *BeatChan
 
 // dueBeat tells that a beat is late, or that its run takes too long. It looks at the record
 // first: a time in which no gateway ran may have moved the deadline.
-func (m *Monitor) dueBeat(ctx context.Context, name queue.Hash, data []byte) error {
+func (m *Monitor) dueBeat(ctx context.Context, conf *outbox.Configuration, name queue.Hash, data []byte) error {
 	before := decodeBeat(data)
-	x := expectedBeatOf(&m.outbox.Engine.Load().Directory, before)
+	x := expectedBeatOf(&conf.Directory, before)
 	if x == nil {
-		return m.dueGoneBeat(ctx, name, before)
+		return m.dueGoneBeat(ctx, conf, name, before)
 	}
 	late, tooLong := false, false
 	c := m.look(x, name, func(now time.Time, b *rules.Beat, u *rules.Uptime) bool {
@@ -187,7 +187,7 @@ func (m *Monitor) tellDue(ctx context.Context, x *ExpectedBeat, text *notifier.M
 		return nil
 	}
 	if err == nil {
-		Emit(m.outbox.Engine.Load(), event.BeatLate, x, &c.Beat)
+		m.emit(event.BeatLate, x, &c.Beat)
 	}
 	return err
 }
@@ -198,16 +198,15 @@ const goneTime = 10 * time.Minute
 
 // dueGoneBeat removes a beat that nobody expects any more. If the key was told of a
 // problem, it is told that, too.
-func (m *Monitor) dueGoneBeat(ctx context.Context, name queue.Hash, before *rules.Beat) error {
+func (m *Monitor) dueGoneBeat(ctx context.Context, conf *outbox.Configuration, name queue.Hash, before *rules.Beat) error {
 	remove := &BeatChange{monitor: m, name: name, change: func(now time.Time, b *rules.Beat, _ *rules.Uptime) (remove, ok bool) {
 		if b.Gone.IsZero() || b.Gone.After(now) {
 			b.Gone = now
 		}
 		return now.Sub(b.Gone) >= goneTime, true
 	}}
-	app := m.outbox.Engine.Load()
 	if before.State != rules.BeatOK && !before.Gone.IsZero() && m.outbox.Queue.Now().Sub(before.Gone) >= goneTime {
-		for _, r := range app.SitesWithID(before.Site) {
+		for _, r := range conf.SitesWithID(before.Site) {
 			k := r.Keys[before.Key]
 			if k == nil || k.Unqueued {
 				continue

@@ -32,13 +32,13 @@ func (m *Monitor) failUnstored(ctx context.Context, x *ExpectedBeat, d dispatch.
 	sent, told := &notifier.Report{}, true
 	if m.unstored.begin(c.name, d.Message, c.Beat.Exit, m.outbox.Queue.Now()) {
 		m.outbox.Log.Error("a beat that has failed cannot be stored; the message about it is sent once", zap.String("key", d.Key), zap.String("beat", x.Name), zap.Error(err))
-		sent = m.outbox.Engine.Load().Shared.Send(ctx, d)
+		sent = m.outbox.Dispatcher.Send(ctx, d)
 		if told = !slices.ContainsFunc(sent.Results, message.Failed); !told {
 			m.unstored.forget(c.name)
 		}
 	}
 	if stored && told {
-		Emit(m.outbox.Engine.Load(), event.BeatLate, x, &c.Beat)
+		m.emit(event.BeatLate, x, &c.Beat)
 		return taken(x, cameText(x, c), sent, ""), nil
 	}
 	return &Taken{Beat: x.Name, Report: *sent, Refused: refusal}, nil

@@ -37,10 +37,9 @@ func (d *watchdog) name() queue.Hash { return d.outbox.Queue.Hash("watchdog") }
 // configuration has no watchdog any more.
 const watchdogKept = time.Hour
 
-// take changes when the next call is due. It reports whether this gateway makes a
+// take changes when the next call of w, which is nil for none, is due. It reports whether this gateway makes a
 // call now.
-func (d *watchdog) take(ctx context.Context) (take bool, err error) {
-	w := d.outbox.Engine.Load().QueueSettings.Watchdog
+func (d *watchdog) take(ctx context.Context, w *outbox.Watchdog) (take bool, err error) {
 	err = d.outbox.Queue.Records.Apply(ctx, &queue.Ruled{Names: []queue.Hash{d.name()}, DecideOld: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		now, s := d.outbox.Queue.Now(), DecodeWatchdog(old[0])
 		take = w != nil && (!s.Next.After(now) || s.Next.Sub(now) > w.Interval)
@@ -59,12 +58,12 @@ func (d *watchdog) take(ctx context.Context) (take bool, err error) {
 
 // due calls the watchdog, unless another gateway does. That the time of the next call was
 // stored shows that the store can be written.
-func (d *watchdog) due(ctx context.Context) error {
-	take, err := d.take(ctx)
+func (d *watchdog) due(ctx context.Context, conf *outbox.Configuration) error {
+	take, err := d.take(ctx, conf.QueueSettings.Watchdog)
 	if !take || err != nil {
 		return err
 	}
-	if !d.outbox.Engine.Load().Shared.Background.Add(func() { d.call(d.outbox.Engine.Load()) }) {
+	if !d.outbox.Dispatcher.Background.Add(func() { d.call(conf.QueueSettings) }) {
 		d.watched(outbox.ErrQueueFull)
 	}
 	return nil
@@ -76,20 +75,16 @@ const watchdogTimeout = 10 * time.Second
 // errWaitsTooLong is returned when a delivery has waited for more than half of max_age.
 var errWaitsTooLong = errors.New("a delivery has waited for more than half of max_age, so the watchdog is not called")
 
-// call calls the watchdog of a configuration, unless something waits for too long.
-func (d *watchdog) call(app *outbox.Configuration) {
+// call calls the watchdog of settings, unless something waits for too long.
+func (d *watchdog) call(s *outbox.Settings) {
 	ctx, cancel := context.WithTimeout(context.Background(), watchdogTimeout)
 	defer cancel()
-	late, err := d.waitsTooLong(ctx, app.QueueSettings.MaxAge)
+	late, err := d.waitsTooLong(ctx, s.MaxAge)
 	if err == nil && late {
 		err = errWaitsTooLong
 	}
-	w := app.QueueSettings.Watchdog
-	if w == nil {
-		return // a reload has removed it
-	}
 	if err == nil {
-		err = get(ctx, w, app.Shared.Sender.Pool())
+		err = get(ctx, s.Watchdog, d.outbox.Dispatcher.Sender.Pool())
 	}
 	d.watched(err)
 	d.note(context.WithoutCancel(ctx), err)
@@ -118,7 +113,7 @@ func (d *watchdog) watched(err error) {
 	case err != nil:
 		outcome = metrics.BeatFailed
 	}
-	d.outbox.Engine.Load().Shared.Metrics.Queue.Watchdog.WithLabelValues(outcome).Inc()
+	d.outbox.Dispatcher.Metrics.Queue.Watchdog.WithLabelValues(outcome).Inc()
 	failing := err != nil
 	if d.failing.Swap(failing) == failing {
 		return

@@ -80,7 +80,7 @@ type WatchdogJSON struct {
 
 // Watchdog returns what is known of the calls of the watchdog, or nil if there is none.
 func (m *Monitor) Watchdog(ctx context.Context) (*WatchdogJSON, error) {
-	w := m.outbox.Engine.Load().QueueSettings.Watchdog
+	w := m.outbox.Current().QueueSettings.Watchdog
 	if w == nil {
 		return nil, nil
 	}

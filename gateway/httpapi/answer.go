@@ -43,7 +43,7 @@ func (h *Sender) answer(w http.ResponseWriter, r *http.Request, k *site.Key, d d
 		}
 		o.Wait = &prefer.Wait
 	}
-	report, id, err := h.App.Engine.Submit(r.Context(), k, d, o)
+	report, id, err := h.App.Submit(r.Context(), k, d, o)
 	if report == nil {
 		d.Release()
 		if e, ok := errors.AsType[*queue.DuplicateError](err); ok {
@@ -91,7 +91,7 @@ func setQueued(resp *api.Response, r *http.Request, id string, p api.Preference)
 
 // repeated returns the response to the request of d, whose idempotency key was used before.
 func (h *Sender) repeated(r *http.Request, e *queue.DuplicateError, p api.Preference, d *dispatch.Delivery) (*api.Response, error) {
-	q := h.App.Engine.Outbox
+	q := h.App.Rooms.Outbox
 	if !e.SameRequest {
 		return nil, api.Errorf(http.StatusUnprocessableEntity, "the header %s was used for a different request; send another key with each message", api.IdempotencyHeader)
 	}

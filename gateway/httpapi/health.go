@@ -23,7 +23,7 @@ func (h *API) serveHealth(w http.ResponseWriter, r *http.Request, _ *Route) *api
 		return api.Errorf(http.StatusMethodNotAllowed, "the method %s is not allowed here; use GET", r.Method).Response()
 	}
 	status, out := http.StatusOK, statusResponse{Status: "OK"}
-	if reason := h.App.Engine.Unavailable(r.Context()); reason != "" {
+	if reason := h.App.Unavailable(r.Context()); reason != "" {
 		status, out = http.StatusServiceUnavailable, statusResponse{"unavailable", reason}
 		w.Header().Set("Retry-After", strconv.Itoa(int(outbox.QueueRetryAfter/time.Second)))
 	}

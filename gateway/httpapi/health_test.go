@@ -35,7 +35,7 @@ func TestStatus(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { // the queue cannot be closed again
-			g.Gateway.Rooms, g.Gateway.Engine.Outbox = nil, nil
+			g.Gateway.Rooms = nil
 		}()
 		if got := status(g, "GET", ""); got.Status != 200 {
 			t.Errorf("the result is not used again: %+v", got)

@@ -42,7 +42,7 @@ func newNotOpen(t *testing.T, o gatewaytest.Options) *gatewaytest.Gateway {
 	o.Queue = &outbox.Settings{}
 	g := gatewaytest.New(t, o)
 	g.Stop()
-	g.Gateway.Rooms, g.Gateway.Engine.Outbox = nil, nil
+	g.Gateway.Rooms = nil
 	return g
 }
 

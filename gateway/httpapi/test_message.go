@@ -11,14 +11,14 @@ import (
 )
 
 // SendTest sends a test message to the one target of to under the rules of its key (see
-// [outbox.Configuration.SendTest]). The result covers one attempt.
+// [gateway.Gateway.SendTest]). The result covers one attempt.
 func (h *Sender) SendTest(w http.ResponseWriter, r *http.Request, k *site.Key, to *message.Selection) (*api.Response, error) {
 	d, err := h.TestDelivery(k, to)
 	if err != nil {
 		return nil, err
 	}
 	stream := streamOf(&d, w, r)
-	resp := api.NewResponse(h.App.Engine.SendTest(r.Context(), k, d))
+	resp := api.NewResponse(h.App.SendTest(r.Context(), k, d))
 	resp.Stream = stream
 	return resp, nil
 }

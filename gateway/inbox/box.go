@@ -36,8 +36,6 @@ func NewBox(q *outbox.Outbox) *Box {
 	b := &Box{}
 	b.Store = &Store{
 		Queue: q.Queue, Shared: q.Shared,
-		MaxSize: func() int64 { return q.Queue.MaxSize() },
-		Used:    func() bool { return slices.ContainsFunc(q.Engine.Load().All(), (*site.Site).HasInboxes) },
 		Removed: func(place string, n int) {
 			b.full.Add(n, func(n int) {
 				q.Log.Warn("the inboxes of keys are full, so the oldest messages were removed before their time; shorten inbox, or raise queue max_size, of which they may take a quarter, and one of them an eighth",
@@ -52,7 +50,9 @@ func NewBox(q *outbox.Outbox) *Box {
 func (b *Box) Kinds() []*outbox.Kind { return []*outbox.Kind{KindMessage, KindInbox} }
 
 // Refresh tells readers what has come in, and removes the oldest messages where there are too many.
-func (b *Box) Refresh(ctx context.Context, conf *outbox.Configuration) { b.Store.Refresh(ctx) }
+func (b *Box) Refresh(ctx context.Context, conf *outbox.Configuration) {
+	b.Store.Refresh(ctx, func() bool { return slices.ContainsFunc(conf.All(), (*site.Site).HasInboxes) })
+}
 
 // Due removes messages whose time is over, and the record of an inbox without messages.
 func (b *Box) Due(ctx context.Context, _ *outbox.Configuration, name queue.Hash, record []byte, _ bool) error {

@@ -148,8 +148,9 @@ func (s *Store) Listen(ctx context.Context, place string) (f *Feed, leave func()
 const readEvery = 30 * time.Second
 
 // Refresh tells listeners what other gateways have accepted, and removes the oldest messages
-// where there are too many. The caller calls it each second: what fails is tried again then.
-func (s *Store) Refresh(ctx context.Context) {
+// where there are too many. used
+// reports whether a key has an inbox. The caller calls it each second: what fails is tried again then.
+func (s *Store) Refresh(ctx context.Context, used func() bool) {
 	for _, place := range s.known.followed() {
 		h, err := s.Head(ctx, place)
 		if err != nil {
@@ -160,7 +161,7 @@ func (s *Store) Refresh(ctx context.Context) {
 	s.known.mu.Lock()
 	due := s.known.read.IsZero() || s.Shared && time.Since(s.known.read) > readEvery
 	s.known.mu.Unlock()
-	if due && s.Used() {
+	if due && used() {
 		if err := s.readHeads(ctx); err != nil {
 			return
 		}
@@ -196,7 +197,7 @@ const maxTrims = 20
 // Trim removes the oldest messages where there are too many, and reports whether there were some.
 func (s *Store) Trim(ctx context.Context) (removed bool) {
 	for range maxTrims {
-		place, more := s.known.crowded(s.MaxSize())
+		place, more := s.known.crowded(s.Queue.MaxSize())
 		if place == "" {
 			break
 		}

@@ -21,11 +21,6 @@ type Store struct {
 	Queue  *queue.Queue
 	Shared bool // other gateways use the queue, too
 
-	// MaxSize returns the maximum size of the queue, of which inboxes have a share, and Used
-	// reports whether a key has one.
-	MaxSize func() int64
-	Used    func() bool
-
 	// Removed is called after n of the oldest messages were removed because there was no room.
 	Removed func(place string, n int)
 

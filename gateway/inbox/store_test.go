@@ -21,13 +21,13 @@ func newStore(t *testing.T, maxSize int64) *Store {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := queue.New(store, queue.Options{})
+	q := queue.New(store, queue.Options{MaxSize: maxSize})
 	t.Cleanup(func() {
 		if err := q.Close(context.Background()); err != nil {
 			t.Error(err)
 		}
 	})
-	return &Store{Queue: q, MaxSize: func() int64 { return maxSize }, Used: func() bool { return true }, Removed: func(string, int) {}}
+	return &Store{Queue: q, Removed: func(string, int) {}}
 }
 
 // keep adds a message to an inbox.
@@ -145,7 +145,7 @@ func TestTrim(t *testing.T) {
 		s.keep(t, "loud", strings.Repeat("x", 1000), time.Now().Add(time.Hour))
 	}
 	s.keep(t, "loud", "last", time.Now().Add(time.Hour))
-	s.Refresh(t.Context())
+	s.Refresh(t.Context(), func() bool { return true })
 	h, err := s.Head(t.Context(), "loud")
 	if err != nil || h.Size > maxSize || h.Count+removed["loud"] != 201 || removed["quiet"] > 0 {
 		t.Errorf("%+v, %v; removed %v", h, err, removed)
@@ -195,7 +195,7 @@ func TestListen(t *testing.T) {
 		t.Fatal("the gateway knows of a message that it has not read")
 	default:
 	}
-	s.Refresh(t.Context())
+	s.Refresh(t.Context(), func() bool { return true })
 	<-more
 	if got, _, err := f.after(t.Context(), 0); err != nil || len(got) != 1 || got[0].Body != "x" {
 		t.Errorf("%v, %v", got, err)

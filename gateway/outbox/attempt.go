@@ -23,7 +23,7 @@ import (
 // Attempt makes one attempt for a job of the queue, in stages: each prepares the delivery,
 // or returns the outcome if there is nothing to send now.
 func (q *Outbox) Attempt(ctx context.Context, m *queue.Message, j *queue.Job) queue.Outcome {
-	a := attempt{q: q, app: q.Engine.Load(), stored: m, job: j}
+	a := attempt{q: q, conf: q.Current(), stored: m, job: j}
 	defer a.release()
 	for _, stage := range []func(context.Context) *queue.Outcome{a.decode, a.later, a.takeTurn, a.compose, a.findTarget, a.skipReplaced, a.ask, a.takeMemory} {
 		if o := stage(ctx); o != nil {
@@ -36,7 +36,7 @@ func (q *Outbox) Attempt(ctx context.Context, m *queue.Message, j *queue.Job) qu
 // attempt is an attempt for a job. Its stages set the fields in this order.
 type attempt struct {
 	q      *Outbox
-	app    *Configuration
+	conf   *Configuration
 	stored *queue.Message
 	job    *queue.Job
 
@@ -82,7 +82,7 @@ func (a *attempt) later(ctx context.Context) *queue.Outcome {
 	if a.text.Later.At.IsZero() {
 		return nil
 	}
-	return a.q.Policy.Later(ctx, a.stored, a.job)
+	return a.q.Policy.Later(ctx, a.conf, a.stored, a.job)
 }
 
 // unreadable returns the outcome for a record that cannot be decoded, which
@@ -145,18 +145,18 @@ var errCallbacksOff = errors.New("the callbacks of questions are turned off here
 // queuedTarget returns the destination of the job in the configuration of now.
 func (a *attempt) queuedTarget(ctx context.Context) (QueueTarget, error) {
 	if a.text.Source != site.SourceCallback {
-		return a.app.QueuedTarget(ctx, &a.text, &a.state)
+		return a.conf.QueuedTarget(ctx, &a.text, &a.state)
 	}
 	then, err := PolicyThen(&a.text, nil)
 	if err != nil {
 		return QueueTarget{}, err
 	}
-	settings, now, _ := a.app.siteRules(a.text.Site, then)
+	settings, now, _ := a.conf.siteRules(a.text.Site, then)
 	if !settings.Callbacks {
 		return QueueTarget{}, errCallbacksOff
 	}
 	d, err := a.q.Policy.Callback(ctx, a.text.Body, egress.Strictest(now, then))
-	return QueueTarget{Target: notifier.Target{Destination: d}, Settings: settings, Limits: settings.Limits.Client, logger: a.app.Log}, err
+	return QueueTarget{Target: notifier.Target{Destination: d}, Settings: settings, Limits: settings.Limits.Client, logger: a.conf.Log}, err
 }
 
 // ask adds the links of a question to the message.
@@ -170,7 +170,7 @@ func (a *attempt) ask(ctx context.Context) *queue.Outcome {
 // skipReplaced skips a message if its destination was told of a newer one while the store
 // could not be asked.
 func (a *attempt) skipReplaced(context.Context) *queue.Outcome {
-	if a.job.Incident != "" && a.app.Shared.Incidents.Replaced(a.job.Incident, a.message, a.target.Target) {
+	if a.job.Incident != "" && a.q.Dispatcher.Incidents.Replaced(a.job.Incident, a.message, a.target.Target) {
 		return &queue.Outcome{Status: queue.Superseded, Result: a.job.Result, NotSent: true}
 	}
 	return nil
@@ -178,7 +178,7 @@ func (a *attempt) skipReplaced(context.Context) *queue.Outcome {
 
 // takeMemory takes the memory that a large text needs.
 func (a *attempt) takeMemory(context.Context) *queue.Outcome {
-	a.memory = a.app.Shared.Memory.Allocation(a.target.Settings.Limits.Memory, a.text.Untrusted)
+	a.memory = a.q.Dispatcher.Memory.Allocation(a.target.Settings.Limits.Memory, a.text.Untrusted)
 	if n := int64(len(a.message.Title) + len(a.message.Body)); n > memory.SmallText && !a.memory.Take(copiesOfQueuedText*n) {
 		return postponed(postponeMemory)
 	}
@@ -196,11 +196,11 @@ func (a *attempt) release() {
 // send sends the message, and records what came of it.
 func (a *attempt) send(ctx context.Context) queue.Outcome {
 	if a.job.Attempts > 0 {
-		a.app.Shared.Metrics.Queue.Retries.Inc()
+		a.q.Dispatcher.Metrics.Queue.Retries.Inc()
 	}
 	d := a.delivery()
 	d.Held = func() error { return queue.LeaseErr(ctx) }
-	sent, trace := a.app.Shared.SendNow(ctx, d)
+	sent, trace := a.q.Dispatcher.SendNow(ctx, d)
 	r := sent.Results[0]
 	all := r
 	all.Attempts += queued.DecodeResult(a.job.Result).Attempts
@@ -212,7 +212,7 @@ func (a *attempt) send(ctx context.Context) queue.Outcome {
 		sent.Results[0].Status = message.StatusQueued
 	}
 	trace.End(r.OK())
-	a.app.Shared.Conclude(d, sent.Results, sent)
+	a.q.Dispatcher.Conclude(d, sent.Results, sent)
 	return o
 }
 
@@ -236,7 +236,7 @@ func (a *attempt) delivery() dispatch.Delivery {
 	if a.text.OpensAlert {
 		d.OpenAlerts = a.q.OpenAlerts
 	}
-	d.Attempt = &dispatch.Attempt{Before: j.Attempts, Resumed: a.app.resumeTrace(a.text.Trace)}
+	d.Attempt = &dispatch.Attempt{Before: j.Attempts, Resumed: a.conf.resumeTrace(a.text.Trace)}
 	if tries := queued.Tries(j.Result); len(tries) > 0 {
 		d.Attempt.Last = tries[len(tries)-1].At
 	}

@@ -15,8 +15,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
-// Configuration is what the deliveries of a configuration need: its sites, what sends, and the
-// outbox. Each configuration has its own, and the newest one makes the deliveries.
+// Configuration is what the deliveries of a configuration need: its sites, and what sends. The
+// newest one makes the deliveries. It is handed down: a request, an attempt and a look at what is due
+// see one configuration from their beginning to their end.
 type Configuration struct {
 	site.Directory
 	Shared        *dispatch.Dispatcher
@@ -27,9 +28,6 @@ type Configuration struct {
 	// Emit emits an event of this configuration, if somebody has subscribed to it. data is
 	// called only then.
 	Emit func(name string, data func() map[string]any)
-
-	Started chan struct{} // closed when Outbox is set or failed to open
-	Outbox  *Outbox       // nil if it is not open
 }
 
 // resumeTrace returns the trace of a request from what is stored with its message, or nil

@@ -38,7 +38,7 @@ type crowd struct {
 type crowdKey struct{ site, key string }
 
 // look reads messages for a moment. The caller calls it each second.
-func (c *crowd) look(ctx context.Context, q *Outbox) {
+func (c *crowd) look(ctx context.Context, q *Outbox, conf *Configuration) {
 	now := time.Now()
 	if wait := c.next.Sub(now); wait > 0 && wait <= crowdEvery {
 		return
@@ -48,7 +48,7 @@ func (c *crowd) look(ctx context.Context, q *Outbox) {
 	if err != nil {
 		return // nothing can be stored
 	}
-	if stats.Bytes < size-size/nearlyFull || !q.hasSeveralKeys(ctx) {
+	if stats.Bytes < size-size/nearlyFull || !conf.hasSeveralKeys(ctx) {
 		c.key.Store(nil)
 		c.next, c.before, c.sizes = now.Add(crowdEvery), uuid.UUID{}, nil
 		return
@@ -101,8 +101,8 @@ func (c *crowd) check(e *queue.Entry, size int64) error {
 }
 
 // hasSeveralKeys reports whether there is more than one key: of the configuration, or saved ones.
-func (q *Outbox) hasSeveralKeys(ctx context.Context) bool {
-	d := &q.Engine.Load().Directory
+func (a *Configuration) hasSeveralKeys(ctx context.Context) bool {
+	d := &a.Directory
 	keys := map[string]bool{}
 	for _, s := range d.All() {
 		for _, k := range s.Keys {

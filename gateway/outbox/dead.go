@@ -30,7 +30,6 @@ func (q *Outbox) Settled(j *queue.Job) {
 	if j.Status != queue.Dead {
 		return
 	}
-	app := q.Engine.Load()
 	d := NewDeadDelivery(j)
 	level := zapcore.ErrorLevel
 	if d.Result.Optional {
@@ -38,8 +37,8 @@ func (q *Outbox) Settled(j *queue.Job) {
 	}
 	q.dead.Write(q.Log, level, "delivery given up; it can be tried again", "more deliveries given up; caddy notify queue list --dead shows them", zap.String("id", j.Message.String()), zap.String("key", d.State.Key),
 		zap.String("service", d.Result.Service), zap.String("destination", d.Result.Destination), zap.String("name", d.Result.Name), zap.Int("attempts", j.Attempts), zap.String("reason", d.Reason))
-	app.Shared.Metrics.Dead(d.Result.Service)
-	q.tallyDead(app, j, &d)
+	q.Dispatcher.Metrics.Dead(d.Result.Service)
+	q.tallyDead(j, &d)
 	if d.Result.Optional {
 		return
 	}
@@ -47,20 +46,20 @@ func (q *Outbox) Settled(j *queue.Job) {
 	told := dispatch.Delivery{Message: about, Origin: dispatch.Origin{Source: d.State.Source, Key: d.State.Key, Site: d.State.Site}}
 	if !d.State.Reported {
 		results := queued.Results(&message.QueuedMessage{Results: []message.QueuedResult{d.Result}})
-		app.Shared.History.Add(told.HistoryEntry(site.OutcomeFailed), results)
-		app.Shared.Emit(told, site.OutcomeFailed, results)
+		q.Dispatcher.History.Add(told.HistoryEntry(site.OutcomeFailed), results)
+		q.Dispatcher.Emit(told, site.OutcomeFailed, results)
 	}
-	emitDead(app.Shared, d)
+	emitDead(q.Dispatcher, d)
 }
 
 // tallyDead counts a delivery as failed that the queue has given up for another reason than the
 // failure of its last attempt, which counts by itself: because it is too old.
-func (q *Outbox) tallyDead(app *Configuration, j *queue.Job, d *DeadDelivery) {
+func (q *Outbox) tallyDead(j *queue.Job, d *DeadDelivery) {
 	r := queued.DecodeResult(j.Result)
 	if j.Reason == "" || r.Error != nil && j.Reason == *r.Error || d.State.Key == "" || d.State.Hash == "" {
 		return
 	}
-	app.Shared.Tally.Add(time.Now(), d.Key(), d.State.Hash, tally.Counts{Failed: 1})
+	q.Dispatcher.Tally.Add(time.Now(), d.Key(), d.State.Hash, tally.Counts{Failed: 1})
 }
 
 // logSuperseded writes a line about a delivery that was not sent. One that was sent has a
@@ -122,7 +121,7 @@ func (q *Outbox) Fallback(j *queue.Job) *queue.Entry {
 	if d.Result.Optional || d.State.Key == "" {
 		return nil
 	}
-	settings, name, _ := q.Engine.Load().fallbackOf(&d.State)
+	settings, name, _ := q.Current().fallbackOf(&d.State)
 	if name == "" {
 		return nil
 	}

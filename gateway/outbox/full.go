@@ -22,7 +22,7 @@ func (q *Outbox) Refresh(ctx context.Context, conf *Configuration) {
 	}
 	q.OpenAlerts.Refresh(ctx)
 	q.forgetOldest(ctx)
-	q.crowd.look(ctx, q)
+	q.crowd.look(ctx, q, conf)
 }
 
 // forgetOldest forgets the oldest of what keys remember beyond their shares, and reports whether

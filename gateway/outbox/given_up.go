@@ -208,7 +208,7 @@ func (q *Outbox) Ended(conf *Configuration, j *queue.Job) *queue.Ruled {
 	if d.State.Key == "" {
 		return nil
 	}
-	_, fallback, home := q.Engine.Load().fallbackOf(&d.State)
+	_, fallback, home := conf.fallbackOf(&d.State)
 	tells := fallback != "" && !d.Result.Optional
 	if !tells && len(d.State.Text) == 0 {
 		return nil
@@ -318,7 +318,7 @@ func (q *Outbox) Kinds() []*Kind {
 func (q *Outbox) Due(ctx context.Context, conf *Configuration, name queue.Hash, data []byte, crowded bool) error {
 	switch KindOf(data) {
 	case KindGivenUp:
-		return q.dueGivenUp(ctx, name, data, crowded)
+		return q.dueGivenUp(ctx, conf, name, data, crowded)
 	case KindCancelled:
 		return q.dueCancelled(ctx, name, data)
 	case KindOpenAlert:
@@ -331,7 +331,7 @@ func (q *Outbox) Due(ctx context.Context, conf *Configuration, name queue.Hash, 
 
 // dueGivenUp tells the fallback what was given up since the last message to it, or forgets
 // a record.
-func (q *Outbox) dueGivenUp(ctx context.Context, name queue.Hash, data []byte, crowded bool) error {
+func (q *Outbox) dueGivenUp(ctx context.Context, conf *Configuration, name queue.Hash, data []byte, crowded bool) error {
 	g := decodeGivenUp(data)
 	if crowded && g.count > 0 {
 		return nil
@@ -339,7 +339,7 @@ func (q *Outbox) dueGivenUp(ctx context.Context, name queue.Hash, data []byte, c
 	var settings *site.Site
 	var fallback string
 	if g.count > 0 {
-		settings, fallback, _ = q.Engine.Load().fallbackOf(&queued.State{Key: g.key, Site: g.site, Hash: g.hash})
+		settings, fallback, _ = conf.fallbackOf(&queued.State{Key: g.key, Site: g.site, Hash: g.hash})
 	}
 	u := &queue.Ruled{Names: []queue.Hash{name}, Size: 2 * givenUpSize, DecideOld: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		if !bytes.Equal(old[0], data) {

@@ -133,7 +133,7 @@ func TestGivenUpIsNotKept(t *testing.T) {
 	}
 	k := g.Gateway.Engine.Global.Configured("k")
 	d := dispatch.NewDelivery(g.Gateway.Engine.Global, site.SourceTest, g.Site(), &notifier.Message{Body: "x"}, &message.Selection{Targets: k.Targets}).ToKey(k)
-	if report, _, err := g.Gateway.Engine.Submit(t.Context(), k, d, outbox.Options{}); err != nil || report.OK() {
+	if report, _, err := g.Gateway.Submit(t.Context(), k, d, outbox.Options{}); err != nil || report.OK() {
 		t.Errorf("a test: %+v, %v", report, err)
 	}
 	if dead := deadIDs(t, g); len(dead) > 0 || p.Count() != 3 {

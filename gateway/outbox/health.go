@@ -54,7 +54,7 @@ func (q *Outbox) Down(h queue.Health) {
 	fields := append(name.logFields(), zap.Time("since", h.DownSince), zap.String("error", h.LastError), zap.Int("waiting", h.Waiting))
 	fields = append(fields, q.Failures.Down(h.Destination, name)...)
 	q.Failures.write(zapcore.WarnLevel, "destination is down; it gets one attempt at a time until it is back", fields...)
-	emitHealth(q.Engine.Load().Shared, event.Down, h, 0)
+	emitHealth(q.Dispatcher, event.Down, h, 0)
 }
 
 // Up reports a destination that is back.
@@ -63,7 +63,7 @@ func (q *Outbox) Up(h queue.Health) {
 	fields := append(DecodeName(h.About).logFields(), zap.Duration("down", down), zap.Int("waiting", h.Waiting))
 	fields = append(fields, q.Failures.Up(h.Destination)...)
 	q.Failures.write(zapcore.InfoLevel, "destination is back", fields...)
-	emitHealth(q.Engine.Load().Shared, event.Up, h, down)
+	emitHealth(q.Dispatcher, event.Up, h, down)
 }
 
 // emitHealth emits the event of a destination that is down or back. duration is how long one

@@ -19,26 +19,25 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
-// Outbox stores what cannot be sent now, and delivers it later. It outlives configurations:
-// App is the one that makes the deliveries.
+// Outbox stores what cannot be sent now, and delivers it later. It outlives configurations.
 type Outbox struct {
 	NoTurn
 	NoRecheck
 	NoForget
 
-	Queue   *queue.Queue
-	LogName string // without a password
-	Secret  [sha256.Size]byte
-	Store   *bolt.Store // nil with Postgres
-	Shared  bool        // other gateways can use the store
-	KeyFile string      // of the store, unless the configuration has a secret
-	Log     *zap.Logger
-	Engine  atomic.Pointer[Configuration] // makes the deliveries; that of the configuration that was started last
-	slow    slowDestinations
-	usages  map[*Kind]*Usage // how much keys have of the kinds that are counted
-	givenUp *Memory          // of what destinations have given up
-	room    room
-	crowd   crowd
+	Queue      *queue.Queue
+	Dispatcher *dispatch.Dispatcher // makes the deliveries, of all configurations
+	LogName    string               // without a password
+	Secret     [sha256.Size]byte
+	Store      *bolt.Store // nil with Postgres
+	Shared     bool        // other gateways can use the store
+	KeyFile    string      // of the store, unless the configuration has a secret
+	Log        *zap.Logger
+	slow       slowDestinations
+	usages     map[*Kind]*Usage // how much keys have of the kinds that are counted
+	givenUp    *Memory          // of what destinations have given up
+	room       room
+	crowd      crowd
 
 	cancelling Presence // of messages that were cancelled during an attempt
 
@@ -51,7 +50,17 @@ type Outbox struct {
 	Failures *FailureLog     // of deliveries that are tried again
 	dead     loglimit.Budget // of lines about deliveries that were given up
 	writes   storeCheck
+
+	current atomic.Pointer[Configuration]
 }
+
+// Use lets a configuration make the deliveries from now on.
+func (q *Outbox) Use(conf *Configuration) { q.current.Store(conf) }
+
+// Current returns the configuration that was started last. Only what begins something calls it, once: a
+// request that a room is asked, an attempt, a look at what is due. What that needs gets the
+// configuration handed down.
+func (q *Outbox) Current() *Configuration { return q.current.Load() }
 
 // Policy is what the packages above have to do with a message that is stored. None of its
 // functions is nil.
@@ -70,7 +79,7 @@ type Policy struct {
 
 	// Later is called for a message that is planned, once it is due and could not be sent: its
 	// key or its destinations were gone. It returns the outcome.
-	Later func(ctx context.Context, m *queue.Message, j *queue.Job) *queue.Outcome
+	Later func(ctx context.Context, conf *Configuration, m *queue.Message, j *queue.Job) *queue.Outcome
 
 	// Hurry makes a planned message due now. It returns how many deliveries that are.
 	Hurry func(ctx context.Context, id uuid.UUID) (int, error)

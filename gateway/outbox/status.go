@@ -23,11 +23,12 @@ type storeCheck struct {
 	running chan struct{} // closed when the check under way ends; nil if none is
 }
 
-var errStoreHangs = errors.New("the store does not answer")
+// ErrStoreHangs is returned when the store does not answer a check in time.
+var ErrStoreHangs = errors.New("the store does not answer")
 
-// writable returns an error if messages cannot be stored. The result may be some
+// Writable returns an error if messages cannot be stored. The result may be some
 // seconds old.
-func (q *Outbox) writable(ctx context.Context) error {
+func (q *Outbox) Writable(ctx context.Context) error {
 	c := &q.writes
 	c.mu.Lock()
 	if c.running == nil && time.Since(c.at) < checkEvery {
@@ -47,7 +48,7 @@ func (q *Outbox) writable(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	case <-timer.C:
-		return errStoreHangs
+		return ErrStoreHangs
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -65,27 +66,4 @@ func (c *storeCheck) run(ctx context.Context, q *Outbox) {
 	c.at, c.err = time.Now(), err
 	close(c.running)
 	c.running = nil
-}
-
-// Unavailable returns why the gateway cannot take messages, or "". The text is for
-// anybody: it has no addresses and no paths, which are in the log.
-func (a *Configuration) Unavailable(ctx context.Context) string {
-	if a.QueueSettings == nil {
-		return ""
-	}
-	select {
-	case <-a.Started:
-	default:
-		return "the gateway is starting"
-	}
-	if a.Outbox == nil {
-		return "the queue is not open"
-	}
-	switch err := a.Outbox.writable(ctx); {
-	case err == nil:
-		return ""
-	case errors.Is(err, errStoreHangs):
-		return "the queue's store does not answer"
-	}
-	return "the queue cannot be written; the log of the gateway has the reason"
 }

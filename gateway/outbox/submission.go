@@ -81,7 +81,7 @@ func newSubmission(d dispatch.Delivery, q *Outbox) *submission {
 	if d.Release == nil {
 		d.Release = func() {}
 	}
-	s := &submission{d: d, q: q, shared: q.Engine.Load().Shared}
+	s := &submission{d: d, q: q, shared: q.Dispatcher}
 	q.prepare(&s.d)
 	s.decided.Add(1)
 	if s.direct, s.targets = s.one.direct[:0], s.one.targets[:]; len(d.To.Targets) != 1 {
@@ -433,7 +433,7 @@ func (s *submission) end(k int, r notifier.Result) {
 		s.decided.Wait()
 	}
 	if !deciding || s.err != nil || s.draft.job(i).Status != queue.Sending {
-		s.q.observe(&s.d, s.d.To.Targets[i], s.targets[i].result)
+		s.q.Observe(&s.d, s.d.To.Targets[i], s.targets[i].result)
 		return
 	}
 	j := *s.draft.job(i)
@@ -454,9 +454,9 @@ func (q *Outbox) countFailure(destination string, client bool, key string, messa
 	return q.Failures.Add(id, DestinationName{key, r.Service, r.Destination}, message, r.Err)
 }
 
-// observe tells the queue how the delivery to a target of d has ended, which the queue does
+// Observe tells the queue how the delivery to a target of d has ended, which the queue does
 // not know because it has no job for it or the job waits.
-func (q *Outbox) observe(d *dispatch.Delivery, t notifier.Target, r *notifier.Result) {
+func (q *Outbox) Observe(d *dispatch.Delivery, t notifier.Target, r *notifier.Result) {
 	if r.Attempts == 0 {
 		return
 	}

@@ -28,7 +28,7 @@ type countedRecords struct {
 // of g.
 func newCounted(g *gatewaytest.Gateway) *countedRecords {
 	o := &outbox.Outbox{Queue: g.Rooms().Outbox.Queue, Shared: true, Log: zap.NewNop()}
-	o.Engine.Store(g.Rooms().Outbox.Engine.Load())
+	o.Use(g.Rooms().Outbox.Current())
 	c := &countedRecords{Outbox: o}
 	c.usage = o.NewUsage(device.KindInvitation, outbox.Weigh, func(ctx context.Context, place string, f func([]byte)) error {
 		return outbox.EachOfGroup(ctx, o.Queue, c.group(place), func(x queue.NamedRecord) bool { f(x.Data); return true })
@@ -162,7 +162,7 @@ func TestMemory(t *testing.T) {
 		g := gatewaytest.New(t, gatewaytest.Options{Queue: &outbox.Settings{Path: dir, MaxSize: 1 << 20}})
 		newMemory := func() (*outbox.Outbox, *outbox.Memory) {
 			o := &outbox.Outbox{Queue: g.Rooms().Outbox.Queue, Shared: true, Log: zap.NewNop()}
-			o.Engine.Store(g.Rooms().Outbox.Engine.Load())
+			o.Use(g.Rooms().Outbox.Current())
 			rank := func(record []byte) time.Time { return time.Unix(int64(record[1]), 0) }
 			o.OpenAlerts = o.NewOpenAlerts()
 			return o, o.NewMemory(alerting.KindSubject, func(place string) queue.Hash { return o.Queue.Hash(place) }, rank, func([]byte) queue.Record { return queue.Record{} })

@@ -27,7 +27,7 @@ func (p *Messages) Due(ctx context.Context, conf *outbox.Configuration, name que
 		return nil
 	}
 	p.some.Note()
-	err := p.due(ctx, name)
+	err := p.due(ctx, conf, name)
 	if errors.Is(err, errChanged) {
 		return nil // it is due again
 	}
@@ -42,7 +42,7 @@ const checkGone = time.Minute
 
 // due sends a planned message. If there is nobody to send it to, it becomes a delivery that
 // fails, which the queue gives up in time.
-func (p *Messages) due(ctx context.Context, name queue.Hash) error {
+func (p *Messages) due(ctx context.Context, conf *outbox.Configuration, name queue.Hash) error {
 	before, err := p.outbox.Queue.Records.Get(ctx, name)
 	if err != nil {
 		return err
@@ -71,7 +71,7 @@ func (p *Messages) due(ctx context.Context, name queue.Hash) error {
 	if err != nil {
 		return err
 	}
-	d, err := p.delivery(ctx, m)
+	d, err := p.delivery(ctx, conf, m)
 	if err != nil {
 		release()
 		if message.IsUnavailable(err) {
@@ -133,12 +133,12 @@ func (e *goneError) Error() string { return e.reason }
 // delivery returns a planned message as it is sent now. Its Release closes the destinations
 // that were made for it. The error is a [*goneError], a [*message.Error] of the kind Unavailable, or
 // one about a damaged message.
-func (p *Messages) delivery(ctx context.Context, stored *queue.Message) (*dispatch.Delivery, error) {
+func (p *Messages) delivery(ctx context.Context, conf *outbox.Configuration, stored *queue.Message) (*dispatch.Delivery, error) {
 	var text queued.Text
 	if err := text.Decode(stored.Body); err != nil {
 		return nil, fmt.Errorf("the message cannot be read from the queue: %w", err)
 	}
-	k, s, err := p.key(ctx, &text)
+	k, s, err := p.key(ctx, conf, &text)
 	if err != nil {
 		return nil, err
 	}
@@ -173,13 +173,13 @@ func (p *Messages) delivery(ctx context.Context, stored *queue.Message) (*dispat
 			t.Close()
 		}
 	}
-	p.outbox.Engine.Load().Shared.Incidents.Note(&d)
+	p.outbox.Dispatcher.Incidents.Note(&d)
 	return &d, nil
 }
 
 // key returns the key of a planned message in the configuration of now, with its devices.
-func (p *Messages) key(ctx context.Context, t *queued.Text) (*site.Key, *site.Site, error) {
-	k, s, err := p.outbox.Engine.Load().KeyOfIncident(ctx, &rules.Incident{Site: t.Site, Home: t.Later.Home, Key: t.Later.First})
+func (p *Messages) key(ctx context.Context, conf *outbox.Configuration, t *queued.Text) (*site.Key, *site.Site, error) {
+	k, s, err := conf.KeyOfIncident(ctx, &rules.Incident{Site: t.Site, Home: t.Later.Home, Key: t.Later.First})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -230,7 +230,7 @@ func (p *Messages) Hurry(ctx context.Context, id uuid.UUID) (int, error) {
 // wait returns the outcome of an attempt before a planned message is due, or of one whose record
 // this version of the program does not know; nil if it is due. Another version, which does not
 // know the rule, has then released the message, and it must not be sent yet.
-func (p *Messages) wait(ctx context.Context, m *queue.Message) *queue.Outcome {
+func (p *Messages) wait(ctx context.Context, conf *outbox.Configuration, m *queue.Message) *queue.Outcome {
 	b, err := p.outbox.Queue.Records.Get(ctx, p.name(m.ID))
 	if err != nil {
 		return &queue.Outcome{Postponed: true, RetryAfter: outbox.PostponeSaved}
@@ -258,11 +258,11 @@ func (p *Messages) wait(ctx context.Context, m *queue.Message) *queue.Outcome {
 
 // Attempt is called for a planned message that the queue attempts, because there was nobody to
 // send it to. If it can be sent, it is due. See [outbox.Policy].
-func (p *Messages) Attempt(ctx context.Context, m *queue.Message, j *queue.Job) *queue.Outcome {
-	if o := p.wait(ctx, m); o != nil {
+func (p *Messages) Attempt(ctx context.Context, conf *outbox.Configuration, m *queue.Message, j *queue.Job) *queue.Outcome {
+	if o := p.wait(ctx, conf, m); o != nil {
 		return o
 	}
-	d, err := p.delivery(ctx, m)
+	d, err := p.delivery(ctx, conf, m)
 	if err == nil {
 		d.Release()
 		if err := p.restore(ctx, m, p.outbox.Queue.Now()); err != nil {

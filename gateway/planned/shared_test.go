@@ -25,7 +25,7 @@ import (
 func another(g *gatewaytest.Gateway) *planned.Messages {
 	first := g.Rooms().Outbox
 	o := &outbox.Outbox{Queue: first.Queue, Shared: true, Log: zap.NewNop(), Policy: first.Policy}
-	o.Engine.Store(first.Engine.Load())
+	o.Use(first.Current())
 	p := planned.New(o)
 	o.Policy.Cancelled, o.Policy.Later = p.Cancelled, p.Attempt
 	return p

@@ -34,7 +34,7 @@ func (r *Rulers) Due(ctx context.Context, conf *outbox.Configuration, name queue
 	}
 	r.groups.Note()
 	for range tries {
-		err = r.due(ctx, name)
+		err = r.due(ctx, conf, name)
 		if !errors.Is(err, errChanged) {
 			return err
 		}
@@ -44,7 +44,7 @@ func (r *Rulers) Due(ctx context.Context, conf *outbox.Configuration, name queue
 
 // due tells what has changed in a group, or begins to wait because an alert is no longer
 // reported.
-func (r *Rulers) due(ctx context.Context, name queue.Hash) error {
+func (r *Rulers) due(ctx context.Context, conf *outbox.Configuration, name queue.Hash) error {
 	record, err := r.outbox.Queue.Records.Get(ctx, name)
 	if err != nil {
 		return err
@@ -57,8 +57,7 @@ func (r *Rulers) due(ctx context.Context, name queue.Hash) error {
 	if g == nil {
 		return r.outbox.RemoveRecord(ctx, name)
 	}
-	app := r.outbox.Engine.Load()
-	k, s, err := app.KeyOfIncident(ctx, &rules.Incident{Site: g.Site, Home: g.Home, Key: g.Key})
+	k, s, err := conf.KeyOfIncident(ctx, &rules.Incident{Site: g.Site, Home: g.Home, Key: g.Key})
 	if err != nil {
 		return err
 	}
@@ -137,7 +136,7 @@ func (r *Rulers) tell(ctx context.Context, c *change, state rules.GroupState, k 
 	}
 	d := dispatch.NewDelivery(s, site.SourceHTTP, c.group.Site, m, &message.Selection{Targets: targets}).ToKey(k)
 	d.Format, d.With = site.SourceRuler, c.ruled()
-	r.outbox.Engine.Load().Shared.Incidents.Note(&d)
+	r.outbox.Dispatcher.Incidents.Note(&d)
 	_, _, err = r.outbox.Submit(ctx, d, outbox.Options{})
 	return err
 }

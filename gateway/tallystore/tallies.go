@@ -42,7 +42,7 @@ const (
 )
 
 // counter counts the deliveries of this process.
-func (t *Tallies) counter() *tally.Counter { return &t.outbox.Engine.Load().Shared.Tally }
+func (t *Tallies) counter() *tally.Counter { return &t.outbox.Dispatcher.Tally }
 
 func (t *Tallies) group() queue.Hash { return t.outbox.Queue.Hash("tallies") }
 

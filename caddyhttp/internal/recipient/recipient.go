@@ -10,7 +10,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
-	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -71,13 +71,13 @@ func (r *Recipient) Find(settings *site.Site) (*site.Key, []notifier.Target, err
 	return k, targets, nil
 }
 
-// Post sends a message to the recipient in the background, as [outbox.Configuration.Post] does.
-func (r *Recipient) Post(a *outbox.Configuration, m *notifier.Message, source string, log bool, done func(*notifier.Report)) error {
-	k, targets, err := r.Find(a.Global)
+// Post sends a message to the recipient in the background, as [gateway.Gateway.Post] does.
+func (r *Recipient) Post(g *gateway.Gateway, m *notifier.Message, source string, log bool, done func(*notifier.Report)) error {
+	k, targets, err := r.Find(g.Engine.Global)
 	if err != nil {
 		return err
 	}
-	return a.Post(k, targets, m, source, log, done)
+	return g.Post(k, targets, m, source, log, done)
 }
 
 // Unmarshal reads `notify <key>`.

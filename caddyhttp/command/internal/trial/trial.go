@@ -77,7 +77,7 @@ func Load(stdin io.Reader, file, adapter string) (*Config, error) {
 	}
 	if err == nil {
 		a := app.(*notify.App)
-		c.Engine = a.Engine()
+		c.Engine = &a.Gateway().Engine
 		err = a.CheckWith(func(about routing.About, text string) { c.Warnings = append(c.Warnings, Warning{about, text}) })
 	}
 	if err != nil {

@@ -1,0 +1,192 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
+	"github.com/caddy-notify/caddy-notify/gateway/metrics"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/egress"
+	"go.uber.org/zap"
+)
+
+// Gateway is what takes messages with a configuration. Its rooms are set before Started is closed.
+type Gateway struct {
+	Engine  outbox.Configuration
+	Started chan struct{} // closed when the queue is open, or failed to open
+	Rooms   *Rooms        // nil if it is not open
+	Checks  Checks
+}
+
+// Open returns the open queue for messages of a key, or nil if they are not stored: there is no
+// queue, or the key does not use it. For a nil key, it is that of the gateway. Open waits until the
+// gateway has started, because messages may come in earlier. The error is an [*message.Error] of the
+// kind Unavailable.
+func (g *Gateway) Open(k *site.Key) (*Rooms, error) {
+	if g.Engine.QueueSettings == nil || k != nil && k.Unqueued {
+		return nil, nil
+	}
+	<-g.Started
+	if g.Rooms == nil {
+		return nil, outbox.ErrQueueUnavailable(errors.New("the queue is not open"))
+	}
+	return g.Rooms, nil
+}
+
+// Submit sends a message to a key, or to none if k is nil. It is where the messages of
+// requests and mails come together. It returns the report and, with a queue, the ID of the
+// message. Without a queue, it waits for all results, and stores nothing.
+//
+// If the report is nil, nothing was sent, the error says why, and the caller releases what
+// the message holds: the error is that of [outbox.Outbox.Submit], or a [*message.Error] if the queue
+// is not open. Otherwise [dispatch.Delivery.Release] is called when no delivery is in
+// progress any more, possibly after Submit returns. An error beside a report means that
+// deliveries are in progress which could not be stored.
+func (g *Gateway) Submit(ctx context.Context, k *site.Key, d dispatch.Delivery, o outbox.Options) (*notifier.Report, string, error) {
+	g.Engine.Shared.Incidents.Note(&d)
+	q, err := g.Open(k)
+	if err != nil {
+		return nil, "", err
+	}
+	if q != nil {
+		if o.Wait == nil {
+			o.Wait = &g.Engine.QueueSettings.Wait
+		}
+		return q.Outbox.Submit(ctx, d, o)
+	}
+	if d.Release != nil {
+		defer d.Release()
+	}
+	if o.Begun != nil {
+		d.Done = o.Begun(d.To.Targets)
+	}
+	return g.Engine.Shared.Send(ctx, d), "", nil
+}
+
+// errNoTarget is returned when no destination of a key has the tag, which a device may
+// have had.
+var errNoTarget = errors.New("no destination of the key has the tag now")
+
+// Post sends a message to targets of a key of the global option in the background, so that
+// the code that emits an event or writes to a log does not wait for a destination. With a
+// queue, it is stored first; if it cannot be, it is sent once. If log is false, the
+// deliveries leave no log entries. done, if it is not nil, is called with the report, unless
+// the queue takes the message.
+func (g *Gateway) Post(k *site.Key, targets []notifier.Target, m *notifier.Message, source string, log bool, done func(*notifier.Report)) error {
+	if len(targets) == 0 && k.Inbox == 0 {
+		_, err := k.Choose(notifier.TagExpr{})
+		return cmp.Or(err, errNoTarget)
+	}
+	d := dispatch.NewDelivery(g.Engine.Global, source, "", m, &message.Selection{Targets: targets}).ToKey(k)
+	if !log {
+		d.Logger = nil
+	}
+	ok := g.Engine.Shared.Background.Add(func() {
+		ctx := context.Background()
+		if q, err := g.Open(k); err == nil && q != nil {
+			_, _, err := q.Outbox.Submit(ctx, d, outbox.Options{Background: true})
+			if err == nil {
+				return
+			}
+			q.Outbox.Log.Error("message not stored; it is sent once instead", zap.String("key", d.Key), zap.String("source", d.Source), zap.Error(err))
+		}
+		report := g.Engine.Shared.Send(ctx, d)
+		if done != nil {
+			done(report)
+		}
+	})
+	if !ok {
+		return outbox.ErrQueueFull
+	}
+	return nil
+}
+
+// SendTest sends a test message at once, without the queue. The queue learns which destinations
+// of the key it has reached: they are not failing any more, and get what waits for them. A test
+// that fails changes nothing, because somebody looks at it.
+func (g *Gateway) SendTest(ctx context.Context, k *site.Key, d dispatch.Delivery) *notifier.Report {
+	report := g.Engine.Shared.Send(ctx, d)
+	q, err := g.Open(k)
+	if q == nil || err != nil {
+		return report
+	}
+	for i, at := range d.To.Positions() {
+		t := d.To.Targets[i]
+		ofKey := slices.ContainsFunc(k.Targets, func(o notifier.Target) bool { return o.Hash() == t.Hash() })
+		if r := &report.Results[at]; ofKey && r.Status == notifier.Delivered {
+			q.Outbox.Observe(&d, t, r)
+		}
+	}
+	return report
+}
+
+// SendTests sends a message to each definition of a key, with the settings of its site, and
+// returns the reports as one.
+func (g *Gateway) SendTests(ctx context.Context, m *notifier.Message, definitions []site.Definition, tag notifier.TagExpr) *notifier.Report {
+	reports := make([]*notifier.Report, len(definitions))
+	var wg sync.WaitGroup
+	for i, d := range definitions {
+		targets := d.Key.Select(tag)
+		if len(targets) == 0 {
+			continue
+		}
+		c := *m
+		wg.Go(func() {
+			to := &message.Selection{Targets: targets}
+			reports[i] = g.SendTest(ctx, d.Key, dispatch.NewDelivery(d.Site, site.SourceTest, g.Engine.SiteID(d.Site), &c, to).ToKey(d.Key))
+		})
+	}
+	wg.Wait()
+	all := new(notifier.Report)
+	for _, r := range reports {
+		if r != nil {
+			all.Results, all.Records = append(all.Results, r.Results...), append(all.Records, r.Records...)
+		}
+	}
+	return all
+}
+
+// Unavailable returns why the gateway cannot take messages, or "". The text is for
+// anybody: it has no addresses and no paths, which are in the log.
+func (g *Gateway) Unavailable(ctx context.Context) string {
+	if g.Engine.QueueSettings == nil {
+		return ""
+	}
+	select {
+	case <-g.Started:
+	default:
+		return "the gateway is starting"
+	}
+	if g.Rooms == nil {
+		return "the queue is not open"
+	}
+	switch err := g.Rooms.Outbox.Writable(ctx); {
+	case err == nil:
+		return ""
+	case errors.Is(err, outbox.ErrStoreHangs):
+		return "the queue's store does not answer"
+	}
+	return "the queue cannot be written; the log of the gateway has the reason"
+}
+
+// New returns the value with which a process sends, with a User-Agent. queue returns the state of its
+// open queue, or nil.
+func New(agent string, emit func(name string, data func() map[string]any), queue func(context.Context) *metrics.QueueState) *dispatch.Dispatcher {
+	s := &dispatch.Dispatcher{Sender: notifier.NewSender(egress.NewPool(agent), notifier.DefaultConcurrency), EmitEvent: emit}
+	s.Metrics = metrics.New(&s.InFlight, &s.Memory, queue)
+	return s
+}
+
+// CloseDispatcher closes the connections. A request that outlives the last configuration can still
+// send; it opens new ones.
+func CloseDispatcher(s *dispatch.Dispatcher) {
+	s.Sender.Close()
+	s.Sender.Pool().Close()
+}
