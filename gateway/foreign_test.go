@@ -22,13 +22,15 @@ func apply(t *testing.T, q *queue.Queue, name queue.Hash, r queue.Record, releas
 	t.Helper()
 	u := &queue.Ruled{
 		Names: []queue.Hash{name}, Held: release,
-		DecideOld: func(_ [][]byte, status queue.StatusFunc) (*queue.RuledChange, error) {
+		Decide: func(tx *queue.Tx) error {
 			for i := range release {
-				if _, err := status([]queue.JobID{release[i].JobID}); err != nil {
-					return nil, err
+				if _, err := tx.StatusOf(release[i].JobID); err != nil {
+					return err
 				}
 			}
-			return &queue.RuledChange{Records: []queue.Record{r}, Release: release}, nil
+			tx.Put(name, r)
+			tx.Release(release...)
+			return nil
 		},
 	}
 	if err := q.Records.Apply(t.Context(), u); err != nil {
@@ -82,9 +84,9 @@ func TestOtherVersion(t *testing.T) {
 			Message: &queue.Message{ID: queue.NewID(), Body: []byte("held")},
 			Jobs:    []queue.Job{{Status: queue.Queued, Destination: "d"}},
 		}
-		held.Rules = &queue.Ruled{DecideOld: func([][]byte, queue.StatusFunc) (*queue.RuledChange, error) {
+		held.Rules = &queue.Ruled{Decide: func(*queue.Tx) error {
 			held.Jobs[0].Status, held.Jobs[0].Rule, held.Jobs[0].Due = queue.Held, "of another version", time.Now().Add(time.Hour)
-			return new(queue.RuledChange), nil
+			return nil
 		}}
 		if err := q.Accept(t.Context(), held); err != nil {
 			t.Fatal(err)

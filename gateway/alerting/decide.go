@@ -26,7 +26,7 @@ type entryRules struct {
 	targets []entryTarget
 
 	incident *entryIncident        // nil if the message is about none
-	silences int                   // the index of the name of the key's silences; -1 if none matters
+	silences queue.Hash            // the name of the key's silences; zero if none matters
 	windows  []rules.SilenceWindow // of silences of the key
 	group    queue.Hash            // of the lanes in which silences hold something
 	subjects queue.Hash            // the group of what destinations know
@@ -48,71 +48,65 @@ type entryTarget struct {
 
 	at targetRecords
 
+	opened bool   // the destination of a step knows the incident as open
 	step   int    // its number; 0 for none
 	hash   string // of the destination
 	rounds []int  // the jobs for the rounds after the first
 }
 
-// targetRecords are the indexes of the names of the records of a destination; -1 for none.
+// targetRecords are the names of the records of a destination; zero for none.
 type targetRecords struct {
-	lane     int // what is held for it
-	subject  int // what it knows of the message
-	about    int // what it knows of the incident that the message adds something to
-	incident int // what a destination of a step knows of the incident
+	lane     queue.Hash // what is held for it
+	subject  queue.Hash // what it knows of the message
+	about    queue.Hash // what it knows of the incident that the message adds something to
+	incident queue.Hash // what a destination of a step knows of the incident
 }
 
-// name returns the index of a name, which it adds if it is new.
-func (u *entryRules) name(name queue.Hash) int {
-	if i := slices.Index(u.names, name); i >= 0 {
-		return i
+var none queue.Hash // no record
+
+// uses notes that the rules use the record with a name, and returns the name.
+func (u *entryRules) uses(name queue.Hash) queue.Hash {
+	if !slices.Contains(u.names, name) {
+		u.names = append(u.names, name)
 	}
-	u.names = append(u.names, name)
-	return len(u.names) - 1
+	return name
 }
 
-// decide is that of a [queue.Ruled]: it runs in the transaction that stores the message, and
-// may run several times.
-func (u *entryRules) decide(old [][]byte, status queue.StatusFunc) (*queue.RuledChange, error) {
+// decide runs in the transaction that stores the message. It may run several times.
+func (u *entryRules) decide(tx *queue.Tx) error {
 	u.decided = u.decided[:0]
-	d := &decision{
-		entryRules: u, now: u.clock(), old: old, status: status,
-		lanes: make([]*rules.Lane, len(old)), known: make([]*rules.Subject, len(old)),
-		changed: &queue.RuledChange{Records: make([]queue.Record, len(u.names))},
-	}
+	d := &decision{entryRules: u, now: u.clock(), tx: tx, lanes: map[queue.Hash]*rules.Lane{}, known: map[queue.Hash]*rules.Subject{}}
 	for _, stage := range []func() error{
 		d.readRecords,
 		d.updateIncident,
 		d.readSilences,
-		d.keepKnowledge,
 		d.decideTargets,
 		d.countSilenced,
 		d.planSteps,
 	} {
 		if err := stage(); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return d.changed, nil
+	return nil
 }
 
 // decision is one run of decide. Each stage reads what those before it have set.
 type decision struct {
 	*entryRules
-	now    time.Time
-	old    [][]byte // the records with the names
-	status queue.StatusFunc
+	now time.Time
+	tx  *queue.Tx
 
-	lanes    []*rules.Lane                // in the records, by the indexes of their names
-	known    []*rules.Subject             // what destinations know
-	statuses map[queue.JobID]queue.Status // of the jobs that these mention
+	lanes    map[queue.Hash]*rules.Lane    // by the names of their records
+	known    map[queue.Hash]*rules.Subject // what destinations know
+	statuses map[queue.JobID]queue.Status  // of the jobs that these mention
 
 	keySilences *rules.KeySilences // as their record has them; nil if none matters
 	holding     rules.Silences     // with those of windows
 	allSteps    *rules.Silence     // keeps the message from every step; nil for none
 	kept        []uuid.UUID        // the silences that keep it from a destination
 
-	steps   []*decidedTarget // that the escalation decides about
-	changed *queue.RuledChange
+	steps []*decidedTarget // that the escalation decides about
 }
 
 // readRecords reads what is held for the destinations and what they know, and the statuses
@@ -123,31 +117,32 @@ func (d *decision) readRecords() (err error) {
 		ids = d.readTarget(&d.targets[i], ids)
 	}
 	if d.incident != nil {
-		ids = appendWaiting(ids, decodeIncident(d.old[d.incident.name]))
+		ids = appendWaiting(ids, incidentRecords.Get(d.tx, d.incident.name))
 	}
-	d.statuses, err = statusesOf(ids, d.status)
+	d.statuses, err = statusesOf(ids, d.tx)
 	return err
 }
 
 // readTarget reads the records of a target, and appends the jobs that the rules ask about.
 func (d *decision) readTarget(t *entryTarget, ids []queue.JobID) []queue.JobID {
-	if t.at.lane >= 0 && d.lanes[t.at.lane] == nil {
-		d.lanes[t.at.lane] = decodeLane(d.old[t.at.lane])
+	if t.at.lane != none && d.lanes[t.at.lane] == nil {
+		d.lanes[t.at.lane] = laneRecords.GetOrNew(d.tx, t.at.lane)
 		for _, x := range d.lanes[t.at.lane].Items {
 			if x.Subject != "" && x.Subject == t.item.Subject {
 				ids = appendJob(ids, x.Job)
 			}
 		}
 	}
-	if t.at.subject >= 0 && d.known[t.at.subject] == nil {
-		s := decodeSubject(d.old[t.at.subject])
+	if t.at.subject != none && d.known[t.at.subject] == nil {
+		s := subjectRecords.GetOrNew(d.tx, t.at.subject)
 		d.known[t.at.subject] = s
 		ids = appendJob(appendJob(ids, s.Next.Job), s.Way.Job)
 	}
-	if t.at.about >= 0 && d.known[t.at.about] == nil {
-		d.known[t.at.about] = decodeSubject(d.old[t.at.about])
+	if t.at.about != none && d.known[t.at.about] == nil {
+		d.known[t.at.about] = subjectRecords.GetOrNew(d.tx, t.at.about)
 		ids = appendJob(ids, d.known[t.at.about].Way.Job)
 	}
+	t.opened = t.at.incident != none && subjectRecords.GetOrNew(d.tx, t.at.incident).Passed != ""
 	return ids
 }
 
@@ -186,8 +181,8 @@ func (d *decision) updateIncident() error {
 // readSilences reads the silences of the key, and finds out whether one keeps the message
 // from every step.
 func (d *decision) readSilences() error {
-	if d.silences >= 0 {
-		d.keySilences = decodeSilences(d.old[d.silences])
+	if d.silences != none {
+		d.keySilences = silencesRecords.GetOrNew(d.tx, d.silences)
 		d.holding = d.keySilences.All.WithWindows(d.now, d.windows)
 		d.allSteps = d.silenceOfSteps()
 	}
@@ -209,16 +204,6 @@ func (d *decision) silenceOfSteps() (found *rules.Silence) {
 		}
 	}
 	return found
-}
-
-// keepKnowledge keeps the records of what steps know of the incident, which are only read.
-func (d *decision) keepKnowledge() error {
-	for _, t := range d.targets {
-		if t.at.incident >= 0 {
-			d.changed.Records[t.at.incident] = keepSubject(d.old[t.at.incident])
-		}
-	}
-	return nil
 }
 
 // decidedTarget is a target while it is decided about.
@@ -249,19 +234,16 @@ func (d *decision) decideTargets() error {
 // target prepares a target.
 func (d *decision) target(t entryTarget) *decidedTarget {
 	x := &decidedTarget{entryTarget: t, applied: t.rules, lane: new(rules.Lane), known: new(rules.Subject)}
-	if t.at.lane >= 0 {
-		x.lane, x.ruled.Lane = d.lanes[t.at.lane], d.names[t.at.lane]
+	if t.at.lane != none {
+		x.lane, x.ruled.Lane = d.lanes[t.at.lane], t.at.lane
 	}
-	if t.at.subject >= 0 {
+	if t.at.subject != none {
 		x.known = d.known[t.at.subject]
 		x.known.Group = d.subjects
-		x.ruled.Subjects = []queued.Subject{{Name: d.names[t.at.subject], Mark: t.item.Mark()}}
+		x.ruled.Subjects = []queued.Subject{{Name: t.at.subject, Mark: t.item.Mark()}}
 	}
-	if t.at.about >= 0 {
+	if t.at.about != none {
 		x.item.After = d.known[t.at.about].Before(d.waits)
-		if len(d.old[t.at.about]) > 0 {
-			d.changed.Records[t.at.about] = subjectRecord(d.known[t.at.about]) // as it was
-		}
 	}
 	if d.keySilences != nil {
 		x.applied = x.applied.WithSilences(d.holding.For(d.now, t.tags))
@@ -316,7 +298,7 @@ func (d *decision) arrival(x *decidedTarget) rules.Arrival {
 // number: it knows the incident as open, or rules hold a state of it, or it has the lowest
 // number and the message is not the end or a part of an incident that others were told of.
 func (d *decision) reaches(x *decidedTarget) bool {
-	if x.at.incident >= 0 && decodeSubject(d.old[x.at.incident]).Passed != "" {
+	if x.opened {
 		return true
 	}
 	if x.item.State != "" && x.lane.Has(x.item.Subject) {
@@ -331,19 +313,13 @@ func (d *decision) reaches(x *decidedTarget) bool {
 // dropUnreached ends the job of a target that the message is not for.
 func (d *decision) dropUnreached(x *decidedTarget) {
 	dropStep(&d.entry.Jobs[x.job], queue.JobID{}, notifier.RuleEscalating, d.now)
-	if x.at.subject >= 0 {
-		d.changed.Records[x.at.subject] = keepSubject(d.old[x.at.subject])
-	}
 	d.storeLane(x)
 }
 
 // storeLane stores what is held for a target.
 func (d *decision) storeLane(x *decidedTarget) {
-	if x.at.lane >= 0 {
-		d.changed.Records[x.at.lane] = laneRecord(x.lane, d.now)
-		if lane := &d.changed.Records[x.at.lane]; x.lane.OnlySpent() && len(lane.Data) > 0 {
-			lane.Group = d.subjects // it may be forgotten
-		}
+	if x.at.lane != none {
+		putLane(d.tx, x.at.lane, x.lane, d.now, d.subjects) // one that only counts may be forgotten
 	}
 }
 
@@ -355,7 +331,7 @@ func (d *decision) applyVerdict(x *decidedTarget, v rules.Verdict) error {
 		x.ruled.OpenFor = d.incident.openFor
 	}
 	if d.escalates && x.rules.IsStep() {
-		x.ruled.Incident, x.ruled.Step, x.ruled.Opening = d.names[d.incident.name], x.step, d.incident.known.ID
+		x.ruled.Incident, x.ruled.Step, x.ruled.Opening = d.incident.name, x.step, d.incident.known.ID
 	}
 	j.Ruled = x.ruled.Encode()
 	setVerdict(j, v, d.now)
@@ -368,9 +344,9 @@ func (d *decision) applyVerdict(x *decidedTarget, v rules.Verdict) error {
 		return err
 	}
 	d.storeLane(x)
-	if x.at.subject >= 0 {
+	if x.at.subject != none {
 		x.known.Key = d.key
-		d.changed.Records[x.at.subject] = subjectRecord(x.known)
+		putSubject(d.tx, x.at.subject, x.known)
 	}
 	return nil
 }
@@ -396,7 +372,7 @@ func setVerdict(j *queue.Job, v rules.Verdict, now time.Time) {
 func (d *decision) replaceHeld(j *queue.Job, replaced []rules.Item) {
 	for _, x := range replaced {
 		if d.statuses[x.Job] == queue.Held {
-			d.changed.Release = append(d.changed.Release, queue.Job{
+			d.tx.Release(queue.Job{
 				JobID: x.Job, Incident: j.Incident, Destination: j.Destination, NewState: true, Note: queued.Note(x.State, x.Time, false),
 			})
 		}
@@ -406,11 +382,11 @@ func (d *decision) replaceHeld(j *queue.Job, replaced []rules.Item) {
 // evict ends the jobs that are held no more because there is no room.
 func (d *decision) evict(evicted []rules.Evicted) error {
 	for _, x := range evicted {
-		statuses, err := d.status([]queue.JobID{x.Job})
+		status, err := d.tx.StatusOf(x.Job)
 		if err != nil {
 			return err
 		}
-		if statuses[0] != queue.Held {
+		if status != queue.Held {
 			continue
 		}
 		rule, by := notifier.RuleDigested, x.By
@@ -428,7 +404,7 @@ func (d *decision) evict(evicted []rules.Evicted) error {
 // end ends a job of another message that is not sent.
 func (d *decision) end(id, by queue.JobID, rule notifier.Rule) {
 	now := d.now
-	d.changed.Jobs = append(d.changed.Jobs, queue.JobChange{ID: id, Apply: func(j *queue.Job) { dropStep(j, by, rule, now) }})
+	d.tx.Change(id, func(j *queue.Job) { dropStep(j, by, rule, now) })
 }
 
 // dropStep ends a job that is not sent. by is what tells it in its place.
@@ -446,6 +422,6 @@ func (d *decision) countSilenced() error {
 	}
 	d.keySilences.CountKept(d.kept, d.holding)
 	d.keySilences.Home, d.keySilences.Key, d.keySilences.Site = d.at.Home, d.at.Key, d.at.site
-	d.changed.Records[d.silences] = d.records.silences(d.keySilences, d.now)
+	d.records.putSilences(d.tx, d.silences, d.keySilences, d.now)
 	return nil
 }

@@ -61,7 +61,7 @@ func (d *decision) newStepPlan() *stepPlan {
 func (p *stepPlan) sendNow() {
 	for _, j := range p.Send {
 		t := p.targets[j.Job.Index]
-		if t.at.lane >= 0 {
+		if t.at.lane != none {
 			p.d.replaceHeld(&p.d.entry.Jobs[t.job], t.lane.Replace(t.item))
 			p.d.storeLane(t)
 		}
@@ -76,7 +76,7 @@ func (p *stepPlan) sendNow() {
 func (p *stepPlan) endOlder() {
 	for _, j := range slices.Concat(p.Hold, p.Drop) {
 		t := p.targets[j.Job.Index]
-		if j.Round != 1 || t.at.lane < 0 {
+		if j.Round != 1 || t.at.lane == none {
 			continue
 		}
 		for _, x := range t.lane.Replace(t.item) {
@@ -132,17 +132,17 @@ func (p *stepPlan) replaceWaiting() {
 // others opens none.
 func (p *stepPlan) storeIncident() {
 	x := p.d.incident.known
-	p.d.changed.Records[p.d.incident.name] = p.d.records.incident(x)
+	p.d.records.putIncident(p.d.tx, p.d.incident.name, x)
 	if x.Own && !slices.ContainsFunc(p.d.entry.Jobs, func(j queue.Job) bool { return j.Status.Waits() }) {
-		p.d.incident.forget(p.d.changed)
+		p.d.incident.forget(p.d.tx)
 	}
 }
 
 // note changes what a destination knows.
 func (p *stepPlan) note(t *decidedTarget, change func(s *rules.Subject, m rules.Mark)) {
-	if t.at.subject >= 0 {
+	if t.at.subject != none {
 		change(t.known, t.item.Mark())
-		p.d.changed.Records[t.at.subject] = subjectRecord(t.known)
+		putSubject(p.d.tx, t.at.subject, t.known)
 	}
 }
 

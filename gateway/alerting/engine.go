@@ -39,9 +39,6 @@ type Receipts struct {
 	// with a hash.
 	Name func(target, message string) queue.Hash
 
-	// Keep returns the record of a receipt as it is.
-	Keep func(old []byte) queue.Record
-
 	// Confirms reports whether a receipt confirms that the device has shown the message;
 	// decided is false as long as it may do so later.
 	Confirms func(record []byte, now time.Time) (delivered, decided bool)
@@ -119,7 +116,7 @@ func (e *Engine) Punctual(conf *outbox.Configuration) func() bool {
 func (e *Engine) Due(ctx context.Context, conf *outbox.Configuration, name queue.Hash, data []byte, crowded bool) error {
 	switch outbox.KindOf(data) {
 	case KindLane:
-		if lane := decodeLane(data); crowded && (len(lane.Items) > 0 || lane.Silenced()) {
+		if lane := laneRecords.DecodeOrNew(data); crowded && (len(lane.Items) > 0 || lane.Silenced()) {
 			return nil
 		}
 		return e.lanes.release(ctx, name)
@@ -141,7 +138,7 @@ func (e *Engine) Due(ctx context.Context, conf *outbox.Configuration, name queue
 // Turn returns the turn of a record: that of an incident is one of its key. A resolved incident, which only
 // has to be forgotten, does not delay those that are open.
 func (e *Engine) Turn(name queue.Hash, record []byte) string {
-	switch x := decodeIncident(record); {
+	switch x := incidentRecords.Decode(record); {
 	case x == nil:
 		return outbox.Spread(name, "")
 	case !x.IsOpen():
@@ -154,10 +151,10 @@ func (e *Engine) Turn(name queue.Hash, record []byte) string {
 // Ahead reports whether a record has silences that were made when the clock was ahead, or an
 // open incident that changed then. The acknowledgement of such an incident would not end.
 func (e *Engine) Ahead(record []byte, now time.Time) bool {
-	if x := decodeIncident(record); x != nil {
+	if x := incidentRecords.Decode(record); x != nil {
 		return x.IsOpen() && (queue.WrittenAhead(x.Changed, now) || queue.WrittenAhead(x.Acknowledged.At, now))
 	}
-	return decodeSilences(record).IsAhead(now)
+	return silencesRecords.DecodeOrNew(record).IsAhead(now)
 }
 
 // Recheck releases jobs that a damaged or lost record has held, and looks at the records

@@ -18,8 +18,8 @@ import (
 // entryIncident is what an entry does with the record of its incident.
 type entryIncident struct {
 	d        *dispatch.Delivery
-	name, id int    // indexes of the names of the records of the incident, and of fresh
-	fresh    string // the public ID if the entry opens the incident
+	name, id queue.Hash // the names of the records of the incident, and of fresh
+	fresh    string     // the public ID if the entry opens the incident
 	keep     time.Duration
 	own      bool        // the message names no incident
 	full     func() bool // the key has no room for an incident that begins steps
@@ -43,7 +43,7 @@ func (s *messagePlan) recordIncident(u *entryRules) {
 	}
 	fresh, place := rules.NewIncidentID(), s.draft.Place()
 	u.incident = &entryIncident{
-		d: s.draft.Delivery, name: u.name(s.planner.records.incidentName(place, incident)), id: u.name(s.planner.records.incidentIDName(fresh)),
+		d: s.draft.Delivery, name: u.uses(s.planner.records.incidentName(place, incident)), id: u.uses(s.planner.records.incidentIDName(fresh)),
 		fresh: fresh, keep: s.planner.outbox.Queue.Keep(), own: own,
 		full: func() bool { return s.planner.shares.isFull(place) },
 	}
@@ -51,7 +51,7 @@ func (s *messagePlan) recordIncident(u *entryRules) {
 
 // update changes the records of the incident by its message, as part of decide.
 func (i *entryIncident) update(d *decision) error {
-	x, m, now := decodeIncident(d.old[i.name]), i.d.Message, d.now
+	x, m, now := incidentRecords.Get(d.tx, i.name), i.d.Message, d.now
 	i.known, i.events, i.escalated, i.openFor = nil, nil, false, 0
 	state := dispatch.StateOf(m)
 	var dropped []rules.StepJob
@@ -73,7 +73,7 @@ func (i *entryIncident) update(d *decision) error {
 		if x = i.open(); !i.own {
 			x.Open(now, m.Type, before, d.hold)
 		}
-		d.changed.Records[i.id] = incidentIDRecord(d.names[i.name], d.subjects, now.Add(i.keep))
+		d.tx.Put(i.id, incidentIDRecord(i.name, d.subjects, now.Add(i.keep)))
 		i.events = append(i.events, event.IncidentOpened)
 	case x == nil:
 		return nil // it is resolved, or was never told
@@ -108,14 +108,15 @@ func (i *entryIncident) update(d *decision) error {
 			d.end(j.Job, queue.JobID{Message: d.entry.Message.ID}, rule)
 		}
 	}
-	d.changed.Records[i.name] = d.records.incident(x)
+	d.records.putIncident(d.tx, i.name, x)
 	return nil
 }
 
 // forget takes back that the message opens an incident.
-func (i *entryIncident) forget(c *queue.RuledChange) {
+func (i *entryIncident) forget(tx *queue.Tx) {
 	i.known, i.events = nil, nil
-	c.Records[i.name], c.Records[i.id] = queue.Record{}, queue.Record{}
+	tx.Delete(i.name)
+	tx.Delete(i.id)
 }
 
 // open returns the incident that the message opens.

@@ -65,7 +65,7 @@ func (i *Incidents) ForgetAll(ctx context.Context, places []string, stage notifi
 func (i *Incidents) forgettable(ctx context.Context, place string, stage notifier.IncidentState, out *Forgotten) (found []StoredIncident, k *site.Key, err error) {
 	var w *waiting
 	look := func(r queue.NamedRecord) (err error) {
-		x := decodeIncident(r.Data)
+		x := incidentRecords.Decode(r.Data)
 		if x == nil {
 			return nil
 		}

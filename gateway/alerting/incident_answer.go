@@ -155,7 +155,7 @@ func (i *Incidents) whoKnows(ctx context.Context, x *rules.Incident, k *site.Key
 		if err != nil {
 			return nil, err
 		}
-		if s := decodeSubject(b); s.Passed != "" || s.Next.Job != (queue.JobID{}) {
+		if s := subjectRecords.DecodeOrNew(b); s.Passed != "" || s.Next.Job != (queue.JobID{}) {
 			to = append(to, rules.StepTarget{Hash: t.Hash()})
 		}
 	}

@@ -35,10 +35,11 @@ type incidentChange struct {
 	// silenced are jobs that silences hold of a message which is an incident of its own.
 	silenced []rules.StepJob
 
-	names    []queue.Hash // of the record of the incident, and of what destinations of jobs know
-	old      [][]byte     // the records with the names
+	name     queue.Hash   // of the record of the incident
+	known    []queue.Hash // the names of what destinations of jobs know
+	tx       *queue.Tx
 	statuses map[queue.JobID]queue.Status
-	changed  *queue.RuledChange
+	released []queue.Job
 }
 
 // change changes the incident in the record with a name, and returns it; nil if there is
@@ -60,10 +61,8 @@ func (i *Incidents) changeWith(ctx context.Context, name queue.Hash, with *queue
 			held = append(held, *j)
 		}
 		err = i.outbox.Queue.Records.Apply(ctx, queue.JoinRuled(&queue.Ruled{
-			Names: c.names, Held: held,
-			DecideOld: func(old [][]byte, status queue.StatusFunc) (*queue.RuledChange, error) {
-				return c.decide(i.outbox.Queue.Now(), old, status, f)
-			},
+			Names: append([]queue.Hash{name}, c.known...), Held: held,
+			Decide: func(tx *queue.Tx) error { return c.decide(tx, i.outbox.Queue.Now(), f) },
 		}, with))
 		if !errors.Is(err, errIncidentChanged) {
 			return c.incident, err
@@ -92,15 +91,15 @@ func (i *Incidents) EndOwn(ctx context.Context, place string, message uuid.UUID,
 
 // prepare reads what a change of an incident needs before its transaction.
 func (i *Incidents) prepare(ctx context.Context, name queue.Hash) (*incidentChange, error) {
-	b, err := i.outbox.Queue.Records.Get(ctx, name)
+	x, err := incidentRecords.Read(ctx, i.outbox, name)
 	if err != nil {
 		return nil, err
 	}
-	c := &incidentChange{records: i.records, names: []queue.Hash{name}}
-	if c.jobs, err = i.stepJobs(ctx, decodeIncident(b)); err != nil {
+	c := &incidentChange{records: i.records, name: name}
+	if c.jobs, err = i.stepJobs(ctx, x); err != nil {
 		return nil, err
 	}
-	if c.silenced, err = i.silencedJobs(ctx, decodeIncident(b)); err != nil {
+	if c.silenced, err = i.silencedJobs(ctx, x); err != nil {
 		return nil, err
 	}
 	for _, j := range c.jobs {
@@ -109,8 +108,8 @@ func (i *Incidents) prepare(ctx context.Context, name queue.Hash) (*incidentChan
 			continue
 		}
 		for _, s := range r.Subjects {
-			if !slices.Contains(c.names, s.Name) {
-				c.names = append(c.names, s.Name)
+			if !slices.Contains(c.known, s.Name) {
+				c.known = append(c.known, s.Name)
 			}
 		}
 	}
@@ -165,40 +164,36 @@ func (i *Incidents) silencedJobs(ctx context.Context, x *rules.Incident) (jobs [
 	return jobs, nil
 }
 
-// decide is that of [queue.Ruled].
-func (c *incidentChange) decide(
-	now time.Time, old [][]byte, status queue.StatusFunc, f func(*incidentChange) (stays bool),
-) (*queue.RuledChange, error) {
-	c.now, c.old, c.incident = now, old, decodeIncident(old[0])
-	if err := c.readStatuses(status); err != nil {
-		return nil, err
-	}
-	c.changed = &queue.RuledChange{Records: make([]queue.Record, len(c.names))}
-	for i := range c.names[1:] {
-		c.changed.Records[i+1] = keepSubject(old[i+1])
+// decide runs in the transaction of the change.
+func (c *incidentChange) decide(tx *queue.Tx, now time.Time, f func(*incidentChange) (stays bool)) error {
+	c.tx, c.now, c.incident, c.released = tx, now, incidentRecords.Get(tx, c.name), nil
+	if err := c.readStatuses(); err != nil {
+		return err
 	}
 	if f(c) && c.incident != nil {
-		c.changed.Records[0] = c.records.incident(c.incident)
+		c.records.putIncident(tx, c.name, c.incident)
+	} else {
+		tx.Delete(c.name)
 	}
 	c.noteReleased()
-	return c.changed, nil
+	return nil
 }
 
 // readStatuses reads the statuses of the jobs that the records mention. It returns an error
 // if a job waits for a step that did not wait when the change was prepared.
-func (c *incidentChange) readStatuses(status queue.StatusFunc) (err error) {
+func (c *incidentChange) readStatuses() (err error) {
 	var ids []queue.JobID
 	if c.incident != nil {
 		for _, s := range slices.Concat(c.incident.Escalation.Waiting, c.incident.Escalation.Sent, c.silenced) {
 			ids = append(ids, s.Job)
 		}
 	}
-	for _, b := range c.old[1:] {
-		if way := decodeSubject(b).Way; way.IsDigest() {
+	for _, name := range c.known {
+		if way := subjectRecords.GetOrNew(c.tx, name).Way; way.IsDigest() {
 			ids = append(ids, way.Job)
 		}
 	}
-	if c.statuses, err = statusesOf(ids, status); err != nil || c.incident == nil {
+	if c.statuses, err = statusesOf(ids, c.tx); err != nil || c.incident == nil {
 		return err
 	}
 	for _, s := range c.incident.Escalation.Waiting {
@@ -215,20 +210,19 @@ func (c *incidentChange) status(id queue.JobID) queue.Status { return c.statuses
 // noteReleased notes that the destinations of the jobs that are released know the incident
 // from now on.
 func (c *incidentChange) noteReleased() {
-	for _, j := range c.changed.Release {
+	for _, j := range c.released {
 		r, err := queued.DecodeRuled(j.Ruled)
 		if err != nil {
 			continue
 		}
 		for _, s := range r.Subjects {
-			at := slices.Index(c.names, s.Name)
-			subject, mark := decodeSubject(c.old[at]), s.Mark
+			subject, mark := subjectRecords.GetOrNew(c.tx, s.Name), s.Mark
 			mark.Job = j.JobID
 			subject.Paged(mark, func(id queue.JobID) bool { return c.statuses[id].Waits() })
 			if forget := c.now.Add(time.Hour); subject.Forget.Before(forget) {
 				subject.Forget = forget
 			}
-			c.changed.Records[at] = subjectRecord(subject)
+			putSubject(c.tx, s.Name, subject)
 		}
 	}
 }
@@ -237,7 +231,8 @@ func (c *incidentChange) noteReleased() {
 func (c *incidentChange) release(jobs []rules.StepJob) {
 	for _, s := range jobs {
 		if j := c.jobs[s.Job]; j != nil && c.statuses[s.Job] == queue.Held {
-			c.changed.Release = append(c.changed.Release, *j)
+			c.released = append(c.released, *j)
+			c.tx.Release(*j)
 		}
 	}
 }
@@ -249,9 +244,9 @@ func (c *incidentChange) drop(jobs []rules.StepJob, rule notifier.Rule) {
 	for _, s := range jobs {
 		switch c.statuses[s.Job] {
 		case queue.Held:
-			c.changed.Jobs = append(c.changed.Jobs, queue.JobChange{ID: s.Job, Apply: func(j *queue.Job) { dropStep(j, queue.JobID{}, rule, now) }})
+			c.tx.Change(s.Job, func(j *queue.Job) { dropStep(j, queue.JobID{}, rule, now) })
 		case queue.Queued:
-			c.changed.Jobs = append(c.changed.Jobs, queue.JobChange{ID: s.Job, Apply: func(j *queue.Job) { j.Due, j.NotBefore, j.Updated = now, time.Time{}, now }})
+			c.tx.Change(s.Job, func(j *queue.Job) { j.Due, j.NotBefore, j.Updated = now, time.Time{}, now })
 		}
 	}
 }

@@ -171,7 +171,7 @@ func (i *Incidents) page(ctx context.Context, place string, stage notifier.Incid
 	last = after
 	for _, r := range records {
 		last = r.Name
-		if x := decodeIncident(r.Data); x != nil {
+		if x := incidentRecords.Decode(r.Data); x != nil {
 			out = append(out, StoredIncident{r.Name, x})
 		}
 	}
@@ -198,7 +198,7 @@ func (i *Incidents) OpenFor(ctx context.Context, place, id string) time.Duration
 // open returns the incident with an ID in a place if it is open, or nil.
 func (i *Incidents) open(ctx context.Context, place, id string) *rules.Incident {
 	b, err := i.outbox.Queue.Records.Get(ctx, i.records.incidentName(place, id))
-	x := decodeIncident(b)
+	x := incidentRecords.Decode(b)
 	if err != nil || x == nil || !x.IsOpen() {
 		return nil
 	}
@@ -220,7 +220,7 @@ func (i *Incidents) ByID(ctx context.Context, id string) (*StoredIncident, error
 	if b, err = i.outbox.Queue.Records.Get(ctx, name); err != nil {
 		return nil, err
 	}
-	x := decodeIncident(b)
+	x := incidentRecords.Decode(b)
 	if !known || x == nil || x.ID != id {
 		return nil, ErrNoIncident
 	}
@@ -255,7 +255,7 @@ func (i *Incidents) OfMessage(ctx context.Context, m *queue.Message) *rules.Inci
 	if err != nil {
 		return nil // the message can be shown without it
 	}
-	if x := decodeIncident(b); x != nil && !m.Created.Before(x.Opened) {
+	if x := incidentRecords.Decode(b); x != nil && !m.Created.Before(x.Opened) {
 		return x
 	}
 	return nil
@@ -265,14 +265,14 @@ func (i *Incidents) OfMessage(ctx context.Context, m *queue.Message) *rules.Inci
 func (i *Incidents) dueID(ctx context.Context, name queue.Hash, data []byte) error {
 	var incident queue.Hash
 	copy(incident[:], data[1:])
-	return i.outbox.Queue.Records.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name, incident}, DecideOld: func(old [][]byte, _ queue.StatusFunc) (*queue.RuledChange, error) {
-		c := &queue.RuledChange{Records: make([]queue.Record, 2)}
-		if x := decodeIncident(old[1]); x != nil {
-			c.Records[1] = i.records.incident(x)
-			if i.records.incidentIDName(x.ID) == name {
-				c.Records[0] = incidentIDRecord(incident, i.records.subjectGroup(PlaceOfIncident(x)), i.outbox.Queue.Now().Add(i.outbox.Queue.Keep()))
-			}
+	return i.outbox.Queue.Records.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name, incident}, Decide: func(tx *queue.Tx) error {
+		x := incidentRecords.Get(tx, incident)
+		if x == nil || i.records.incidentIDName(x.ID) != name {
+			tx.Delete(name)
+			return nil
 		}
-		return c, nil
+		due := i.outbox.Queue.Now().Add(i.outbox.Queue.Keep())
+		tx.Put(name, incidentIDRecord(incident, i.records.subjectGroup(PlaceOfIncident(x)), due))
+		return nil
 	}})
 }

@@ -20,11 +20,9 @@ type jobEnds struct {
 // jobEnd is the end of a job that rules have decided about.
 type jobEnd struct {
 	*jobEnds
-	job      *queue.Job
-	ruled    queued.Ruled // what the job stores about the rules
-	receipt  bool         // a device has to confirm that it has the message
-	names    []queue.Hash // of what destinations know, of the lane or the incident, and of the receipt
-	subjects int          // how many of the names are of what destinations know
+	job     *queue.Job
+	ruled   queued.Ruled // what the job stores about the rules
+	receipt queue.Hash   // the name of its record, if a device has to confirm that it has the message
 }
 
 // ended is [Engine.Ended].
@@ -36,66 +34,65 @@ func (ends *jobEnds) ended(j *queue.Job) *queue.Ruled {
 	if err != nil || len(r.Subjects) == 0 && !r.Digest && r.Step == 0 {
 		return nil
 	}
-	e := &jobEnd{jobEnds: ends, job: j, ruled: r, subjects: len(r.Subjects)}
+	e := &jobEnd{jobEnds: ends, job: j, ruled: r}
+	var names []queue.Hash
 	for _, s := range r.Subjects {
-		e.names = append(e.names, s.Name)
+		names = append(names, s.Name)
 	}
 	switch {
 	case r.Digest:
-		e.names = append(e.names, r.Lane)
+		names = append(names, r.Lane)
 	case r.Step != 0:
-		e.names = append(e.names, r.Incident)
+		names = append(names, r.Incident)
 	}
-	e.receipt = r.Step != 0 && j.Status == queue.Delivered && site.IsDevice(queued.DecodeResult(j.Result).Destination)
-	if e.receipt {
-		e.names = append(e.names, ends.receipts.Name(site.DestinationHash(j.Destination), j.Message.String()))
+	if r.Step != 0 && j.Status == queue.Delivered && site.IsDevice(queued.DecodeResult(j.Result).Destination) {
+		e.receipt = ends.receipts.Name(site.DestinationHash(j.Destination), j.Message.String())
+		names = append(names, e.receipt)
 	}
-	return &queue.Ruled{Names: e.names, DecideOld: e.decide}
+	return &queue.Ruled{Names: names, Decide: e.decide}
 }
 
-// decide is that of a [queue.Ruled].
-func (e *jobEnd) decide(old [][]byte, _ queue.StatusFunc) (*queue.RuledChange, error) {
+// decide runs in the transaction that stores the end of the job.
+func (e *jobEnd) decide(tx *queue.Tx) error {
 	now := e.outbox.Queue.Now()
-	records := make([]queue.Record, len(old))
-	e.noteKnown(now, old, records)
-	switch rest := old[e.subjects:]; {
+	e.noteKnown(tx, now)
+	switch {
 	case e.ruled.Digest:
-		e.endDigest(now, rest, records[e.subjects:])
+		e.endDigest(tx, now)
 	case e.ruled.Step != 0:
-		e.endStep(now, rest, records[e.subjects:])
+		e.endStep(tx, now)
 	}
-	return &queue.RuledChange{Records: records}, nil
+	return nil
 }
 
 // noteKnown notes what the destination knows now.
-func (e *jobEnd) noteKnown(now time.Time, old [][]byte, records []queue.Record) {
-	for i, s := range e.ruled.Subjects {
-		subject := decodeSubject(old[i])
-		if len(old[i]) == 0 {
-			subject.Forget = now.Add(e.outbox.Queue.Keep())
+func (e *jobEnd) noteKnown(tx *queue.Tx, now time.Time) {
+	for _, s := range e.ruled.Subjects {
+		subject := subjectRecords.Get(tx, s.Name)
+		if subject == nil {
+			subject = &rules.Subject{Forget: now.Add(e.outbox.Queue.Keep())}
 		}
 		subject.Ended(s.Mark, e.job.Status == queue.Delivered)
-		records[i] = subjectRecord(subject)
+		putSubject(tx, s.Name, subject)
 	}
 }
 
 // endDigest makes due what waits in the lane until the digest has ended.
-func (e *jobEnd) endDigest(now time.Time, old [][]byte, records []queue.Record) {
-	lane := decodeLane(old[0])
+func (e *jobEnd) endDigest(tx *queue.Tx, now time.Time) {
+	lane := laneRecords.GetOrNew(tx, e.ruled.Lane)
 	lane.Ended(e.job.JobID, now)
-	records[0] = laneRecord(lane, now)
+	putLane(tx, e.ruled.Lane, lane, now, queue.Hash{})
 }
 
 // endStep notes the outcome of a job of a step in its incident. A device has the message
 // when it has confirmed it.
-func (e *jobEnd) endStep(now time.Time, old [][]byte, records []queue.Record) {
+func (e *jobEnd) endStep(tx *queue.Tx, now time.Time) {
 	j := e.job
 	delivered, decided := j.Status == queue.Delivered, true
-	if e.receipt {
-		records[1] = e.receipts.Keep(old[1])
-		delivered, decided = e.receipts.Confirms(old[1], now)
+	if e.receipt != (queue.Hash{}) {
+		delivered, decided = e.receipts.Confirms(tx.Get(e.receipt), now)
 	}
-	x := decodeIncident(old[0])
+	x := incidentRecords.Get(tx, e.ruled.Incident)
 	if x == nil {
 		return
 	}
@@ -105,5 +102,5 @@ func (e *jobEnd) endStep(now time.Time, old [][]byte, records []queue.Record) {
 	} else {
 		x.EndedUnconfirmed(now, rules.StepJob{Job: j.JobID, Step: e.ruled.Step, Target: site.DestinationHash(j.Destination)})
 	}
-	records[0] = e.records.incident(x)
+	e.records.putIncident(tx, e.ruled.Incident, x)
 }

@@ -97,7 +97,7 @@ func (l *lanes) read(ctx context.Context, name queue.Hash) (*release, error) {
 	if err != nil || record == nil {
 		return nil, err
 	}
-	p := &release{lanes: l, now: l.outbox.Queue.Now(), name: name, record: record, lane: decodeLane(record)}
+	p := &release{lanes: l, now: l.outbox.Queue.Now(), name: name, record: record, lane: laneRecords.DecodeOrNew(record)}
 	p.jobs, err = l.jobs(ctx, p.lane)
 	return p, err
 }
@@ -172,7 +172,7 @@ func (p *release) isOnWay(ctx context.Context) func(subject string) bool {
 		if err != nil {
 			return true
 		}
-		job := decodeSubject(b).Way.Job
+		job := subjectRecords.DecodeOrNew(b).Way.Job
 		return job != queue.JobID{} && waits(job)
 	}
 }
@@ -202,8 +202,8 @@ func (p *release) names() []queue.Hash {
 }
 
 // check returns an error if the lane or one of the jobs has changed.
-func (p *release) check(old [][]byte, status queue.StatusFunc) error {
-	p.changed = !bytes.Equal(old[0], p.record)
+func (p *release) check(tx *queue.Tx) error {
+	p.changed = !bytes.Equal(tx.Get(p.name), p.record)
 	if p.changed {
 		return errLaneChanged
 	}
@@ -214,7 +214,7 @@ func (p *release) check(old [][]byte, status queue.StatusFunc) error {
 	for i, x := range p.group.Items {
 		ids[i] = x.Job
 	}
-	statuses, err := status(ids)
+	statuses, err := tx.Status(ids...)
 	if err != nil {
 		return err
 	}
@@ -224,21 +224,20 @@ func (p *release) check(old [][]byte, status queue.StatusFunc) error {
 	return nil
 }
 
-// records returns the new records. job is that of the digest, or nil.
-func (p *release) records(old [][]byte, job *queue.JobID) []queue.Record {
-	records := []queue.Record{laneRecord(p.lane, p.now)}
+// put stores what has changed. job is the job of the digest, or nil.
+func (p *release) put(tx *queue.Tx, job *queue.JobID) {
+	putLane(tx, p.name, p.lane, p.now, queue.Hash{})
 	for i, m := range p.newest {
 		if job != nil {
 			m = m.In(*job)
 		}
-		s := decodeSubject(old[i+1])
+		s := subjectRecords.GetOrNew(tx, p.subjects[i])
 		s.Sent(m)
 		if forget := p.now.Add(time.Hour); s.Forget.Before(forget) {
 			s.Forget = forget
 		}
-		records = append(records, subjectRecord(s))
+		putSubject(tx, p.subjects[i], s)
 	}
-	return records
 }
 
 // releaseJobs makes the jobs of the group due themselves.
@@ -249,11 +248,13 @@ func (p *release) releaseJobs(ctx context.Context) error {
 			u.Held = append(u.Held, p.jobs[x.Job].Job)
 		}
 	}
-	u.DecideOld = func(old [][]byte, status queue.StatusFunc) (*queue.RuledChange, error) {
-		if err := p.check(old, status); err != nil {
-			return nil, err
+	u.Decide = func(tx *queue.Tx) error {
+		if err := p.check(tx); err != nil {
+			return err
 		}
-		return &queue.RuledChange{Records: p.records(old, nil), Release: u.Held}, nil
+		p.put(tx, nil)
+		tx.Release(u.Held...)
+		return nil
 	}
 	if err := p.lanes.outbox.Queue.Records.Apply(ctx, u); err != nil {
 		return err
@@ -289,7 +290,7 @@ func (l *lanes) recheck(ctx context.Context, held map[queue.Hash][]queue.Job) {
 		if err != nil {
 			return
 		}
-		lane := decodeLane(record)
+		lane := laneRecords.DecodeOrNew(record)
 		lost := slices.DeleteFunc(jobs, func(j queue.Job) bool {
 			return slices.ContainsFunc(lane.Items, func(x rules.Item) bool { return x.Job == j.JobID })
 		})
@@ -304,26 +305,19 @@ func (l *lanes) recheck(ctx context.Context, held map[queue.Hash][]queue.Job) {
 
 // releaseLost releases jobs that no lane holds.
 func (l *lanes) releaseLost(ctx context.Context, jobs []queue.Job) {
-	err := l.outbox.Queue.Records.Apply(ctx, &queue.Ruled{
-		Held: jobs,
-		DecideOld: func(_ [][]byte, status queue.StatusFunc) (*queue.RuledChange, error) {
-			ids := make([]queue.JobID, len(jobs))
-			for i := range jobs {
-				ids[i] = jobs[i].JobID
+	ids := make([]queue.JobID, len(jobs))
+	for i := range jobs {
+		ids[i] = jobs[i].JobID
+	}
+	err := l.outbox.Queue.Records.Apply(ctx, &queue.Ruled{Held: jobs, Decide: func(tx *queue.Tx) error {
+		statuses, err := tx.Status(ids...)
+		for i, status := range statuses {
+			if status == queue.Held {
+				tx.Release(jobs[i])
 			}
-			statuses, err := status(ids)
-			if err != nil {
-				return nil, err
-			}
-			c := new(queue.RuledChange)
-			for i, j := range jobs {
-				if statuses[i] == queue.Held {
-					c.Release = append(c.Release, j)
-				}
-			}
-			return c, nil
-		},
-	})
+		}
+		return err
+	}})
 	if err != nil {
 		l.outbox.Log.Error("messages that rules held cannot be released", zap.Error(err))
 	}
@@ -367,15 +361,15 @@ func (p *release) ruleDigest(e *queue.Entry) {
 		ruled.Subjects = append(ruled.Subjects, queued.Subject{Name: p.subjects[i], Mark: m.In(own)})
 	}
 	e.Jobs[0].Ruled = ruled.Encode()
-	e.Rules = &queue.Ruled{Names: names, DecideOld: func(old [][]byte, status queue.StatusFunc) (*queue.RuledChange, error) {
-		if err := p.check(old, status); err != nil {
-			return nil, err
+	e.Rules = &queue.Ruled{Names: names, Decide: func(tx *queue.Tx) error {
+		if err := p.check(tx); err != nil {
+			return err
 		}
 		p.lane.Follow(p.group, own)
-		c := &queue.RuledChange{Records: p.records(old, &own)}
+		p.put(tx, &own)
 		for _, x := range p.group.Items {
-			c.Jobs = append(c.Jobs, queue.JobChange{ID: x.Job, Apply: func(j *queue.Job) { dropStep(j, own, notifier.RuleDigested, p.now) }})
+			tx.Change(x.Job, func(j *queue.Job) { dropStep(j, own, notifier.RuleDigested, p.now) })
 		}
-		return c, nil
+		return nil
 	}}
 }

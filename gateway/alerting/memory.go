@@ -77,7 +77,7 @@ func (m *memory) whatWaits(ctx context.Context, x *rules.Incident) (w *waiting, 
 		if err != nil {
 			return nil, err
 		}
-		for _, o := range decodeLane(b).Items {
+		for _, o := range laneRecords.DecodeOrNew(b).Items {
 			w.held[o.Subject] = true
 		}
 	}
@@ -127,57 +127,41 @@ func (m *memory) forget(ctx context.Context, batch []remembered) (gone []remembe
 		}
 	}
 	names = append(names, ids...)
-	err = m.outbox.Queue.Records.Apply(ctx, &queue.Ruled{Names: names, DecideOld: func(old [][]byte, status queue.StatusFunc) (*queue.RuledChange, error) {
+	err = m.outbox.Queue.Records.Apply(ctx, &queue.Ruled{Names: names, Decide: func(tx *queue.Tx) error {
 		gone = gone[:0]
-		c := &queue.RuledChange{Records: make([]queue.Record, len(names))}
-		id := len(batch)
-		for i, r := range batch {
-			if r.id != "" {
-				c.Records[i], c.Records[id] = m.keepIncident(r, old[i])
-				id++
-			} else if outbox.KindOf(old[i]) == KindLane {
-				c.Records[i] = m.keepLane(r, old[i])
-			} else if c.Records[i], err = keepKnown(r, old[i], status); err != nil {
-				return nil, err
+		for _, r := range batch {
+			keeps, err := m.keeps(tx, r)
+			if err != nil {
+				return err
 			}
-			if len(c.Records[i].Data) == 0 && len(old[i]) > 0 {
+			if keeps {
+				continue
+			}
+			if tx.Get(r.name) != nil {
 				gone = append(gone, r)
 			}
+			if tx.Delete(r.name); r.id != "" {
+				tx.Delete(m.records.incidentIDName(r.id))
+			}
 		}
-		return c, nil
+		return nil
 	}})
 	return gone, err
 }
 
-// keepIncident returns the records of an incident and of its public ID, if it cannot be
-// forgotten; otherwise they are empty.
-func (m *memory) keepIncident(r remembered, old []byte) (record, id queue.Record) {
-	x := decodeIncident(old)
-	if x == nil || x.ID == r.id && (IsQuiet(x) || r.lasts && !hasSteps(x)) && !x.Changed.After(r.at) {
-		return record, id
+// keeps reports whether a record cannot be forgotten: something has been heard of it since it was
+// read, or something is under way about it.
+func (m *memory) keeps(tx *queue.Tx, r remembered) (bool, error) {
+	if r.id != "" {
+		x := incidentRecords.Get(tx, r.name)
+		return x != nil && (x.ID != r.id || !IsQuiet(x) && (!r.lasts || hasSteps(x)) || x.Changed.After(r.at)), nil
 	}
-	return m.records.incident(x), incidentIDRecord(r.name, m.records.subjectGroup(PlaceOfIncident(x)), x.Forget)
-}
-
-// keepLane returns the record of a lane, if something was held or sent since it was read;
-// otherwise it is empty.
-func (m *memory) keepLane(r remembered, old []byte) queue.Record {
-	lane := decodeLane(old)
-	if lane.OnlySpent() && !lane.LastSpent().After(r.at) {
-		return queue.Record{}
+	if lane := laneRecords.Get(tx, r.name); lane != nil {
+		return !lane.OnlySpent() || lane.LastSpent().After(r.at), nil
 	}
-	return laneRecord(lane, m.outbox.Queue.Now())
-}
-
-// keepKnown returns the record of what a destination knows, if it cannot be forgotten;
-// otherwise it is empty.
-func keepKnown(r remembered, old []byte, status queue.StatusFunc) (record queue.Record, err error) {
-	s := decodeSubject(old)
-	waits, err := anyWaits(status, s.Next.Job, s.Way.Job)
-	if err != nil || !waits && s.Silenced == (uuid.UUID{}) && !s.LastTime().After(r.at) {
-		return record, err
-	}
-	return keepSubject(old), nil
+	s := subjectRecords.GetOrNew(tx, r.name)
+	waits, err := anyWaits(tx, s.Next.Job, s.Way.Job)
+	return waits || s.Silenced != (uuid.UUID{}) || s.LastTime().After(r.at), err
 }
 
 // countIncidents returns how many of the records are of incidents.
@@ -191,39 +175,29 @@ func countIncidents(records []remembered) (n int) {
 }
 
 // anyWaits reports whether one of the jobs is not final. The zero value is none.
-func anyWaits(status queue.StatusFunc, jobs ...queue.JobID) (bool, error) {
-	jobs = slices.DeleteFunc(jobs, func(j queue.JobID) bool { return j == queue.JobID{} })
-	if len(jobs) == 0 {
-		return false, nil
-	}
-	statuses, err := status(jobs)
+func anyWaits(tx *queue.Tx, jobs ...queue.JobID) (bool, error) {
+	statuses, err := tx.Status(slices.DeleteFunc(jobs, func(j queue.JobID) bool { return j == queue.JobID{} })...)
 	return slices.ContainsFunc(statuses, queue.Status.Waits), err
 }
 
 // dueSubject forgets a subject that matters no more.
 func (m *memory) dueSubject(ctx context.Context, name queue.Hash, crowded bool) error {
 	var forgotten *rules.Subject
-	err := m.outbox.Queue.Records.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, DecideOld: func(old [][]byte, status queue.StatusFunc) (*queue.RuledChange, error) {
+	err := m.outbox.Queue.Records.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func(tx *queue.Tx) error {
 		now := m.outbox.Queue.Now()
-		s := decodeSubject(old[0])
+		s := subjectRecords.GetOrNew(tx, name)
 		forgotten = nil
-		if next := s.Next.Job; next != (queue.JobID{}) {
-			statuses, err := status([]queue.JobID{next})
-			if err != nil {
-				return nil, err
-			}
-			if statuses[0].Waits() {
-				s.Forget = now.Add(time.Hour)
-				return &queue.RuledChange{Records: []queue.Record{subjectRecord(s)}}, nil
-			}
-		}
-		c := &queue.RuledChange{Records: make([]queue.Record, 1)}
-		if s.Forget.After(now) && !crowded && len(old[0]) > 0 {
-			c.Records[0] = subjectRecord(s)
-		} else {
+		switch waits, err := anyWaits(tx, s.Next.Job); {
+		case err != nil:
+			return err
+		case waits:
+			s.Forget = now.Add(time.Hour)
+			putSubject(tx, name, s)
+		case crowded || !s.Forget.After(now):
 			forgotten = s
+			tx.Delete(name)
 		}
-		return c, nil
+		return nil
 	}})
 	if err == nil && forgotten != nil && forgotten.Repeats > 0 {
 		m.outbox.Log.Info("repetitions that dedupe has left out are told by no message, because none has followed that says otherwise",

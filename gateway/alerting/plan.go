@@ -69,8 +69,8 @@ func (s *messagePlan) tells(ctx context.Context) bool {
 		return false
 	}
 	if s.draft.Message.Incident.ID != "" {
-		b, err := s.planner.outbox.Queue.Records.Get(ctx, s.planner.records.incidentName(s.draft.Place(), s.draft.Message.Incident.ID))
-		if x := decodeIncident(b); err == nil && x != nil && x.Lasts() {
+		x, err := incidentRecords.Read(ctx, s.planner.outbox, s.planner.records.incidentName(s.draft.Place(), s.draft.Message.Incident.ID))
+		if err == nil && x != nil && x.Lasts() {
 			return false
 		}
 	}
@@ -112,18 +112,18 @@ func (s *messagePlan) applyRules() {
 		}
 	}
 	if len(u.names)+len(u.targets) > 0 {
-		s.ruled, s.draft.Entry.Rules = u, &queue.Ruled{Names: u.names, DecideOld: u.decide}
+		s.ruled, s.draft.Entry.Rules = u, &queue.Ruled{Names: u.names, Decide: u.decide}
 	}
 }
 
 // newEntryRules returns what decides about the entry, without targets.
 func (s *messagePlan) newEntryRules() *entryRules {
 	u := &entryRules{
-		records: s.planner.records, clock: s.planner.outbox.Queue.Now, entry: s.draft.Entry, message: s.draft.Message, key: s.draft.Key, silences: -1,
+		records: s.planner.records, clock: s.planner.outbox.Queue.Now, entry: s.draft.Entry, message: s.draft.Message, key: s.draft.Key,
 		at: silencedKey{s.draft.At, s.draft.Site}, windows: s.draft.Rules.SilenceWindows(), escalates: s.escalates, subjects: s.planner.records.subjectGroup(s.draft.Place()),
 	}
 	if len(s.silences) > 0 {
-		u.silences, u.group = u.name(s.planner.records.silencesName(s.draft.Place())), s.planner.records.silencedLanes(s.draft.Place())
+		u.silences, u.group = u.uses(s.planner.records.silencesName(s.draft.Place())), s.planner.records.silencedLanes(s.draft.Place())
 	}
 	if !s.draft.Rules.Empty() {
 		u.hold, u.escalate = s.draft.Rules.Hold, s.draft.Rules.Escalate
@@ -140,7 +140,7 @@ func (s *messagePlan) entryTarget(u *entryRules, i, at int) (x entryTarget, ok b
 	if r == nil && !silenced || !s.draft.Entry.Jobs[at].Status.Waits() {
 		return x, false
 	}
-	x = entryTarget{job: at, rules: s.messageRules(r), tags: t.Tags, item: s.item(at), at: targetRecords{-1, -1, -1, -1}}
+	x = entryTarget{job: at, rules: s.messageRules(r), tags: t.Tags, item: s.item(at)}
 	holds := silenced || r != nil && r.Holds()
 	if holds {
 		x.origin = s.draft.States[i].Encode()
@@ -149,17 +149,17 @@ func (s *messagePlan) entryTarget(u *entryRules, i, at int) (x entryTarget, ok b
 	// What one policy forbids must neither hold up nor suppress what another one lets
 	// pass.
 	place, destination := s.draft.Place()+t.Policy().Key(), s.draft.Entry.Jobs[at].Destination
-	subject := func(of string) int { return u.name(s.planner.records.subjectName(place, of, destination)) }
+	subject := func(of string) queue.Hash { return u.uses(s.planner.records.subjectName(place, of, destination)) }
 	if holds || incident != "" { // a message that the rules of before have sent may be on its way
-		x.at.lane = u.name(s.planner.records.laneName(place, destination))
+		x.at.lane = u.uses(s.planner.records.laneName(place, destination))
 	}
 	if r != nil && r.Dedupe != nil || x.item.State != "" {
 		x.at.subject = subject(subjectOf(s.draft.Delivery))
-		x.item.Subject = string(u.names[x.at.subject][:])
+		x.item.Subject = string(x.at.subject[:])
 	}
-	if x.at.lane >= 0 && x.item.State == "" && incident != "" {
+	if x.at.lane != none && x.item.State == "" && incident != "" {
 		x.at.about = subject(incidentSubject(incident))
-		x.item.About = string(u.names[x.at.about][:])
+		x.item.About = string(x.at.about[:])
 	}
 	if r.IsStep() {
 		x.hash, x.step, x.rounds = t.Hash(), s.draft.Steps[i], s.rounds[at]
@@ -167,7 +167,7 @@ func (s *messagePlan) entryTarget(u *entryRules, i, at int) (x entryTarget, ok b
 			x.at.incident = subject(incidentSubject(incident))
 		}
 	}
-	return x, x.at.lane >= 0 || x.at.subject >= 0 || x.step != 0 || r.IsStep() && s.escalates
+	return x, x.at.lane != none || x.at.subject != none || x.step != 0 || r.IsStep() && s.escalates
 }
 
 // targetRules returns those of the rules of a key that decide about a destination with

@@ -37,42 +37,35 @@ var (
 // records names, encodes and groups what this package stores in the queue.
 type records struct{ outbox *outbox.Outbox }
 
-// decodeLane returns the lane in a record. A damaged one is empty; then the jobs that it
-// has held are released (see [Engine.Recheck]).
-func decodeLane(record []byte) *rules.Lane {
-	if outbox.KindOf(record) == KindLane {
-		if l, err := rules.DecodeLane(record[1:]); err == nil {
-			return l
-		}
+// The records of which each has one value. A damaged lane is empty; then the jobs that it has held
+// are released (see [Engine.Recheck]). A damaged subject knows nothing. Damaged silences are none; then
+// what they have held is told.
+var (
+	laneRecords     = outbox.Typed[rules.Lane]{Kind: KindLane, Fields: (*rules.Lane).Fields}
+	subjectRecords  = outbox.Typed[rules.Subject]{Kind: KindSubject, Fields: (*rules.Subject).Fields}
+	incidentRecords = outbox.Typed[rules.Incident]{Kind: KindIncident, Fields: (*rules.Incident).Fields}
+	silencesRecords = outbox.Typed[rules.KeySilences]{Kind: KindSilences, Fields: (*rules.KeySilences).Fields}
+)
+
+// putLane stores a lane, or removes it if nothing has to be remembered. spent is the group of one in
+// which nothing is held.
+func putLane(tx *queue.Tx, name queue.Hash, l *rules.Lane, now time.Time, spent queue.Hash) {
+	var group queue.Hash
+	switch {
+	case l.Empty(now):
+		tx.Delete(name)
+		return
+	case l.OnlySpent():
+		group = spent
+	case l.Silenced():
+		group = l.Group
 	}
-	return new(rules.Lane)
+	laneRecords.Put(tx, name, l, l.Due(now), group)
 }
 
-// laneRecord returns the record of a lane, which is empty if nothing has to be remembered.
-func laneRecord(l *rules.Lane, now time.Time) queue.Record {
-	if l.Empty(now) {
-		return queue.Record{}
-	}
-	r := queue.Record{Data: outbox.EncodeRecord(KindLane, l.Encode()), Due: l.Due(now)}
-	if l.Silenced() {
-		r.Group = l.Group
-	}
-	return r
-}
-
-// decodeSubject returns the subject in a record. A damaged one knows nothing.
-func decodeSubject(record []byte) *rules.Subject {
-	if outbox.KindOf(record) == KindSubject {
-		if s, err := rules.DecodeSubject(record[1:]); err == nil {
-			return s
-		}
-	}
-	return new(rules.Subject)
-}
-
-// subjectRecord returns the record of a subject.
-func subjectRecord(s *rules.Subject) queue.Record {
-	return queue.Record{Data: outbox.EncodeRecord(KindSubject, s.Encode()), Due: s.Forget, Group: s.Group}
+// putSubject stores a subject.
+func putSubject(tx *queue.Tx, name queue.Hash, s *rules.Subject) {
+	subjectRecords.Put(tx, name, s, s.Forget, s.Group)
 }
 
 // laneName returns the name of the record of a lane. place is that of the key, with the
@@ -110,27 +103,13 @@ func (r records) knowledgeName(x *rules.Incident, k *site.Key, t notifier.Target
 }
 
 // statusesOf returns the statuses of jobs by their IDs.
-func statusesOf(ids []queue.JobID, status queue.StatusFunc) (map[queue.JobID]queue.Status, error) {
+func statusesOf(ids []queue.JobID, tx *queue.Tx) (map[queue.JobID]queue.Status, error) {
 	out := map[queue.JobID]queue.Status{}
-	if len(ids) == 0 {
-		return out, nil
+	all, err := tx.Status(ids...)
+	for i, status := range all {
+		out[ids[i]] = status
 	}
-	all, err := status(ids)
-	if err != nil {
-		return nil, err
-	}
-	for i, id := range ids {
-		out[id] = all[i]
-	}
-	return out, nil
-}
-
-// keepSubject returns the record of a subject that does not change.
-func keepSubject(old []byte) queue.Record {
-	if len(old) == 0 {
-		return queue.Record{}
-	}
-	return subjectRecord(decodeSubject(old))
+	return out, err
 }
 
 // subjectGroup returns the group of the records of what destinations of the key with a place
@@ -167,41 +146,20 @@ func (r records) incidentGroup(place string, stage notifier.IncidentState) queue
 	return r.outbox.Queue.Hash("incidents\x00" + place + "\x00" + string(stage))
 }
 
-// decodeIncident returns the incident in a record, or nil for none and for a damaged one.
-func decodeIncident(record []byte) *rules.Incident {
-	if outbox.KindOf(record) == KindIncident {
-		if x, err := rules.DecodeIncident(record[1:]); err == nil {
-			return x
-		}
-	}
-	return nil
-}
-
 // PlaceOfIncident returns the place of the key of an incident: where the key is defined, and
 // its name.
 func PlaceOfIncident(x *rules.Incident) string { return x.Home + "\x00" + x.Key }
 
-// incident returns the record of an incident.
-func (r records) incident(x *rules.Incident) queue.Record {
-	return queue.Record{Data: outbox.EncodeRecord(KindIncident, x.Encode()), Due: x.Due(), Group: r.incidentGroup(PlaceOfIncident(x), x.Stage())}
+// putIncident stores an incident.
+func (r records) putIncident(tx *queue.Tx, name queue.Hash, x *rules.Incident) {
+	incidentRecords.Put(tx, name, x, x.Due(), r.incidentGroup(PlaceOfIncident(x), x.Stage()))
 }
 
 // incidentIDRecord returns the record that maps the public ID of an incident to the name of
-// its record. It is looked at when the incident may be forgotten. That of an earlier opening may be
+// its record. It is looked at when the incident may be forgotten. The ID of an earlier opening may be
 // forgotten before, so it has the group of what destinations of the key know.
 func incidentIDRecord(name, group queue.Hash, due time.Time) queue.Record {
 	return queue.Record{Data: outbox.EncodeRecord(KindIncidentID, name[:]), Due: due, Group: group}
-}
-
-// decodeSilences returns the silences in a record. A damaged one has none: then what they
-// have held is told.
-func decodeSilences(record []byte) *rules.KeySilences {
-	if outbox.KindOf(record) == KindSilences {
-		if s, err := rules.DecodeKeySilences(record[1:]); err == nil {
-			return s
-		}
-	}
-	return new(rules.KeySilences)
 }
 
 // silencesName returns the name of the record of the silences of the key with a place.
@@ -223,10 +181,11 @@ func (r records) silencedLanes(place string) queue.Hash {
 	return r.outbox.Queue.Hash("silenced\x00" + place)
 }
 
-// silences returns the record of the silences of a key.
-func (r records) silences(s *rules.KeySilences, now time.Time) queue.Record {
+// putSilences stores the silences of a key.
+func (r records) putSilences(tx *queue.Tx, name queue.Hash, s *rules.KeySilences, now time.Time) {
 	if s.Empty() {
-		return queue.Record{}
+		tx.Delete(name)
+	} else {
+		silencesRecords.Put(tx, name, s, s.Due(now), r.silencesGroup())
 	}
-	return queue.Record{Data: outbox.EncodeRecord(KindSilences, s.Encode()), Due: s.Due(now), Group: r.silencesGroup()}
 }

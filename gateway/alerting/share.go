@@ -199,9 +199,9 @@ func remembersSize(data []byte) int64 { return int64(recordOverhead + len(data))
 // a rate.
 func lastTime(record []byte) time.Time {
 	if outbox.KindOf(record) == KindLane {
-		return decodeLane(record).LastSpent()
+		return laneRecords.DecodeOrNew(record).LastSpent()
 	}
-	return decodeSubject(record).LastTime()
+	return subjectRecords.DecodeOrNew(record).LastTime()
 }
 
 // forgetOldest forgets what a key remembers until a tenth of its share is free, the oldest
@@ -252,7 +252,7 @@ func (s *shares) forgettable(ctx context.Context, place string) (all []remembere
 		err := s.memory.each(ctx, g, func(r queue.NamedRecord) (err error) {
 			size := remembersSize(r.Data)
 			total += size
-			x := decodeIncident(r.Data)
+			x := incidentRecords.Decode(r.Data)
 			if outbox.KindOf(r.Data) == KindIncidentID {
 				ids = append(ids, remembered{name: r.Name, size: size})
 				return nil

@@ -62,16 +62,18 @@ func (s *Silences) newChange(at silencedKey, f func(now time.Time, of *rules.Key
 // room in the queue.
 func (c *silenceChange) ruled(adds bool) *queue.Ruled {
 	s := c.silences
-	names := []queue.Hash{s.records.silencesName(c.at.String()), s.records.silencesVersion()}
-	return s.usage.Ruled(c.at.String(), adds, &queue.Ruled{Names: names, Adds: adds, DecideOld: func(old [][]byte, _ queue.StatusFunc) (*queue.RuledChange, error) {
+	name, version := s.records.silencesName(c.at.String()), s.records.silencesVersion()
+	return s.usage.Ruled(c.at.String(), adds, &queue.Ruled{Names: []queue.Hash{name, version}, Adds: adds, Decide: func(tx *queue.Tx) error {
 		now, id := s.outbox.Queue.Now(), uuid.New()
-		c.of = decodeSilences(old[0])
+		c.of = silencesRecords.GetOrNew(tx, name)
 		c.of.Home, c.of.Key, c.of.Site = c.at.Home, c.at.Key, c.at.site
 		if err := c.change(now, c.of); err != nil {
-			return nil, err
+			return err
 		}
-		c.before, c.version = slices.Clone(old[1]), outbox.EncodeRecord(KindSilencesVersion, id[:])
-		return &queue.RuledChange{Records: []queue.Record{s.records.silences(c.of, now), {Data: c.version, Due: now.AddDate(1, 0, 0)}}}, nil
+		c.before, c.version = slices.Clone(tx.Get(version)), outbox.EncodeRecord(KindSilencesVersion, id[:])
+		s.records.putSilences(tx, name, c.of, now)
+		tx.Put(version, queue.Record{Data: c.version, Due: now.AddDate(1, 0, 0)})
+		return nil
 	}})
 }
 
@@ -227,7 +229,7 @@ func (s *Silences) all(ctx context.Context, place string) (rules.Silences, error
 	if err != nil {
 		return nil, err
 	}
-	return decodeSilences(b).All, nil
+	return silencesRecords.DecodeOrNew(b).All, nil
 }
 
 // At returns the silences of the key with a place that hold now. windows are those of the key.
@@ -317,7 +319,7 @@ func (s *Silences) nameOf(ctx context.Context, at silencedKey) string {
 
 // due notes and tells that silences of a key have begun or ended.
 func (s *Silences) due(ctx context.Context, data []byte) error {
-	before := decodeSilences(data)
+	before := silencesRecords.DecodeOrNew(data)
 	if before.Key == "" {
 		return nil
 	}
@@ -369,7 +371,7 @@ func (s *Silences) release(ctx context.Context, at silencedKey) error {
 	if err != nil {
 		return err
 	}
-	before := decodeSilences(b).Ended
+	before := silencesRecords.DecodeOrNew(b).Ended
 	if before.IsZero() {
 		return nil
 	}

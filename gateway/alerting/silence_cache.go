@@ -135,7 +135,7 @@ func (s *Silences) read(ctx context.Context) error {
 	}
 	all := map[string]rules.Silences{}
 	if err := s.eachIn(ctx, s.records.silencesGroup(), func(r queue.NamedRecord) error {
-		if x := decodeSilences(r.Data); len(x.All) > 0 {
+		if x := silencesRecords.DecodeOrNew(r.Data); len(x.All) > 0 {
 			all[x.Home+"\x00"+x.Key] = x.All
 		}
 		return nil

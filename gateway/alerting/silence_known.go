@@ -38,20 +38,16 @@ func (s *Silences) storeKnown(ctx context.Context, place string) {
 		opened[s.records.subjectName(place+t.Target.Policy().Key(), incidentSubject(id), site.DestinationName(t.Target, t.Limits))] = at.Truncate(time.Microsecond) // as in records
 	}
 	for names := range slices.Chunk(slices.Collect(maps.Keys(opened)), knownBatch) {
-		err := s.outbox.Queue.Records.Apply(ctx, &queue.Ruled{
-			Names: names,
-			DecideOld: func(old [][]byte, _ queue.StatusFunc) (*queue.RuledChange, error) {
-				c := new(queue.RuledChange)
-				for i, name := range names {
-					x := decodeSubject(old[i])
-					if at := opened[name]; x.Passed == "" && at.After(x.LastTime()) {
-						x.Passed, x.Forget = notifier.Failure, at.Add(dispatch.OpenedTime)
-					}
-					c.Records = append(c.Records, subjectRecord(x))
+		err := s.outbox.Queue.Records.Apply(ctx, &queue.Ruled{Names: names, Decide: func(tx *queue.Tx) error {
+			for _, name := range names {
+				x := subjectRecords.GetOrNew(tx, name)
+				if at := opened[name]; x.Passed == "" && at.After(x.LastTime()) {
+					x.Passed, x.Forget = notifier.Failure, at.Add(dispatch.OpenedTime)
+					putSubject(tx, name, x)
 				}
-				return c, nil
-			},
-		})
+			}
+			return nil
+		}})
 		if err != nil {
 			s.outbox.Log.Warn("what destinations know of incidents cannot be stored for a silence; they may not be told that some of them are over", zap.String("key", key), zap.Error(err))
 			return

@@ -39,7 +39,7 @@ func (s *Silences) tell(ctx context.Context, at silencedKey, by ended) error {
 		if err != nil {
 			return err
 		}
-		now, of := s.outbox.Queue.Now(), decodeSilences(b)
+		now, of := s.outbox.Queue.Now(), silencesRecords.DecodeOrNew(b)
 		x, over := of.Untold(now)
 		if x == nil {
 			return nil
@@ -153,7 +153,7 @@ func (s *Silences) openAfter(ctx context.Context, at silencedKey, x *rules.Silen
 		return "", err
 	}
 	if err := s.eachIn(ctx, s.records.incidentGroup(at.String(), notifier.Open), func(r queue.NamedRecord) error {
-		if i := decodeIncident(r.Data); i != nil && i.Escalation.Silenced && x.MatchesIncident(i) && !slices.Contains(open, i.Title) {
+		if i := incidentRecords.Decode(r.Data); i != nil && i.Escalation.Silenced && x.MatchesIncident(i) && !slices.Contains(open, i.Title) {
 			open = append(open, i.Title)
 		}
 		return nil
@@ -177,7 +177,7 @@ func (s *Silences) openAfter(ctx context.Context, at silencedKey, x *rules.Silen
 func (s *Silences) held(ctx context.Context, at silencedKey, x *rules.Silence) (titles []string, more int, err error) {
 	seen := map[uuid.UUID]bool{}
 	err = s.eachIn(ctx, s.records.silencedLanes(at.String()), func(r queue.NamedRecord) error {
-		lane := decodeLane(r.Data)
+		lane := laneRecords.DecodeOrNew(r.Data)
 		for _, o := range lane.Over {
 			if o.Silence == x.ID {
 				more = max(more, o.Counts.Total())

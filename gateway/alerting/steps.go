@@ -74,7 +74,7 @@ func (s *steps) prepare(ctx context.Context, name queue.Hash) (*dueIncident, err
 		return nil, err
 	}
 	app := s.outbox.Current()
-	d, x := &dueIncident{keep: app.QueueSettings.Keep}, decodeIncident(b)
+	d, x := &dueIncident{keep: app.QueueSettings.Keep}, incidentRecords.Decode(b)
 	if x == nil {
 		return d, nil
 	}
@@ -201,7 +201,7 @@ func (s *steps) before(ctx context.Context, j *queue.Job) (*rules.Incident, *que
 	if err != nil {
 		return nil, &queue.Outcome{Postponed: true, RetryAfter: outbox.PostponeChain}
 	}
-	x := decodeIncident(b)
+	x := incidentRecords.Decode(b)
 	over := x != nil && r.Opening != "" && r.Opening != x.ID // it has opened again
 	if x == nil || r.Step == 0 && !over || x.Sends() && !over {
 		return x, nil // a damaged record stops no alert
@@ -289,7 +289,7 @@ func (s *steps) waitsAbout(ctx context.Context, x *rules.Incident, k *site.Key) 
 		if err != nil {
 			return false, err
 		}
-		next := decodeSubject(b).Next.Job
+		next := subjectRecords.DecodeOrNew(b).Next.Job
 		if next == (queue.JobID{}) {
 			continue
 		}
@@ -312,7 +312,7 @@ func (s *steps) recheck(ctx context.Context, incidents map[queue.Hash][]queue.Jo
 		if err != nil {
 			return
 		}
-		x := decodeIncident(b)
+		x := incidentRecords.Decode(b)
 		lost := slices.DeleteFunc(jobs, func(j queue.Job) bool {
 			return x != nil && slices.ContainsFunc(x.Escalation.Waiting, func(w rules.StepJob) bool { return w.Job == j.JobID })
 		})

@@ -44,7 +44,7 @@ func (q *Questions) Withdraw(ctx context.Context, id uuid.UUID) (*Question, erro
 
 // Due does what is due in the record of a question.
 func (q *Questions) Due(ctx context.Context, conf *outbox.Configuration, name queue.Hash, data []byte, crowded bool) (err error) {
-	x := decode(data)
+	x := questions.Decode(data)
 	if x == nil {
 		return queue.ErrUnknown
 	}

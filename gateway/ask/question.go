@@ -156,33 +156,24 @@ func (o *Outcome) fields(c *wire.Codec) {
 	wire.Time(c, 5, &o.At)
 }
 
-// decode returns the question in a record, or nil.
-func decode(record []byte) *Question {
-	return outbox.DecodeKind(Kind, record, func(b []byte) (*Question, error) {
-		x := new(Question)
-		err := wire.Decode(b, x, (*Question).fields)
-		return x, err
-	})
-}
+// questions are the records of questions.
+var questions = outbox.Typed[Question]{Kind: Kind, Fields: (*Question).fields}
 
 // keepDecided is the minimum time for which a decided question is kept, for clients that ask
 // for the outcome and for people who open the page late.
 const keepDecided = 24 * time.Hour
 
-// record returns the record of the question. It is due when it expires, when something has
-// to be told, and when it can be forgotten.
-func (q *Questions) record(x *Question, now time.Time) queue.Record {
-	data := outbox.EncodeRecord(Kind, wire.Append(nil, x, (*Question).fields))
-	r := queue.Record{Data: data, Group: q.decidedGroup(x.Place.String())}
+// put stores a question. It is due when it expires, when something has to be told, and when it can
+// be forgotten.
+func (q *Questions) put(tx *queue.Tx, name queue.Hash, x *Question, now time.Time) {
+	due, group := now, q.decidedGroup(x.Place.String())
 	switch {
 	case x.IsOpen():
-		r.Due, r.Group = x.Until, q.group(x.Place.String())
-	case x.ToCall || x.ToTell:
-		r.Due = now
-	default:
-		r.Due = x.forget(q.outbox.Queue.Keep())
+		due, group = x.Until, q.group(x.Place.String())
+	case !x.ToCall && !x.ToTell:
+		due = x.forget(q.outbox.Queue.Keep())
 	}
-	return r
+	questions.Put(tx, name, x, due, group)
 }
 
 // forget returns when a decided question can be forgotten. keep is how long the queue keeps
@@ -211,7 +202,7 @@ func (x *Question) ahead(now time.Time) bool { return x.IsOpen() && queue.Writte
 
 // Ahead reports whether a record has an open question that was asked when the clock was ahead.
 func (q *Questions) Ahead(record []byte, now time.Time) bool {
-	x := decode(record)
+	x := questions.Decode(record)
 	return x != nil && x.ahead(now)
 }
 
@@ -221,13 +212,14 @@ type decideFunc func(x *Question, now time.Time) (*Question, error)
 
 // ruled returns the change of a record to the question that decide returns.
 func (q *Questions) ruled(name queue.Hash, decide decideFunc) *queue.Ruled {
-	return &queue.Ruled{Names: []queue.Hash{name}, DecideOld: func(old [][]byte, _ queue.StatusFunc) (*queue.RuledChange, error) {
+	return &queue.Ruled{Names: []queue.Hash{name}, Decide: func(tx *queue.Tx) error {
 		now := q.outbox.Queue.Now()
-		x, err := decide(decode(old[0]), now)
+		x, err := decide(questions.Get(tx, name), now)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		return &queue.RuledChange{Records: []queue.Record{q.record(x, now)}}, nil
+		q.put(tx, name, x, now)
+		return nil
 	}}
 }
 
@@ -244,7 +236,7 @@ func (q *Questions) moveBack(ctx context.Context, name queue.Hash) error {
 
 // Turn returns the turn of a question: one of its key.
 func (q *Questions) Turn(name queue.Hash, record []byte) string {
-	if x := decode(record); x != nil {
+	if x := questions.Decode(record); x != nil {
 		return outbox.Spread(name, x.Place.String())
 	}
 	return outbox.Spread(name, "")

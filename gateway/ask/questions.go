@@ -52,7 +52,7 @@ func New(o *outbox.Outbox, alerts *alerting.Engine) *Questions {
 // weigh returns what a record counts for: a question counts as one while it is open.
 func weigh(record []byte) outbox.Used {
 	w := outbox.Weigh(record)
-	if x := decode(record); x != nil && !x.IsOpen() {
+	if x := questions.Decode(record); x != nil && !x.IsOpen() {
 		w.Count = 0
 	}
 	return w
@@ -77,11 +77,10 @@ func (q *Questions) Punctual(*outbox.Configuration) func() bool { return q.any.L
 // Get returns a question, or [ErrNone]. One whose time is over has expired, also if that is
 // not stored yet.
 func (q *Questions) Get(ctx context.Context, id uuid.UUID) (*Question, error) {
-	b, err := q.outbox.Queue.Records.Get(ctx, q.name(id))
+	x, err := questions.Read(ctx, q.outbox, q.name(id))
 	if err != nil {
 		return nil, err
 	}
-	x := decode(b)
 	if x == nil {
 		return nil, ErrNone
 	}

@@ -33,9 +33,9 @@ func TestDeviceTakesNoChain(t *testing.T) {
 	}
 	// As if the key had got its numbers after the phone had chosen.
 	place := g.Devices.DevicePlace(g.Resolved.Keys["k"])
-	err := g.Rooms().Devices.Update(t.Context(), place, false, nil, func(_ time.Time, l *device.List, _ [][]byte) ([]queue.Record, error) {
+	err := g.Rooms().Devices.Update(t.Context(), place, false, nil, func(_ *queue.Tx, _ time.Time, l *device.List) error {
 		l.Find(phone.ID).Own = []string{"duty", "0:duty"}
-		return nil, nil
+		return nil
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -33,10 +33,13 @@ func TestDevicesDamaged(t *testing.T) {
 	// store replaces the record of the devices, as another version would, and returns the
 	// one before.
 	store := func(data []byte) (old []byte) {
-		err := q.Outbox.Queue.Records.Apply(t.Context(), &queue.Ruled{Names: []queue.Hash{q.Devices.Records.Devices(place), q.Devices.Records.Version()}, DecideOld: func(records [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
-			old = slices.Clone(records[0])
+		name, version := q.Devices.Records.Devices(place), q.Devices.Records.Version()
+		err := q.Outbox.Queue.Records.Apply(t.Context(), &queue.Ruled{Names: []queue.Hash{name, version}, Decide: func(tx *queue.Tx) error {
+			old = slices.Clone(tx.Get(name))
 			now := q.Outbox.Queue.Now()
-			return &queue.RuledChange{Records: []queue.Record{{Data: data, Due: outbox.FarAway(now), Group: q.Devices.Records.Group()}, q.Devices.Records.NewVersion(now)}}, nil
+			tx.Put(name, queue.Record{Data: data, Due: outbox.FarAway(now), Group: q.Devices.Records.Group()})
+			tx.Put(version, q.Devices.Records.NewVersion(now))
+			return nil
 		}})
 		if err == nil {
 			err = q.Devices.Read(t.Context())

@@ -485,12 +485,14 @@ func TestPushKeyDamaged(t *testing.T) {
 			t.Fatal(err)
 		}
 		store := func(r queue.Record) (old []byte) {
-			err := q.Outbox.Queue.Records.Apply(t.Context(), &queue.Ruled{Names: []queue.Hash{q.Outbox.Queue.Hash("the VAPID key")}, DecideOld: func(records [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
-				old = slices.Clone(records[0])
+			name := q.Outbox.Queue.Hash("the VAPID key")
+			err := q.Outbox.Queue.Records.Apply(t.Context(), &queue.Ruled{Names: []queue.Hash{name}, Decide: func(tx *queue.Tx) error {
+				old = slices.Clone(tx.Get(name))
 				if len(r.Data) > 0 {
 					r.Due = outbox.FarAway(q.Outbox.Queue.Now())
 				}
-				return &queue.RuledChange{Records: []queue.Record{r}}, nil
+				tx.Put(name, r)
+				return nil
 			}})
 			if err != nil {
 				t.Fatal(err)

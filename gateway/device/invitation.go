@@ -43,12 +43,3 @@ func (x *Invitation) fields(c *wire.Codec) {
 	wire.Texts(c, 3, &x.Tags)
 	wire.Time(c, 4, &x.Until)
 }
-
-// encode returns x as it is stored.
-func (x *Invitation) encode() []byte { return wire.Append(nil, x, (*Invitation).fields) }
-
-// decodeInvitation returns a stored invitation.
-func decodeInvitation(b []byte) (*Invitation, error) {
-	x := new(Invitation)
-	return x, wire.Decode(b, x, (*Invitation).fields)
-}

@@ -28,9 +28,11 @@ func (q *Invitations) Make(ctx context.Context, to site.Place, tags []string) (t
 	}
 	token = NewSecret()
 	store := q.records.outbox.Queue
-	err = q.records.outbox.Apply(ctx, q.usage.Ruled(to.String(), true, &queue.Ruled{Names: []queue.Hash{q.records.invitation(token)}, Adds: true, DecideOld: func([][]byte, func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+	name := q.records.invitation(token)
+	err = q.records.outbox.Apply(ctx, q.usage.Ruled(to.String(), true, &queue.Ruled{Names: []queue.Hash{name}, Adds: true, Decide: func(tx *queue.Tx) error {
 		x = newInvitation(to, tags, store.Now())
-		return &queue.RuledChange{Records: []queue.Record{{Data: outbox.EncodeRecord(KindInvitation, x.encode()), Due: x.Until, Group: q.records.invitations(to.String())}}}, nil
+		invitations.Put(tx, name, x, x.Until, q.records.invitations(to.String()))
+		return nil
 	}}))
 	return token, x, outbox.QueueError(err)
 }
@@ -57,11 +59,7 @@ func (q *Invitations) Usable(ctx context.Context, token string) (bool, error) {
 
 // read returns the invitation that a token stands for, or nil.
 func (q *Invitations) read(ctx context.Context, token string) (*Invitation, error) {
-	b, err := q.records.outbox.Queue.Records.Get(ctx, q.records.invitation(token))
-	if err != nil {
-		return nil, err
-	}
-	return invitationOf(b), nil
+	return invitations.Read(ctx, q.records.outbox, q.records.invitation(token))
 }
 
 // InvitationLink returns the address on which a phone uses an invitation.

@@ -123,9 +123,6 @@ func (l *List) fields(c *wire.Codec) {
 	wire.Records(c, 3, &l.All, (*Device).fields)
 }
 
-// encode returns l as it is stored.
-func (l *List) encode() []byte { return wire.Append(nil, l, (*List).fields) }
-
 // decodeList returns a stored list. If it is damaged, it also returns an error; the list
 // has what comes before the damage, and must not be stored.
 func decodeList(b []byte) (*List, error) {

@@ -93,11 +93,13 @@ var errHostRemoved = errors.New("the host of its push service is not allowed any
 func (d *deviceService) refused(ctx context.Context, why string) {
 	q, tell := d.queue, false
 	var s *State
-	err := q.outbox.Queue.Records.Apply(ctx, &queue.Ruled{Names: []queue.Hash{q.Records.state(d.device.ID)}, DecideOld: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+	name := q.Records.state(d.device.ID)
+	err := q.outbox.Queue.Records.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func(tx *queue.Tx) error {
 		now := q.outbox.Queue.Now()
-		s = decodeDeviceState(old[0])
+		s = states.GetOrNew(tx, name)
 		tell = s.refuse(d.device, d.key, why, now)
-		return &queue.RuledChange{Records: []queue.Record{q.Records.ofState(s, now)}}, nil
+		q.Records.putState(tx, name, s, now)
+		return nil
 	}})
 	switch {
 	case err != nil:

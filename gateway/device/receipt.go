@@ -114,12 +114,3 @@ func (x *Receipt) fields(c *wire.Codec) {
 	wire.Time(c, 10, &x.Began)
 	wire.Time(c, 11, &x.Last)
 }
-
-// encode returns x as it is stored.
-func (x *Receipt) encode() []byte { return wire.Append(nil, x, (*Receipt).fields) }
-
-// parseReceipt returns a stored receipt.
-func parseReceipt(b []byte) (*Receipt, error) {
-	x := new(Receipt)
-	return x, wire.Decode(b, x, (*Receipt).fields)
-}

@@ -30,7 +30,7 @@ type Receipts struct {
 // newReceipts returns the receipts, of which the oldest of a key are forgotten if it has too many.
 func newReceipts(records Records, incidents *alerting.Incidents) *Receipts {
 	rank := func(record []byte) time.Time {
-		x := decodeReceipt(record)
+		x := receipts.Decode(record)
 		switch {
 		case x == nil:
 			return time.Time{}
@@ -48,9 +48,8 @@ func ReceiptFuncs(o *outbox.Outbox) alerting.Receipts {
 	records := Records{o}
 	return alerting.Receipts{
 		Name: records.Receipt,
-		Keep: records.keepReceipt,
 		Confirms: func(record []byte, now time.Time) (delivered, decided bool) {
-			return decodeReceipt(record).confirms(now)
+			return receipts.Decode(record).confirms(now)
 		},
 	}
 }
@@ -103,11 +102,13 @@ func (q *Receipts) received(ctx context.Context, key site.Place, d *Device, mess
 // f gets the receipt until now, or nil, and returns the new one. It may be called several
 // times.
 func (q *Receipts) change(ctx context.Context, key site.Place, d *Device, message uuid.UUID, f func(now time.Time, before *Receipt, s *State) *Receipt) (x *Receipt, err error) {
-	names := []queue.Hash{q.records.Receipt(Hash(d.ID), message.String()), q.records.state(d.ID)}
-	err = q.records.outbox.Apply(ctx, q.memory.Ruled(key.String(), true, &queue.Ruled{Names: names, DecideOld: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
-		now, s := q.records.outbox.Queue.Now(), decodeDeviceState(old[1])
-		x = f(now, decodeReceipt(old[0]), s)
-		return &queue.RuledChange{Records: []queue.Record{q.records.ofReceipt(x), q.records.ofState(s, now)}}, nil
+	receipt, state := q.records.Receipt(Hash(d.ID), message.String()), q.records.state(d.ID)
+	err = q.records.outbox.Apply(ctx, q.memory.Ruled(key.String(), true, &queue.Ruled{Names: []queue.Hash{receipt, state}, Decide: func(tx *queue.Tx) error {
+		now, s := q.records.outbox.Queue.Now(), states.GetOrNew(tx, state)
+		x = f(now, receipts.Get(tx, receipt), s)
+		q.records.putReceipt(tx, receipt, x)
+		q.records.putState(tx, state, s, now)
+		return nil
 	}}))
 	return x, err
 }
@@ -123,17 +124,18 @@ func (q *Receipts) Due(ctx context.Context, name queue.Hash, before *Receipt) er
 			return err
 		}
 	}
-	names := []queue.Hash{name, q.records.state(before.Device)}
-	return q.records.outbox.Apply(ctx, q.memory.Ruled(before.Place.String(), true, &queue.Ruled{Names: names, DecideOld: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
-		now, s := q.records.outbox.Queue.Now(), decodeDeviceState(old[1])
-		c := &queue.RuledChange{Records: make([]queue.Record, len(names))}
-		if x := decodeReceipt(old[0]); x != nil && x.expire(s, q.records.outbox.Queue.Keep(), now) {
-			c.Records[0] = q.records.ofReceipt(x)
+	state := q.records.state(before.Device)
+	return q.records.outbox.Apply(ctx, q.memory.Ruled(before.Place.String(), true, &queue.Ruled{Names: []queue.Hash{name, state}, Decide: func(tx *queue.Tx) error {
+		now, s := q.records.outbox.Queue.Now(), states.GetOrNew(tx, state)
+		if x := receipts.Get(tx, name); x != nil && x.expire(s, q.records.outbox.Queue.Keep(), now) {
+			q.records.putReceipt(tx, name, x)
+		} else {
+			tx.Delete(name)
 		}
 		if s.ID != "" {
-			c.Records[1] = q.records.ofState(s, now)
+			q.records.putState(tx, state, s, now)
 		}
-		return c, nil
+		return nil
 	}}))
 }
 

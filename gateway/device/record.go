@@ -27,23 +27,13 @@ var (
 	KindPushKey = outbox.OwnKind('K', "key of pushes")
 )
 
-// invitationOf returns the invitation in a record; nil for none and for a damaged one.
-func invitationOf(record []byte) *Invitation {
-	return outbox.DecodeKind(KindInvitation, record, decodeInvitation)
-}
-
-func decodeReceipt(record []byte) *Receipt {
-	return outbox.DecodeKind(KindReceipt, record, parseReceipt)
-}
-
-// decodeDeviceState returns the state in a record. It has no ID if there is none, or a
-// damaged one.
-func decodeDeviceState(record []byte) *State {
-	if s := outbox.DecodeKind(KindState, record, parseState); s != nil {
-		return s
-	}
-	return new(State)
-}
+// The records of which each has one value. A damaged state has no ID.
+var (
+	invitations = outbox.Typed[Invitation]{Kind: KindInvitation, Fields: (*Invitation).fields}
+	receipts    = outbox.Typed[Receipt]{Kind: KindReceipt, Fields: (*Receipt).fields}
+	states      = outbox.Typed[State]{Kind: KindState, Fields: (*State).fields}
+	lists       = outbox.Typed[List]{Kind: KindDevices, Fields: (*List).fields}
+)
 
 // decodeDevices returns the devices in a record. If it cannot be read, the list has the place of the
 // key, if that can be read.
@@ -103,36 +93,25 @@ func (q Records) invitation(token string) queue.Hash {
 	return q.outbox.Queue.Hash("invitation\x00" + token)
 }
 
-// ofDevices returns the record of the devices of a key.
-func (q Records) ofDevices(l *List, now time.Time) queue.Record {
+// putDevices stores the devices of a key.
+func (q Records) putDevices(tx *queue.Tx, name queue.Hash, l *List, now time.Time) {
 	if len(l.All) == 0 {
-		return queue.Record{}
+		tx.Delete(name)
+	} else {
+		lists.Put(tx, name, l, outbox.FarAway(now), q.Group())
 	}
-	return queue.Record{Data: outbox.EncodeRecord(KindDevices, l.encode()), Due: outbox.FarAway(now), Group: q.Group()}
 }
 
-// ofState returns the record of a state. It is looked at each day, in case the device is gone.
-func (Records) ofState(s *State, now time.Time) queue.Record {
+// putState stores a state. It is looked at each day, in case the device is gone.
+func (Records) putState(tx *queue.Tx, name queue.Hash, s *State, now time.Time) {
 	due := s.due(now)
 	if due.IsZero() {
 		due = outbox.FarAway(now)
 	}
-	due = KindState.Due(due, now)
-	return queue.Record{Data: outbox.EncodeRecord(KindState, s.encode()), Due: due}
+	states.Put(tx, name, s, KindState.Due(due, now), queue.Hash{})
 }
 
-// ofReceipt returns the record of a receipt, which is kept as long as results are.
-func (q Records) ofReceipt(x *Receipt) queue.Record {
-	return queue.Record{
-		Data: outbox.EncodeRecord(KindReceipt, x.encode()), Due: x.due(q.outbox.Queue.Keep()), Group: q.receipts(x.Place.String()),
-	}
-}
-
-// keepReceipt returns the record of a stored receipt as it is.
-func (q Records) keepReceipt(old []byte) queue.Record {
-	x := decodeReceipt(old)
-	if x == nil {
-		return queue.Record{}
-	}
-	return q.ofReceipt(x)
+// putReceipt stores a receipt, which is kept as long as results are.
+func (q Records) putReceipt(tx *queue.Tx, name queue.Hash, x *Receipt) {
+	receipts.Put(tx, name, x, x.due(q.outbox.Queue.Keep()), q.receipts(x.Place.String()))
 }

@@ -63,7 +63,7 @@ func weigh(record []byte) outbox.Used {
 	w.Count = len(l.All)
 	for i := range l.All {
 		s := State{Name: l.All[i].Name, ID: l.All[i].ID, Place: l.Place}
-		w.Bytes += outbox.Weigh(s.encode()).Bytes + maxStateRest
+		w.Bytes += outbox.Weigh(states.Record(&s, time.Time{}, queue.Hash{}).Data).Bytes + maxStateRest
 	}
 	return w
 }
@@ -141,7 +141,7 @@ func (q *Registry) States(ctx context.Context, devices []Device) ([]*State, erro
 		if err != nil {
 			return nil, err
 		}
-		out[i] = decodeDeviceState(b)
+		out[i] = states.DecodeOrNew(b)
 	}
 	return out, nil
 }
@@ -176,17 +176,20 @@ func (q *Registry) Subscribe(ctx context.Context, s *Subscription) (d *Device, s
 	for _, o := range before.at(s.Subscription.Endpoint) { // which it replaces
 		others = append(others, q.Records.state(o.ID))
 	}
-	err = q.Update(ctx, place, true, others, func(now time.Time, l *List, old [][]byte) ([]queue.Record, error) {
+	err = q.Update(ctx, place, true, others, func(tx *queue.Tx, now time.Time, l *List) error {
 		d = newDevice(secret)
 		d.By, d.Created = s.By, now
 		if s.Invite != "" {
-			invitation := invitationOf(old[0])
+			invitation := invitations.Get(tx, others[0])
 			if err := invitation.check(place, now); err != nil {
-				return nil, err
+				return err
 			}
 			d.Granted = invitation.Tags
 		}
-		return make([]queue.Record, len(others)), l.add(d, &s.Change, numberedTags(s.Key), s.Site.Settings.Push.Max)
+		for _, name := range others {
+			tx.Delete(name)
+		}
+		return l.add(d, &s.Change, numberedTags(s.Key), s.Site.Settings.Push.Max)
 	})
 	if err != nil {
 		return nil, "", err
@@ -201,9 +204,9 @@ func (q *Registry) Subscribe(ctx context.Context, s *Subscription) (d *Device, s
 // that of the site at which it does so. The error is [ErrNone] if there is no such device,
 // or about a tag.
 func (q *Registry) Change(ctx context.Context, k *site.Key, siteID, id string, c *Change) (d *Device, err error) {
-	err = q.Update(ctx, k.Place(siteID), false, nil, func(_ time.Time, l *List, _ [][]byte) (_ []queue.Record, err error) {
+	err = q.Update(ctx, k.Place(siteID), false, nil, func(_ *queue.Tx, _ time.Time, l *List) (err error) {
 		d, err = l.change(id, c, numberedTags(k))
-		return nil, err
+		return err
 	})
 	return d, err
 }
@@ -237,11 +240,10 @@ func (q *Registry) SetReceived(ctx context.Context, e *queue.Entry, m *message.Q
 		return // the message can be shown without them
 	}
 	for i := range devices.All {
-		b, err := q.outbox.Queue.Records.Get(ctx, q.Records.Receipt(Hash(devices.All[i].ID), m.ID))
+		x, err := receipts.Read(ctx, q.outbox, q.Records.Receipt(Hash(devices.All[i].ID), m.ID))
 		if err != nil {
 			return
 		}
-		x := decodeReceipt(b)
 		if x == nil || x.Received.IsZero() {
 			continue
 		}
@@ -297,21 +299,23 @@ func (q *Registry) RemoveAll(ctx context.Context, key site.Place, by string) (al
 // remove removes a device of a key, with its state, and returns it. The error is
 // [ErrUnknown] if there is none, or if it is not one that allowed reports.
 func (q *Registry) remove(ctx context.Context, key site.Place, id string, allowed func(*Device) bool) (d *Device, err error) {
-	err = q.Update(ctx, key, false, []queue.Hash{q.Records.state(id)}, func(_ time.Time, l *List, _ [][]byte) ([]queue.Record, error) {
+	state := q.Records.state(id)
+	err = q.Update(ctx, key, false, []queue.Hash{state}, func(tx *queue.Tx, _ time.Time, l *List) (err error) {
+		tx.Delete(state)
 		d, err = l.remove(id, allowed)
-		return make([]queue.Record, 1), err
+		return err
 	})
 	return d, err
 }
 
 // removeDamaged removes the devices of a key that cannot be read.
 func (q *Registry) removeDamaged(ctx context.Context, key site.Place) error {
-	err := q.apply(ctx, key, false, nil, func(_ time.Time, old [][]byte) (*List, []queue.Record, error) {
-		l, err := decodeDevices(old[0])
+	err := q.apply(ctx, key, false, nil, func(_ *queue.Tx, _ time.Time, record []byte) (*List, error) {
+		l, err := decodeDevices(record)
 		if err != nil {
 			l = new(List)
 		}
-		return l, nil, nil // another gateway may have restored them meanwhile
+		return l, nil // another gateway may have restored them meanwhile
 	})
 	if err == nil {
 		q.outbox.Log.Warn("devices that cannot be read are removed", zap.String("key", q.outbox.Current().NameOf(ctx, key)))
@@ -319,33 +323,32 @@ func (q *Registry) removeDamaged(ctx context.Context, key site.Place) error {
 	return err
 }
 
-// Update changes the devices of a key, and other records in the same transaction. adds
-// reports whether it adds a device, which needs room in the queue. f gets their content, and
-// returns the new one. It may be called several times. Devices that cannot be read are not
-// overwritten: another version of the gateway may be able to read them.
-func (q *Registry) Update(ctx context.Context, key site.Place, adds bool, others []queue.Hash, f func(now time.Time, l *List, old [][]byte) ([]queue.Record, error)) error {
-	return q.apply(ctx, key, adds, others, func(now time.Time, old [][]byte) (*List, []queue.Record, error) {
-		l, err := decodeDevices(old[0])
+// Update changes the devices of a key in the transaction that f gets, which can use others, too. adds
+// reports whether it adds a device, which needs room in the queue. f may be called several times.
+// Devices that cannot be read are not overwritten: another version of the gateway may be able to read them.
+func (q *Registry) Update(ctx context.Context, key site.Place, adds bool, others []queue.Hash, f func(tx *queue.Tx, now time.Time, l *List) error) error {
+	return q.apply(ctx, key, adds, others, func(tx *queue.Tx, now time.Time, record []byte) (*List, error) {
+		l, err := decodeDevices(record)
 		if err != nil {
-			return nil, nil, ErrDamaged
+			return nil, ErrDamaged
 		}
 		l.Place = key
-		more, err := f(now, l, old[1:])
-		return l, more, err
+		return l, f(tx, now, l)
 	})
 }
 
-// apply stores the devices of a key that f returns, with the new content of other records,
-// in one transaction. f gets their content before.
-func (q *Registry) apply(ctx context.Context, key site.Place, adds bool, others []queue.Hash, f func(now time.Time, old [][]byte) (*List, []queue.Record, error)) error {
-	names := append([]queue.Hash{q.Records.Version(), q.Records.Devices(key)}, others...)
-	change := &queue.Ruled{Names: names, Adds: adds, DecideOld: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+// apply stores the devices of a key that f returns. f gets their record, and can use other records.
+func (q *Registry) apply(ctx context.Context, key site.Place, adds bool, others []queue.Hash, f func(tx *queue.Tx, now time.Time, record []byte) (*List, error)) error {
+	version, devices := q.Records.Version(), q.Records.Devices(key)
+	change := &queue.Ruled{Names: append([]queue.Hash{version, devices}, others...), Adds: adds, Decide: func(tx *queue.Tx) error {
 		now := q.outbox.Queue.Now()
-		l, more, err := f(now, old[1:])
+		l, err := f(tx, now, tx.Get(devices))
 		if err != nil {
-			return nil, err
+			return err
 		}
-		return &queue.RuledChange{Records: append([]queue.Record{q.Records.NewVersion(now), q.Records.ofDevices(l, now)}, more...)}, nil
+		tx.Put(version, q.Records.NewVersion(now))
+		q.Records.putDevices(tx, devices, l, now)
+		return nil
 	}}
 	place := key.String()
 	// A client can make its device larger, too.

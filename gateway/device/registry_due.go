@@ -12,7 +12,7 @@ import (
 // Ahead reports whether a record is that of a receipt which is waited for since a time when the
 // clock was ahead.
 func (q *Registry) Ahead(record []byte, now time.Time) bool {
-	x := decodeReceipt(record)
+	x := receipts.Decode(record)
 	return x != nil && !x.Checked && queue.WrittenAhead(x.Sent, now)
 }
 
@@ -33,7 +33,7 @@ func (q *Registry) Punctual(conf *outbox.Configuration) func() bool {
 func (q *Registry) Due(ctx context.Context, conf *outbox.Configuration, name queue.Hash, data []byte, crowded bool) error {
 	switch outbox.KindOf(data) {
 	case KindReceipt:
-		x := decodeReceipt(data)
+		x := receipts.Decode(data)
 		if crowded && x != nil && !x.Checked {
 			return nil
 		}
@@ -45,9 +45,9 @@ func (q *Registry) Due(ctx context.Context, conf *outbox.Configuration, name que
 		if crowded {
 			return nil
 		}
-		return q.dueDeviceState(ctx, conf, name, decodeDeviceState(data))
+		return q.dueDeviceState(ctx, conf, name, states.DecodeOrNew(data))
 	case KindInvitation:
-		x := invitationOf(data)
+		x := invitations.Decode(data)
 		switch {
 		case x == nil:
 			return q.outbox.RemoveRecord(ctx, name)
@@ -68,15 +68,15 @@ func (q *Registry) dueDeviceState(ctx context.Context, conf *outbox.Configuratio
 	}
 	d := devices.Find(before.ID)
 	told := false
-	change := &queue.Ruled{Names: []queue.Hash{name}, DecideOld: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
-		now, s := q.outbox.Queue.Now(), decodeDeviceState(old[0])
-		c := &queue.RuledChange{Records: make([]queue.Record, 1)}
+	change := &queue.Ruled{Names: []queue.Hash{name}, Decide: func(tx *queue.Tx) error {
+		now, s := q.outbox.Queue.Now(), states.GetOrNew(tx, name)
 		if d == nil || s.ID == "" {
-			return c, nil
+			tx.Delete(name)
+			return nil
 		}
 		told = s.tell(now)
-		c.Records[0] = q.Records.ofState(s, now)
-		return c, nil
+		q.Records.putState(tx, name, s, now)
+		return nil
 	}}
 	if d == nil || !before.silent(q.outbox.Queue.Now()) {
 		return q.outbox.Queue.Records.Apply(ctx, change)

@@ -144,12 +144,3 @@ func (s *State) fields(c *wire.Codec) {
 	wire.Text(c, 10, &s.Refused)
 	wire.Time(c, 11, &s.RefusedTold)
 }
-
-// encode returns s as it is stored.
-func (s *State) encode() []byte { return wire.Append(nil, s, (*State).fields) }
-
-// parseState returns a stored state.
-func parseState(b []byte) (*State, error) {
-	s := new(State)
-	return s, wire.Decode(b, s, (*State).fields)
-}

@@ -79,7 +79,7 @@ func TestRefused(t *testing.T) {
 	if m := s.notTaken("phone"); m.Title != "No messages for phone" || m.Type != "warning" || !strings.Contains(m.Body, "it answers 400. If") {
 		t.Errorf("%+v", m)
 	}
-	stored, err := parseState(s.encode())
+	stored, err := decode(s.encode(), (*State).fields)
 	if err != nil || stored.Refused != s.Refused || !stored.RefusedTold.Equal(s.RefusedTold) {
 		t.Errorf("stored it is %+v, %v", *stored, err)
 	}

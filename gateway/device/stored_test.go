@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/internal/wire"
 	"github.com/caddy-notify/caddy-notify/notifier/webpush"
 )
 
@@ -42,6 +43,16 @@ var (
 // stored is a record that can be stored.
 type stored interface{ encode() []byte }
 
+func (l *List) encode() []byte       { return wire.Append(nil, l, (*List).fields) }
+func (x *Invitation) encode() []byte { return wire.Append(nil, x, (*Invitation).fields) }
+func (x *Receipt) encode() []byte    { return wire.Append(nil, x, (*Receipt).fields) }
+func (s *State) encode() []byte      { return wire.Append(nil, s, (*State).fields) }
+
+func decode[T any](b []byte, fields func(*T, *wire.Codec)) (*T, error) {
+	x := new(T)
+	return x, wire.Decode(b, x, fields)
+}
+
 // example is a record, and how it is decoded.
 type example struct {
 	record stored
@@ -62,18 +73,18 @@ func examples(t *testing.T) map[string]example {
 		"list": {list, func(b []byte) (stored, error) { return decodeList(b) }},
 		"invitation": {
 			&Invitation{Place: ops, Tags: []string{"ops", "1:oncall"}, Until: second(24 * 3600).Add(5 * time.Microsecond)},
-			func(b []byte) (stored, error) { return decodeInvitation(b) },
+			func(b []byte) (stored, error) { return decode(b, (*Invitation).fields) },
 		},
 		"receipt": {
 			&Receipt{
 				Device: "id-1", Name: "Jo's phone", Place: ops, Message: told, Target: "target", Began: second(1), Sent: second(2), Received: second(3),
 				Last: second(4), Checked: true,
 			},
-			func(b []byte) (stored, error) { return parseReceipt(b) },
+			func(b []byte) (stored, error) { return decode(b, (*Receipt).fields) },
 		},
 		"state": {
 			&State{ID: "id-1", Name: "Jo's phone", Place: ops, Created: second(0), Sent: second(2), Seen: second(3), Missing: 300, Told: true},
-			func(b []byte) (stored, error) { return parseState(b) },
+			func(b []byte) (stored, error) { return decode(b, (*State).fields) },
 		},
 	}
 }
@@ -134,9 +145,9 @@ func TestDamaged(t *testing.T) {
 // TestNothingStored checks what an empty record is.
 func TestNothingStored(t *testing.T) {
 	l, err1 := decodeList(nil)
-	x, err2 := decodeInvitation(nil)
-	r, err3 := parseReceipt(nil)
-	s, err4 := parseState(nil)
+	x, err2 := decode(nil, (*Invitation).fields)
+	r, err3 := decode(nil, (*Receipt).fields)
+	s, err4 := decode(nil, (*State).fields)
 	if err := errors.Join(err1, err2, err3, err4); err != nil || len(l.All) != 0 || x.check(site.Place{}, second(0)) == nil || r.answered() || s.ID != "" {
 		t.Errorf("%+v, %+v, %+v, %+v, %v", l, x, r, s, err)
 	}

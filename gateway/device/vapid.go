@@ -33,18 +33,21 @@ func (q *Registry) PushKey(ctx context.Context) (*webpush.Key, error) {
 		return nil, err
 	}
 	var key *webpush.Key
-	err := q.outbox.Queue.Records.Apply(ctx, &queue.Ruled{Names: []queue.Hash{q.outbox.Queue.Hash("the VAPID key")}, DecideOld: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
-		var number []byte
-		if key, number = storedPushKey(old[0]); key == nil {
-			if q.Any() {
-				return nil, ErrPushKeyLost
-			}
-			var err error
-			if key, number, err = webpush.NewKey(); err != nil {
-				return nil, err
-			}
+	name := q.outbox.Queue.Hash("the VAPID key")
+	err := q.outbox.Queue.Records.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func(tx *queue.Tx) error {
+		if key = storedPushKey(tx.Get(name)); key != nil {
+			return nil
 		}
-		return &queue.RuledChange{Records: []queue.Record{{Data: outbox.EncodeRecord(KindPushKey, number), Due: outbox.FarAway(q.outbox.Queue.Now())}}}, nil
+		if q.Any() {
+			return ErrPushKeyLost
+		}
+		var number []byte
+		var err error
+		if key, number, err = webpush.NewKey(); err != nil {
+			return err
+		}
+		tx.Put(name, queue.Record{Data: outbox.EncodeRecord(KindPushKey, number), Due: outbox.FarAway(q.outbox.Queue.Now())})
+		return nil
 	}})
 	if errors.Is(err, ErrPushKeyLost) && !q.vapid.told.Swap(true) {
 		q.outbox.Log.Error("devices get no messages", zap.Error(ErrPushKeyLost.Fault))
@@ -57,15 +60,15 @@ func (q *Registry) PushKey(ctx context.Context) (*webpush.Key, error) {
 	return key, nil
 }
 
-// storedPushKey returns the key in a record, and the number that it is made of; nil for
-// none and for a damaged one. Stores do not tell them apart.
-func storedPushKey(record []byte) (*webpush.Key, []byte) {
+// storedPushKey returns the key in a record; nil for none and for a damaged one. Stores do not tell
+// them apart.
+func storedPushKey(record []byte) *webpush.Key {
 	if outbox.KindOf(record) != KindPushKey {
-		return nil, nil
+		return nil
 	}
 	key, err := webpush.ParseKey(record[1:])
 	if err != nil {
-		return nil, nil
+		return nil
 	}
-	return key, record[1:]
+	return key
 }

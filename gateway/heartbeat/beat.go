@@ -85,31 +85,19 @@ func (m *Monitor) beatName(x *ExpectedBeat) queue.Hash {
 // uptimeName returns the name of the record of the [rules.Uptime].
 func (m *Monitor) uptimeName() queue.Hash { return m.outbox.Queue.Hash("uptime") }
 
-// decodeBeat returns the beat in a record. A damaged one is one that is not armed.
-func decodeBeat(record []byte) *rules.Beat {
-	if b := outbox.DecodeKind(KindBeat, record, rules.DecodeBeat); b != nil {
-		return b
-	}
-	return new(rules.Beat)
-}
-
-func decodeUptime(record []byte) *rules.Uptime {
-	if u := outbox.DecodeKind(KindUptime, record, rules.DecodeUptime); u != nil {
-		return u
-	}
-	return new(rules.Uptime)
-}
+// The records of beats, and the one of the uptime. A damaged beat is one that is not armed.
+var (
+	beats   = outbox.Typed[rules.Beat]{Kind: KindBeat, Fields: (*rules.Beat).Fields}
+	uptimes = outbox.Typed[rules.Uptime]{Kind: KindUptime, Fields: (*rules.Uptime).Fields}
+)
 
 // lateCheck is when a beat is looked at again that was told to be late: the
 // configuration may not expect it any more.
 const lateCheck = 10 * time.Minute
 
-func beatRecord(b *rules.Beat, u *rules.Uptime, now time.Time) queue.Record {
-	return queue.Record{Data: outbox.EncodeRecord(KindBeat, b.Encode()), Due: b.NextLook(now, u, lateCheck)}
-}
-
-func (m *Monitor) uptimeRecord(u *rules.Uptime) queue.Record {
-	return queue.Record{Data: outbox.EncodeRecord(KindUptime, u.Encode()), Due: u.Seen.Add(time.Duration(m.seeEvery.Load()))}
+// putUptime stores the uptime.
+func (m *Monitor) putUptime(tx *queue.Tx, u *rules.Uptime) {
+	uptimes.Put(tx, m.uptimeName(), u, u.Seen.Add(time.Duration(m.seeEvery.Load())), queue.Hash{})
 }
 
 // BeatChange is a change of a beat. It is also that of the [rules.Uptime].
@@ -125,20 +113,22 @@ type BeatChange struct {
 
 // ruled returns the change for the queue.
 func (c *BeatChange) ruled() *queue.Ruled {
-	return &queue.Ruled{Names: []queue.Hash{c.name, c.monitor.uptimeName()}, DecideOld: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+	return &queue.Ruled{Names: []queue.Hash{c.name, c.monitor.uptimeName()}, Decide: func(tx *queue.Tx) error {
 		now := c.monitor.outbox.Queue.Now()
-		b, u := decodeBeat(old[0]), decodeUptime(old[1])
+		b, u := beats.GetOrNew(tx, c.name), uptimes.GetOrNew(tx, c.monitor.uptimeName())
 		c.monitor.see(u, now)
 		remove, ok := c.change(now, b, u)
 		c.Beat, c.Uptime, c.refused = *b, *u, !ok
 		if !ok {
-			return nil, ErrBeatUnchanged
+			return ErrBeatUnchanged
 		}
-		records := []queue.Record{beatRecord(b, u, now), c.monitor.uptimeRecord(u)}
+		c.monitor.putUptime(tx, u)
 		if remove {
-			records[0] = queue.Record{}
+			tx.Delete(c.name)
+		} else {
+			beats.Put(tx, c.name, b, b.NextLook(now, u, lateCheck), queue.Hash{})
 		}
-		return &queue.RuledChange{Records: records}, nil
+		return nil
 	}}
 }
 
@@ -167,7 +157,7 @@ func (m *Monitor) see(u *rules.Uptime, now time.Time) {
 // Ahead reports whether a record says that a gateway ran at a time when the clock was ahead.
 // Beats are armed again after each change of the clock.
 func (m *Monitor) Ahead(record []byte, now time.Time) bool {
-	return outbox.KindOf(record) == KindUptime && queue.WrittenAhead(decodeUptime(record).Seen, now)
+	return outbox.KindOf(record) == KindUptime && queue.WrittenAhead(uptimes.DecodeOrNew(record).Seen, now)
 }
 
 // Kinds returns the kinds of beats, of the uptime and of the watchdog.
@@ -186,7 +176,7 @@ func (m *Monitor) Turn(name queue.Hash, record []byte) string {
 	if outbox.KindOf(record) != KindBeat {
 		return outbox.Spread(name, "")
 	}
-	b := decodeBeat(record)
+	b := beats.DecodeOrNew(record)
 	return outbox.Spread(name, b.Site+"\x00"+b.Key)
 }
 
@@ -212,17 +202,16 @@ func (m *Monitor) dueUptime(ctx context.Context, conf *outbox.Configuration, nam
 			return err
 		}
 	}
-	err = m.outbox.Queue.Records.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, DecideOld: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
-		now, u := m.outbox.Queue.Now(), decodeUptime(old[0])
-		c := &queue.RuledChange{Records: make([]queue.Record, 1)}
-		switch {
-		case expects:
-			m.see(u, now)
-			c.Records[0] = m.uptimeRecord(u)
-		case now.Sub(u.Seen) < uptimeKept:
-			c.Records[0] = m.uptimeRecord(u)
+	err = m.outbox.Queue.Records.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func(tx *queue.Tx) error {
+		now := m.outbox.Queue.Now()
+		if u := uptimes.GetOrNew(tx, name); expects {
+			m.SeeUptime(tx, now)
+		} else if now.Sub(u.Seen) < uptimeKept {
+			m.putUptime(tx, u)
+		} else {
+			tx.Delete(name)
 		}
-		return c, nil
+		return nil
 	}})
 	if err == nil && expects {
 		m.seen.Store(true)
@@ -299,7 +288,7 @@ func (m *Monitor) Beats(ctx context.Context, expected []ExpectedBeat) ([]BeatSta
 	if err != nil {
 		return nil, err
 	}
-	u := decodeUptime(record)
+	u := uptimes.DecodeOrNew(record)
 	out := make([]BeatStatus, 0, len(expected))
 	shown := map[queue.Hash]bool{}
 	for _, x := range expected {
@@ -314,7 +303,7 @@ func (m *Monitor) Beats(ctx context.Context, expected []ExpectedBeat) ([]BeatSta
 		}
 		s := BeatStatus{Expected: x}
 		if record != nil {
-			b := decodeBeat(record)
+			b := beats.DecodeOrNew(record)
 			s.Beat, s.Due, s.Late, s.RunEnds = *b, b.Due(u), b.Deadline(u), b.RunDeadline(u)
 		}
 		out = append(out, s)

@@ -90,29 +90,36 @@ func (m *Monitor) emit(name string, x *ExpectedBeat, b *rules.Beat) {
 // that depends on it.
 func (m *Monitor) UptimeName() queue.Hash { return m.uptimeName() }
 
-// SeeUptime notes in the record of the [rules.Uptime] that this gateway runs. It returns the
-// uptime and its new record. The caller calls [Monitor.Saw] when that is stored.
-func (m *Monitor) SeeUptime(record []byte, now time.Time) (*rules.Uptime, queue.Record) {
-	u := decodeUptime(record)
+// SeeUptime stores that this gateway runs, and returns the uptime. The change names
+// [Monitor.UptimeName], and its caller calls [Monitor.Saw] when it is made.
+func (m *Monitor) SeeUptime(tx *queue.Tx, now time.Time) *rules.Uptime {
+	u := uptimes.GetOrNew(tx, m.uptimeName())
 	m.see(u, now)
-	return u, m.uptimeRecord(u)
+	m.putUptime(tx, u)
+	return u
+}
+
+// UptimeNow returns the uptime, also a time without a gateway that is not stored yet.
+func (m *Monitor) UptimeNow(ctx context.Context) (now, stored *rules.Uptime, err error) {
+	b, err := m.outbox.Queue.Records.Get(ctx, m.uptimeName())
+	if err != nil {
+		return nil, nil, err
+	}
+	now = uptimes.DecodeOrNew(b)
+	m.see(now, m.outbox.Queue.Now())
+	return now, uptimes.DecodeOrNew(b), nil
 }
 
 // Uptime returns the uptime. A time without a gateway that is not stored yet is stored first,
 // so that it is the same whenever it is read again.
 func (m *Monitor) Uptime(ctx context.Context) (*rules.Uptime, error) {
-	b, err := m.outbox.Queue.Records.Get(ctx, m.uptimeName())
-	if err != nil {
-		return nil, err
+	u, stored, err := m.UptimeNow(ctx)
+	if err != nil || m.seen.Load() && u.Same(stored) {
+		return u, err
 	}
-	u, _ := m.SeeUptime(b, m.outbox.Queue.Now())
-	if m.seen.Load() && u.Same(decodeUptime(b)) {
-		return u, nil
-	}
-	err = m.outbox.Queue.Records.Apply(ctx, &queue.Ruled{Names: []queue.Hash{m.uptimeName()}, DecideOld: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
-		var seen queue.Record
-		u, seen = m.SeeUptime(old[0], m.outbox.Queue.Now())
-		return &queue.RuledChange{Records: []queue.Record{seen}}, nil
+	err = m.outbox.Queue.Records.Apply(ctx, &queue.Ruled{Names: []queue.Hash{m.uptimeName()}, Decide: func(tx *queue.Tx) error {
+		u = m.SeeUptime(tx, m.outbox.Queue.Now())
+		return nil
 	}})
 	if err == nil {
 		m.Saw()

@@ -156,7 +156,7 @@ func (m *Monitor) come(ctx context.Context, x *ExpectedBeat, partial bool) (*Tak
 func (m *Monitor) fail(ctx context.Context, x *ExpectedBeat, s Signal, text *notifier.Message, memory *memory.Allocation, release func()) (*Taken, error) {
 	ran := time.Duration(0)
 	if record, err := m.outbox.Queue.Records.Get(ctx, m.beatName(x)); err == nil {
-		ran = decodeBeat(record).Running(m.outbox.Queue.Now())
+		ran = beats.DecodeOrNew(record).Running(m.outbox.Queue.Now())
 	}
 	failedText(x.Name, text, s, ran)
 	c := m.Came(x, true, s.Exit, true, new(rules.Beat))

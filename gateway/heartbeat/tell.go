@@ -136,7 +136,7 @@ func (m *Monitor) TellBeat(ctx context.Context, d dispatch.Delivery, c *BeatChan
 // dueBeat tells that a beat is late, or that its run takes too long. It looks at the record
 // first: a time in which no gateway ran may have moved the deadline.
 func (m *Monitor) dueBeat(ctx context.Context, conf *outbox.Configuration, name queue.Hash, data []byte) error {
-	before := decodeBeat(data)
+	before := beats.DecodeOrNew(data)
 	x := expectedBeatOf(&conf.Directory, before)
 	if x == nil {
 		return m.dueGoneBeat(ctx, conf, name, before)

@@ -40,18 +40,17 @@ const watchdogKept = time.Hour
 // take changes when the next call of w, which is nil for none, is due. It reports whether this gateway makes a
 // call now.
 func (d *watchdog) take(ctx context.Context, w *outbox.Watchdog) (take bool, err error) {
-	err = d.outbox.Queue.Records.Apply(ctx, &queue.Ruled{Names: []queue.Hash{d.name()}, DecideOld: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
-		now, s := d.outbox.Queue.Now(), DecodeWatchdog(old[0])
+	err = d.outbox.Queue.Records.Apply(ctx, &queue.Ruled{Names: []queue.Hash{d.name()}, Decide: func(tx *queue.Tx) error {
+		now, s := d.outbox.Queue.Now(), WatchdogStates.GetOrNew(tx, d.name())
 		take = w != nil && (!s.Next.After(now) || s.Next.Sub(now) > w.Interval)
-		c := &queue.RuledChange{Records: make([]queue.Record, 1)}
 		switch {
 		case take:
 			s.Next = now.Add(w.Interval)
-			c.Records[0] = s.Record()
-		case w != nil || now.Sub(s.Next) < watchdogKept:
-			c.Records[0] = s.Record()
+			WatchdogStates.Put(tx, d.name(), s, s.Next, queue.Hash{})
+		case w == nil && now.Sub(s.Next) >= watchdogKept:
+			tx.Delete(d.name())
 		}
-		return c, nil
+		return nil
 	}})
 	return take && err == nil, err
 }

@@ -31,18 +31,9 @@ func (s *WatchdogState) fields(c *wire.Codec) {
 // maxWatchdogProblem is the maximum length of the text of a failure, in bytes.
 const maxWatchdogProblem = 300
 
-// Record returns the record of the state, which is due when the next call is.
-func (s *WatchdogState) Record() queue.Record {
-	return queue.Record{Data: outbox.EncodeRecord(KindWatchdog, wire.Append(nil, s, (*WatchdogState).fields)), Due: s.Next}
-}
-
-// DecodeWatchdog returns the state in a record. A damaged one knows nothing.
-func DecodeWatchdog(record []byte) (s WatchdogState) {
-	if outbox.KindOf(record) != KindWatchdog || wire.Decode(record[1:], &s, (*WatchdogState).fields) != nil {
-		return WatchdogState{}
-	}
-	return s
-}
+// WatchdogStates is the record of the state, which is due when the next call is. A damaged one knows
+// nothing.
+var WatchdogStates = outbox.Typed[WatchdogState]{Kind: KindWatchdog, Fields: (*WatchdogState).fields}
 
 // called notes the outcome of a call.
 func (s *WatchdogState) called(now time.Time, err error) {
@@ -59,10 +50,11 @@ func (s *WatchdogState) called(now time.Time, err error) {
 // note stores the outcome of a call. If that fails, the log and the metrics have
 // it.
 func (d *watchdog) note(ctx context.Context, outcome error) {
-	err := d.outbox.Queue.Records.Apply(ctx, &queue.Ruled{Names: []queue.Hash{d.name()}, DecideOld: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
-		s := DecodeWatchdog(old[0])
+	err := d.outbox.Queue.Records.Apply(ctx, &queue.Ruled{Names: []queue.Hash{d.name()}, Decide: func(tx *queue.Tx) error {
+		s := WatchdogStates.GetOrNew(tx, d.name())
 		s.called(d.outbox.Queue.Now(), outcome)
-		return &queue.RuledChange{Records: []queue.Record{s.Record()}}, nil
+		WatchdogStates.Put(tx, d.name(), s, s.Next, queue.Hash{})
+		return nil
 	}})
 	if err != nil {
 		d.outbox.Log.Debug("the outcome of the call of the watchdog cannot be stored", zap.Error(err))
@@ -88,7 +80,7 @@ func (m *Monitor) Watchdog(ctx context.Context) (*WatchdogJSON, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := DecodeWatchdog(b)
+	s := WatchdogStates.DecodeOrNew(b)
 	out := &WatchdogJSON{"unknown", rules.FormatTime(w.Interval), s.Success.UTC(), s.Since.UTC(), s.Problem}
 	switch {
 	case s.Problem != "":

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/gateway/heartbeat"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
 // TestStoredWatchdog checks that what earlier versions have stored of the watchdog can be
@@ -13,13 +14,13 @@ func TestStoredWatchdog(t *testing.T) {
 	const stored = "W\b\x82\x80\xaf\xa2\xdb\xff\xad\x06\x10\x84\x80\xaf\xa2\xdb\xff\xad\x06\x18\x86\x80\xaf\xa2\xdb\xff\xad\x06\"\tno answer"
 	at := func(us int64) time.Time { return time.UnixMicro(1_790_000_000_000_000 + us) }
 	s := heartbeat.WatchdogState{Next: at(1), Success: at(2), Since: at(3), Problem: "no answer"}
-	if got := s.Record().Data; string(got) != stored {
+	if got := heartbeat.WatchdogStates.Record(&s, s.Next, queue.Hash{}).Data; string(got) != stored {
 		t.Errorf("it is stored as %q, but queues that exist have %q", got, stored)
 	}
-	if got := heartbeat.DecodeWatchdog([]byte(stored)); got != s {
+	if got := *heartbeat.WatchdogStates.DecodeOrNew([]byte(stored)); got != s {
 		t.Errorf("it is read as %+v", got)
 	}
-	if got := heartbeat.DecodeWatchdog([]byte(stored[:len(stored)-1])); got != (heartbeat.WatchdogState{}) {
+	if got := *heartbeat.WatchdogStates.DecodeOrNew([]byte(stored[:len(stored)-1])); got != (heartbeat.WatchdogState{}) {
 		t.Errorf("a damaged one is read as %+v", got)
 	}
 }

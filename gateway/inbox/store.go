@@ -33,11 +33,12 @@ const overdue = time.Hour
 // page is the number of records that are read at once.
 const page = 50
 
-// change returns a change of a head that depends on nothing else. size is that of the
+// change returns a change of a head that depends on nothing else. size is the size of the
 // messages that it adds or removes.
-func change(head queue.Hash, size int, f func(old []byte) *queue.RuledChange) *queue.Ruled {
-	return &queue.Ruled{Names: []queue.Hash{head}, Size: size, DecideOld: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
-		return f(old[0]), nil
+func change(head queue.Hash, size int, f func(tx *queue.Tx)) *queue.Ruled {
+	return &queue.Ruled{Names: []queue.Hash{head}, Size: size, Decide: func(tx *queue.Tx) error {
+		f(tx)
+		return nil
 	}}
 }
 
@@ -60,17 +61,12 @@ func (s *Store) record(h Head, until time.Time) queue.Record {
 // stored after it, so that listeners get the message.
 func (s *Store) Keep(place string, m *Message) (keep *queue.Ruled, stored func()) {
 	var head Head
-	group := s.group(place)
-	keep = change(s.headName(place), m.Size(), func(old []byte) *queue.RuledChange {
-		head = decodeHead(place, old).added(m, time.Now())
+	group, name := s.group(place), s.headName(place)
+	keep = change(name, m.Size(), func(tx *queue.Tx) {
+		head = decodeHead(place, tx.Get(name)).added(m, time.Now())
 		m.Cursor = head.Last
-		return &queue.RuledChange{
-			Records: []queue.Record{s.record(head, m.Expires)},
-			Owned: []queue.OwnedRecord{{
-				Name:   messageName(group, m.Cursor),
-				Record: queue.Record{Data: encodeMessage(place, m), Due: m.Expires, Group: group},
-			}},
-		}
+		tx.Put(name, s.record(head, m.Expires))
+		tx.PutOwned(messageName(group, m.Cursor), queue.Record{Data: encodeMessage(place, m), Due: m.Expires, Group: group})
 	})
 	return keep, func() { s.known.note(head) }
 }
@@ -148,17 +144,16 @@ func (s *Store) remove(ctx context.Context, place string, upTo Cursor, more surp
 		return 0, nil
 	}
 	var head Head
-	err = s.Queue.Records.Apply(ctx, change(s.headName(place), size, func(old []byte) *queue.RuledChange {
-		c := new(queue.RuledChange)
-		head = decodeHead(place, old)
+	name := s.headName(place)
+	err = s.Queue.Records.Apply(ctx, change(name, size, func(tx *queue.Tx) {
+		head = decodeHead(place, tx.Get(name))
 		for _, m := range oldest {
 			if m.Cursor > head.Gone { // otherwise another gateway has removed it
 				head = head.removed(m)
-				c.Owned = append(c.Owned, queue.OwnedRecord{Name: messageName(group, m.Cursor)})
+				tx.DeleteOwned(messageName(group, m.Cursor))
 			}
 		}
-		c.Records = []queue.Record{s.record(head, time.Now())}
-		return c
+		tx.Put(name, s.record(head, time.Now()))
 	}))
 	if err == nil {
 		s.known.note(head)
@@ -181,12 +176,11 @@ func (s *Store) dueHead(ctx context.Context, name queue.Hash, before Head) error
 	if err != nil {
 		return err
 	}
-	return s.Queue.Records.Apply(ctx, change(name, 0, func(old []byte) *queue.RuledChange {
-		head := decodeHead(before.Place, old)
-		c := &queue.RuledChange{Records: make([]queue.Record, 1)}
-		if len(messages) > 0 || head.Last != before.Last {
-			c.Records[0] = s.record(head, time.Now())
+	return s.Queue.Records.Apply(ctx, change(name, 0, func(tx *queue.Tx) {
+		if head := decodeHead(before.Place, tx.Get(name)); len(messages) > 0 || head.Last != before.Last {
+			tx.Put(name, s.record(head, time.Now()))
+		} else {
+			tx.Delete(name)
 		}
-		return c
 	}))
 }

@@ -28,8 +28,9 @@ func (q *Outbox) cancelLater(ctx context.Context, id uuid.UUID) error {
 // cancelledChange returns the change that lets a message be looked at soon.
 func (q *Outbox) cancelledChange(id uuid.UUID) *queue.Ruled {
 	name := q.Queue.Hash("cancelled message\x00" + id.String())
-	return &queue.Ruled{Names: []queue.Hash{name}, DecideOld: func([][]byte, func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
-		return &queue.RuledChange{Records: []queue.Record{{Data: EncodeRecord(KindCancelled, id[:]), Due: q.Queue.Now().Add(cancelEvery), Group: q.cancelledGroup()}}}, nil
+	return &queue.Ruled{Names: []queue.Hash{name}, Decide: func(tx *queue.Tx) error {
+		tx.Put(name, queue.Record{Data: EncodeRecord(KindCancelled, id[:]), Due: q.Queue.Now().Add(cancelEvery), Group: q.cancelledGroup()})
+		return nil
 	}}
 }
 

@@ -77,27 +77,25 @@ func (k *keptText) fields(c *wire.Codec) {
 	wire.Number(c, 3, &k.job.Index)
 }
 
-// decodeGivenUp returns what a record knows. A damaged one knows nothing.
-func decodeGivenUp(record []byte) *givenUp {
-	g := new(givenUp)
-	if KindOf(record) != KindGivenUp || wire.Decode(record[1:], g, (*givenUp).fields) != nil {
-		return new(givenUp)
+// givenUpRecords are the records. A damaged one knows nothing.
+var givenUpRecords = Typed[givenUp]{KindGivenUp, (*givenUp).fields}
+
+// givenUpRecord returns the record of g.
+func (q *Outbox) givenUpRecord(g *givenUp) queue.Record {
+	var group queue.Hash
+	if g.home != "" {
+		group = q.givenUpGroup(g.place())
 	}
-	return g
+	return givenUpRecords.Record(g, q.givenUpDue(g), group)
 }
 
-// givenUpRecord returns the record of g, which is due when the fallback is to be told or,
-// if there is nothing to tell, when nothing is kept any more.
-func (q *Outbox) givenUpRecord(g *givenUp) queue.Record {
-	due := g.last.Add(max(q.Queue.Keep(), tellEvery))
+// givenUpDue returns when the fallback is to be told or, if there is nothing to tell, when nothing
+// is kept any more.
+func (q *Outbox) givenUpDue(g *givenUp) time.Time {
 	if g.count > 0 {
-		due = g.told.Add(tellEvery)
+		return g.told.Add(tellEvery)
 	}
-	r := queue.Record{Data: EncodeRecord(KindGivenUp, wire.Append(nil, g, (*givenUp).fields)), Due: due}
-	if g.home != "" {
-		r.Group = q.givenUpGroup(g.place())
-	}
-	return r
+	return g.last.Add(max(q.Queue.Keep(), tellEvery))
 }
 
 // place is that of the key.
@@ -111,14 +109,14 @@ func (q *Outbox) givenUpGroup(place string) queue.Hash {
 // RememberGivenUp begins to keep what destinations have given up within the share of each key.
 func (q *Outbox) RememberGivenUp() {
 	rank := func(record []byte) time.Time {
-		g := decodeGivenUp(record)
+		g := givenUpRecords.DecodeOrNew(record)
 		if len(g.kept) == 0 || g.count > 0 { // what the fallback was told, and is to be told
 			return g.last.Add(q.Queue.Keep())
 		}
 		return g.last
 	}
 	q.givenUp = q.NewMemory(KindGivenUp, q.givenUpGroup, rank, func(record []byte) queue.Record {
-		g := decodeGivenUp(record)
+		g := givenUpRecords.DecodeOrNew(record)
 		if len(g.kept) == 0 {
 			return queue.Record{}
 		}
@@ -213,31 +211,19 @@ func (q *Outbox) Ended(conf *Configuration, j *queue.Job) *queue.Ruled {
 	if !tells && len(d.State.Text) == 0 {
 		return nil
 	}
-	u := &queue.Ruled{Names: []queue.Hash{q.givenUpName(home, d.State.Key, j.Destination)}, Size: 2 * givenUpSize}
+	name := q.givenUpName(home, d.State.Key, j.Destination)
 	place := (&givenUp{home: home, key: d.State.Key}).place()
-	u.DecideOld = func(old [][]byte, status func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
-		now := q.Queue.Now()
-		g := decodeGivenUp(old[0])
-		c := &queue.RuledChange{Records: make([]queue.Record, 1)}
+	return q.givenUp.Ruled(place, true, &queue.Ruled{Names: []queue.Hash{name}, Size: 2 * givenUpSize, Decide: func(tx *queue.Tx) error {
 		if j.Status != queue.Dead { // a newer state of its incident tells it
-			if len(old[0]) > 0 {
-				c.Records[0] = q.givenUpRecord(g)
-			}
-			return c, nil
+			return nil
 		}
+		now := q.Queue.Now()
+		g := givenUpRecords.GetOrNew(tx, name)
 		replaced := g.keep(d.State.Text, j.JobID)
-		var statuses []queue.Status
-		if len(replaced) > 0 {
-			var err error
-			if statuses, err = status(replaced); err != nil {
-				return nil, err
-			}
-		}
-		for i, id := range replaced {
-			if statuses[i] == queue.Dead {
-				c.Jobs = append(c.Jobs, queue.JobChange{ID: id, Apply: func(x *queue.Job) {
-					x.Status, x.By, x.Updated = queue.Failed, j.JobID, now
-				}})
+		statuses, err := tx.Status(replaced...)
+		for i, status := range statuses {
+			if status == queue.Dead {
+				tx.Change(replaced[i], func(x *queue.Job) { x.Status, x.By, x.Updated = queue.Failed, j.JobID, now })
 			}
 		}
 		g.home, g.key, g.site, g.hash, g.service, g.last = home, d.State.Key, d.State.Site, d.State.Hash, d.Result.Service, now
@@ -248,12 +234,11 @@ func (q *Outbox) Ended(conf *Configuration, j *queue.Job) *queue.Ruled {
 		default:
 			g.count++
 			g.reason, g.id = markup.TruncateBytes(d.Reason, givenUpReason), d.ID
-			c.Quiet = true
+			tx.Quiet()
 		}
-		c.Records[0] = q.givenUpRecord(g)
-		return c, nil
-	}
-	return q.givenUp.Ruled(place, true, u)
+		tx.Put(name, q.givenUpRecord(g))
+		return err
+	}})
 }
 
 // keep notes that a job with a text is kept. It returns those of other messages that it
@@ -305,7 +290,7 @@ var errGivenUpChanged = fmt.Errorf("what was given up: %w", queue.ErrChanged)
 // Ahead reports whether a record is that of what was given up, which the fallback is told of at
 // a time when the clock was ahead.
 func (q *Outbox) Ahead(record []byte, now time.Time) bool {
-	g := decodeGivenUp(record)
+	g := givenUpRecords.DecodeOrNew(record)
 	return g.count > 0 && queue.WrittenAhead(g.told, now)
 }
 
@@ -332,7 +317,7 @@ func (q *Outbox) Due(ctx context.Context, conf *Configuration, name queue.Hash, 
 // dueGivenUp tells the fallback what was given up since the last message to it, or forgets
 // a record.
 func (q *Outbox) dueGivenUp(ctx context.Context, conf *Configuration, name queue.Hash, data []byte, crowded bool) error {
-	g := decodeGivenUp(data)
+	g := givenUpRecords.DecodeOrNew(data)
 	if crowded && g.count > 0 {
 		return nil
 	}
@@ -341,24 +326,24 @@ func (q *Outbox) dueGivenUp(ctx context.Context, conf *Configuration, name queue
 	if g.count > 0 {
 		settings, fallback, _ = conf.fallbackOf(&queued.State{Key: g.key, Site: g.site, Hash: g.hash})
 	}
-	u := &queue.Ruled{Names: []queue.Hash{name}, Size: 2 * givenUpSize, DecideOld: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
-		if !bytes.Equal(old[0], data) {
-			return nil, errGivenUpChanged
+	u := &queue.Ruled{Names: []queue.Hash{name}, Size: 2 * givenUpSize, Decide: func(tx *queue.Tx) error {
+		if !bytes.Equal(tx.Get(name), data) {
+			return errGivenUpChanged
 		}
 		now := q.Queue.Now()
 		next := *g
-		c := &queue.RuledChange{Records: make([]queue.Record, 1)}
 		switch {
 		case g.count > 0:
 			next.count, next.reason, next.id = 0, "", ""
 			if fallback != "" {
 				next.told = now
 			}
-		case crowded || !now.Before(q.givenUpRecord(g).Due):
-			return c, nil
+		case crowded || !now.Before(q.givenUpDue(g)):
+			tx.Delete(name)
+			return nil
 		}
-		c.Records[0] = q.givenUpRecord(&next)
-		return c, nil
+		tx.Put(name, q.givenUpRecord(&next))
+		return nil
 	}}
 	if g.home != "" {
 		u = q.givenUp.Ruled(g.place(), true, u)

@@ -153,20 +153,21 @@ func (m *Memory) forgetOf(ctx context.Context, place string, limit int64) (n int
 		}
 		some = some[len(batch):]
 		var less Used
-		err := m.outbox.Queue.Records.Apply(ctx, m.Ruled(place, false, &queue.Ruled{Names: names, DecideOld: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
-			c := &queue.RuledChange{Records: make([]queue.Record, len(batch))}
+		err := m.outbox.Queue.Records.Apply(ctx, m.Ruled(place, false, &queue.Ruled{Names: names, Decide: func(tx *queue.Tx) error {
 			less = Used{}
-			for i, b := range old {
+			for _, r := range batch {
+				b := tx.Get(r.name)
 				if KindOf(b) != m.kind {
 					continue // it is gone
 				}
-				if !m.rank(b).Equal(batch[i].rank) {
-					return nil, queue.ErrChanged
+				if !m.rank(b).Equal(r.rank) {
+					return queue.ErrChanged
 				}
-				c.Records[i] = m.forget(b)
-				less = less.plus(m.weightOf(b)).minus(m.weightOf(c.Records[i].Data))
+				left := m.forget(b)
+				tx.Put(r.name, left)
+				less = less.plus(m.weightOf(b)).minus(m.weightOf(left.Data))
 			}
-			return c, nil
+			return nil
 		}}))
 		if err != nil {
 			return n, err

@@ -85,14 +85,7 @@ func (x *usage) fields(c *wire.Codec) {
 	wire.Number(c, 6, &x.Changes)
 }
 
-// decodeUsage returns what a record has, or nil for none and for a damaged one.
-func decodeUsage(record []byte) *usage {
-	return DecodeKind(KindUsage, record, func(b []byte) (*usage, error) {
-		x := new(usage)
-		err := wire.Decode(b, x, (*usage).fields)
-		return x, err
-	})
-}
+var usages = Typed[usage]{KindUsage, (*usage).fields}
 
 // How long after its last change a usage is due: it is counted again, in case an earlier version
 // has changed records without it, or forgotten if the key has nothing.
@@ -101,15 +94,15 @@ const (
 	forgetUsage = 30 * Day
 )
 
-// record returns the record of a usage after a change.
-func (u *Usage) record(x usage) queue.Record {
+// put stores a usage after a change.
+func (u *Usage) put(tx *queue.Tx, name queue.Hash, x usage) {
 	x.Count, x.Bytes = max(x.Count, 0), max(x.Bytes, 0)
 	x.Changes++
 	due := u.outbox.Queue.Now().Add(countAgain)
 	if x.Used == (Used{}) {
 		due = u.outbox.Queue.Now().Add(forgetUsage)
 	}
-	return queue.Record{Data: wire.Append(KindUsage.Begin(), &x, (*usage).fields), Due: due, Group: u.group()}
+	usages.Put(tx, name, &x, due, u.group())
 }
 
 func (u *Usage) name(place string) queue.Hash {
@@ -124,15 +117,11 @@ func (u *Usage) Ruled(place string, adds bool, r *queue.Ruled) *queue.Ruled {
 	out.Names = append(slices.Clip(r.Names), name)
 	out.Decide = func(tx *queue.Tx) error {
 		before := u.weightIn(tx, r.Names)
-		decide := r.Decide
-		if decide == nil {
-			decide = r.RunOld
-		}
-		if err := decide(tx); err != nil {
+		if err := r.Decide(tx); err != nil {
 			return err
 		}
 		grown := u.weightIn(tx, r.Names).minus(before)
-		x := decodeUsage(tx.Get(name))
+		x := usages.Get(tx, name)
 		if x == nil && u.memory != nil && grown.Bytes > 0 { // what is not of the group is not counted
 			x = &usage{Kind: u.kind.letter, Place: place, Counted: true}
 		}
@@ -155,10 +144,9 @@ func (u *Usage) Ruled(place string, adds bool, r *queue.Ruled) *queue.Ruled {
 		if u.memory != nil {
 			u.memory.note(place, x.Used)
 		}
-		tx.Put(name, u.record(*x))
+		u.put(tx, name, *x)
 		return nil
 	}
-	out.DecideOld = nil
 	return &out
 }
 
@@ -317,25 +305,26 @@ func (u *Usage) count(ctx context.Context, place string, again bool) (err error)
 
 // read returns what is stored of a key, or nil.
 func (u *Usage) read(ctx context.Context, place string) (*usage, error) {
-	b, err := u.outbox.Queue.Records.Get(ctx, u.name(place))
-	return decodeUsage(b), err
+	return usages.Read(ctx, u.outbox, u.name(place))
 }
 
 // replace stores the usage of a key, if it is as it was before; nil for none.
 func (u *Usage) replace(ctx context.Context, place string, before *usage, next usage) error {
-	return u.outbox.Queue.Records.Apply(ctx, &queue.Ruled{Names: []queue.Hash{u.name(place)}, DecideOld: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
-		x := decodeUsage(old[0])
+	name := u.name(place)
+	return u.outbox.Queue.Records.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func(tx *queue.Tx) error {
+		x := usages.Get(tx, name)
 		if (x == nil) != (before == nil) || x != nil && *x != *before {
-			return nil, errUsageChanged
+			return errUsageChanged
 		}
-		return &queue.RuledChange{Records: []queue.Record{u.record(next)}}, nil
+		u.put(tx, name, next)
+		return nil
 	}})
 }
 
 // dueUsage counts what a key has that has not changed for a while, and forgets one that has
 // nothing.
 func (q *Outbox) dueUsage(ctx context.Context, name queue.Hash, data []byte) error {
-	x := decodeUsage(data)
+	x := usages.Decode(data)
 	if x == nil || q.usages[kinds[x.Kind]] == nil {
 		return q.RemoveRecord(ctx, name)
 	}
@@ -343,11 +332,12 @@ func (q *Outbox) dueUsage(ctx context.Context, name queue.Hash, data []byte) err
 	if x.Used != (Used{}) {
 		return u.count(ctx, x.Place, true)
 	}
-	err := q.Queue.Records.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, DecideOld: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
-		if !bytes.Equal(old[0], data) {
-			return nil, errUsageChanged
+	err := q.Queue.Records.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func(tx *queue.Tx) error {
+		if !bytes.Equal(tx.Get(name), data) {
+			return errUsageChanged
 		}
-		return &queue.RuledChange{Records: make([]queue.Record, 1)}, nil
+		tx.Delete(name)
+		return nil
 	}})
 	if errors.Is(err, errUsageChanged) {
 		return nil // it is due later
@@ -384,7 +374,7 @@ func (u *Usage) readAll(ctx context.Context) error {
 	has := map[string]Used{}
 	now := u.outbox.Queue.Now()
 	err := EachOfGroup(ctx, u.outbox.Queue, u.group(), func(r queue.NamedRecord) bool {
-		if x := decodeUsage(r.Data); x != nil {
+		if x := usages.Decode(r.Data); x != nil {
 			all = all.plus(x.Used)
 			if u.memory != nil {
 				has[x.Place] = x.Used

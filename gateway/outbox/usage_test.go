@@ -48,8 +48,9 @@ func (c *countedRecords) record(place string, size int) queue.Record {
 // add adds a record, as a version does that counts it or one that does not.
 func (c *countedRecords) add(t *testing.T, place, name string, size int, counts bool) error {
 	t.Helper()
-	r := &queue.Ruled{Names: []queue.Hash{c.Queue.Hash(place + name)}, DecideOld: func([][]byte, func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
-		return &queue.RuledChange{Records: []queue.Record{c.record(place, size)}}, nil
+	r := &queue.Ruled{Names: []queue.Hash{c.Queue.Hash(place + name)}, Decide: func(tx *queue.Tx) error {
+		tx.Put(c.Queue.Hash(place+name), c.record(place, size))
+		return nil
 	}}
 	if counts {
 		r = c.usage.Ruled(place, true, r)
@@ -170,10 +171,12 @@ func TestMemory(t *testing.T) {
 		a, inA := newMemory()
 		b, inB := newMemory()
 		add := func(o *outbox.Outbox, m *outbox.Memory, place string, i, size int) {
-			r := &queue.Ruled{Names: []queue.Hash{o.Queue.Hash(place + fmt.Sprint(i))}, DecideOld: func([][]byte, func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+			name := o.Queue.Hash(place + fmt.Sprint(i))
+			r := &queue.Ruled{Names: []queue.Hash{name}, Decide: func(tx *queue.Tx) error {
 				data := make([]byte, size)
 				data[0] = byte(i)
-				return &queue.RuledChange{Records: []queue.Record{{Data: outbox.EncodeRecord(alerting.KindSubject, data), Due: o.Queue.Now().Add(time.Hour), Group: o.Queue.Hash(place)}}}, nil
+				tx.Put(name, queue.Record{Data: outbox.EncodeRecord(alerting.KindSubject, data), Due: o.Queue.Now().Add(time.Hour), Group: o.Queue.Hash(place)})
+				return nil
 			}}
 			if err := o.Apply(t.Context(), m.Ruled(place, true, r)); err != nil {
 				t.Fatal(err)

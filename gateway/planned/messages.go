@@ -38,7 +38,7 @@ func New(o *outbox.Outbox) *Messages {
 	p := &Messages{outbox: o}
 	p.usage = o.NewUsage(Kind, weigh, func(ctx context.Context, place string, f func([]byte)) error {
 		return outbox.EachOfGroup(ctx, o.Queue, p.group(), func(r queue.NamedRecord) bool {
-			if x := decode(r.Data); x != nil && x.Place.String() == place {
+			if x := records.Decode(r.Data); x != nil && x.Place.String() == place {
 				f(r.Data)
 			}
 			return true
@@ -50,7 +50,7 @@ func New(o *outbox.Outbox) *Messages {
 // weigh returns what a record counts for, with the message that waits.
 func weigh(record []byte) outbox.Used {
 	w := outbox.Weigh(record)
-	if x := decode(record); x != nil {
+	if x := records.Decode(record); x != nil {
 		w.Bytes += x.Size
 	}
 	return w
@@ -89,14 +89,8 @@ func (x *Message) fields(c *wire.Codec) {
 	wire.Number(c, 10, &x.Delay)
 }
 
-// decode returns the planned message in a record, or nil.
-func decode(record []byte) *Message {
-	return outbox.DecodeKind(Kind, record, func(b []byte) (*Message, error) {
-		x := new(Message)
-		err := wire.Decode(b, x, (*Message).fields)
-		return x, err
-	})
-}
+// records are the records of planned messages.
+var records = outbox.Typed[Message]{Kind: Kind, Fields: (*Message).fields}
 
 // Kinds returns the kind of planned messages.
 func (p *Messages) Kinds() []*outbox.Kind { return []*outbox.Kind{Kind} }
@@ -104,30 +98,25 @@ func (p *Messages) Kinds() []*outbox.Kind { return []*outbox.Kind{Kind} }
 // Turn returns the turn of a planned message. Those of a key are sent one after the other, because
 // they can be about one incident.
 func (p *Messages) Turn(name queue.Hash, record []byte) string {
-	if x := decode(record); x != nil {
+	if x := records.Decode(record); x != nil {
 		return x.Place.String()
 	}
 	return outbox.Spread(name, "")
 }
 
-// record returns the record of x, which is due at a time.
-func (p *Messages) record(x *Message, due time.Time) queue.Record {
-	return queue.Record{Data: outbox.EncodeRecord(Kind, wire.Append(nil, x, (*Message).fields)), Due: due, Group: p.group()}
+// put stores x in its record, which is due at a time.
+func (p *Messages) put(tx *queue.Tx, x *Message, due time.Time) {
+	records.Put(tx, p.name(x.ID), x, due, p.group())
 }
 
-// decideFunc returns what becomes of the record of a planned message in a transaction.
-type decideFunc func(old []byte, status queue.StatusFunc) (*queue.RuledChange, error)
-
-// ruled returns the change of the record of x that decide returns. Unless adds is false, it fails
-// if the key of x has too much then.
-func (p *Messages) ruled(x *Message, adds bool, decide decideFunc) *queue.Ruled {
-	u := &queue.Ruled{Names: []queue.Hash{p.name(x.ID)}}
-	u.DecideOld = func(old [][]byte, status queue.StatusFunc) (*queue.RuledChange, error) { return decide(old[0], status) }
-	return p.usage.Ruled(x.Place.String(), adds, u)
+// ruled returns a change of the record of x. Unless adds is false, it fails if the key of x has too
+// much then.
+func (p *Messages) ruled(x *Message, adds bool, decide func(*queue.Tx) error) *queue.Ruled {
+	return p.usage.Ruled(x.Place.String(), adds, &queue.Ruled{Names: []queue.Hash{p.name(x.ID)}, Decide: decide})
 }
 
-// apply applies the change of the record of x that decide returns.
-func (p *Messages) apply(ctx context.Context, x *Message, decide decideFunc) error {
+// apply changes the record of x.
+func (p *Messages) apply(ctx context.Context, x *Message, decide func(*queue.Tx) error) error {
 	return p.outbox.Apply(ctx, p.ruled(x, false, decide))
 }
 
@@ -165,10 +154,11 @@ func (p *Messages) Accept(ctx context.Context, d *dispatch.Delivery) (*notifier.
 	e, r := p.outbox.Later(d)
 	x := newMessage(e.Message, &queued.Text{Site: d.Site, Key: d.Key, Later: *d.Later})
 	e.Untrusted = d.To.Limits != nil
-	e.Rules = p.ruled(x, true, func([]byte, queue.StatusFunc) (*queue.RuledChange, error) {
+	e.Rules = p.ruled(x, true, func(tx *queue.Tx) error {
 		j := &e.Jobs[0]
 		j.Status, j.Rule, j.Due = queue.Held, string(notifier.RulePlanned), x.At
-		return &queue.RuledChange{Records: []queue.Record{p.record(x, x.At)}}, nil
+		p.put(tx, x, x.At)
+		return nil
 	})
 	err := p.some.Adding(func() error { return p.outbox.Accept(context.WithoutCancel(ctx), e) })
 	if err != nil {
@@ -181,7 +171,7 @@ func (p *Messages) Accept(ctx context.Context, d *dispatch.Delivery) (*notifier.
 // each calls f with each planned message until it returns false.
 func (p *Messages) each(ctx context.Context, f func(*Message) bool) error {
 	return outbox.EachOfGroup(ctx, p.outbox.Queue, p.group(), func(r queue.NamedRecord) bool {
-		x := decode(r.Data)
+		x := records.Decode(r.Data)
 		return x == nil || f(x)
 	})
 }
@@ -225,60 +215,41 @@ func (p *Messages) forget(ctx context.Context, id uuid.UUID) error {
 	if x == nil {
 		return err
 	}
-	job := queue.JobID{Message: id}
-	return p.change(ctx, x, func(x *Message, status queue.StatusFunc) (queue.Record, error) {
-		statuses, err := status([]queue.JobID{job})
-		if err != nil || !statuses[0].Waits() {
-			return queue.Record{}, err
+	return p.apply(ctx, x, func(tx *queue.Tx) error {
+		status, err := tx.StatusOf(queue.JobID{Message: id})
+		if !status.Waits() {
+			tx.Delete(p.name(id))
 		}
-		return p.record(x, x.At), nil
+		return err
 	})
 }
 
 // read returns a planned message, or nil if it has no record.
 func (p *Messages) read(ctx context.Context, id uuid.UUID) (*Message, error) {
-	b, err := p.outbox.Queue.Records.Get(ctx, p.name(id))
-	return decode(b), err
-}
-
-// change changes the record of a planned message. f gets the message as it is stored then.
-func (p *Messages) change(ctx context.Context, x *Message, f func(*Message, queue.StatusFunc) (queue.Record, error)) error {
-	return p.apply(ctx, x, func(old []byte, status queue.StatusFunc) (*queue.RuledChange, error) {
-		r := queue.Record{}
-		if x := decode(old); x != nil {
-			var err error
-			if r, err = f(x, status); err != nil {
-				return nil, err
-			}
-		}
-		return &queue.RuledChange{Records: []queue.Record{r}}, nil
-	})
+	return records.Read(ctx, p.outbox, p.name(id))
 }
 
 // Ahead reports whether a record has a message that was planned when the clock was ahead.
 func (p *Messages) Ahead(record []byte, now time.Time) bool {
-	x := decode(record)
+	x := records.Decode(record)
 	return x != nil && x.ahead(now)
 }
 
 // moveBack makes a message due after its delay, which was planned when the clock was ahead.
 func (p *Messages) moveBack(ctx context.Context, x *Message) error {
 	job := queue.JobID{Message: x.ID}
-	return p.apply(ctx, x, func(old []byte, status queue.StatusFunc) (*queue.RuledChange, error) {
-		now, x := p.outbox.Queue.Now(), decode(old)
+	return p.apply(ctx, x, func(tx *queue.Tx) error {
+		now, x := p.outbox.Queue.Now(), records.Get(tx, p.name(x.ID))
 		if x == nil || !x.ahead(now) {
-			return nil, errChanged
-		}
-		statuses, err := status([]queue.JobID{job})
-		if err != nil {
-			return nil, err
+			return errChanged
 		}
 		x.At = now.Add(x.Delay)
-		c := &queue.RuledChange{Records: []queue.Record{p.record(x, x.At)}}
-		if statuses[0] == queue.Held {
-			c.Jobs = []queue.JobChange{{ID: job, Apply: func(j *queue.Job) { j.Due, j.Updated = x.At, now }}}
+		p.put(tx, x, x.At)
+		status, err := tx.StatusOf(job)
+		if status == queue.Held {
+			tx.Change(job, func(j *queue.Job) { j.Due, j.Updated = x.At, now })
 		}
-		return c, nil
+		return err
 	})
 }
 

@@ -47,7 +47,7 @@ func (p *Messages) due(ctx context.Context, conf *outbox.Configuration, name que
 	if err != nil {
 		return err
 	}
-	x := decode(before)
+	x := records.Decode(before)
 	if x == nil {
 		return unknown(before)
 	}
@@ -93,33 +93,33 @@ func (p *Messages) due(ctx context.Context, conf *outbox.Configuration, name que
 // sent ends a planned message in the transaction that stores what is sent, whose ID is sent.
 func (p *Messages) sent(before []byte, x *Message, sent uuid.UUID) *queue.Ruled {
 	job := queue.JobID{Message: x.ID}
-	return p.ruled(x, false, func(old []byte, status queue.StatusFunc) (*queue.RuledChange, error) {
-		statuses, err := status([]queue.JobID{job})
+	return p.ruled(x, false, func(tx *queue.Tx) error {
+		name := p.name(x.ID)
+		status, err := tx.StatusOf(job)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if s := statuses[0]; !bytes.Equal(old, before) || s != queue.Held && s != queue.Queued {
-			return nil, errChanged
+		if !bytes.Equal(tx.Get(name), before) || status != queue.Held && status != queue.Queued {
+			return errChanged
 		}
 		now := p.outbox.Queue.Now()
-		return &queue.RuledChange{Records: make([]queue.Record, 1), Jobs: []queue.JobChange{{ID: job, Apply: func(j *queue.Job) {
+		tx.Delete(name)
+		tx.Change(job, func(j *queue.Job) {
 			j.Status, j.Rule, j.By, j.Updated = queue.Superseded, string(notifier.RulePlanned), queue.JobID{Message: sent}, now
-		}}}}, nil
+		})
+		return nil
 	})
 }
 
 // letFail lets the queue attempt the job of a planned message that cannot be sent.
 func (p *Messages) letFail(ctx context.Context, x *Message, j *queue.Job) error {
-	u := p.ruled(x, false, func(_ []byte, status queue.StatusFunc) (*queue.RuledChange, error) {
-		statuses, err := status([]queue.JobID{j.JobID})
-		if err != nil {
-			return nil, err
+	u := p.ruled(x, false, func(tx *queue.Tx) error {
+		p.put(tx, x, p.outbox.Queue.Now().Add(checkGone))
+		status, err := tx.StatusOf(j.JobID)
+		if status == queue.Held {
+			tx.Release(*j)
 		}
-		c := &queue.RuledChange{Records: []queue.Record{p.record(x, p.outbox.Queue.Now().Add(checkGone))}}
-		if statuses[0] == queue.Held {
-			c.Release = []queue.Job{*j}
-		}
-		return c, nil
+		return err
 	})
 	u.Held = []queue.Job{*j}
 	return p.outbox.Apply(ctx, u)
@@ -206,7 +206,7 @@ func choose(k *site.Key, l *queued.Later) ([]notifier.Target, error) {
 // unknown returns [queue.ErrUnknown] for a record that is there, and that another version of
 // the program has stored: this one cannot read it.
 func unknown(record []byte) error {
-	if len(record) > 0 && decode(record) == nil {
+	if len(record) > 0 && records.Decode(record) == nil {
 		return queue.ErrUnknown
 	}
 	return nil
@@ -243,7 +243,7 @@ func (p *Messages) wait(ctx context.Context, conf *outbox.Configuration, m *queu
 		return nil // the attempt says so
 	}
 	at := text.Later.At
-	if x := decode(b); x != nil {
+	if x := records.Decode(b); x != nil {
 		at = x.At
 	}
 	early := at.Sub(p.outbox.Queue.Now())
@@ -291,8 +291,12 @@ func (p *Messages) restore(ctx context.Context, m *queue.Message, due time.Time)
 	}
 	x.At = due
 	return p.some.Adding(func() error {
-		return p.apply(ctx, x, func(old []byte, _ queue.StatusFunc) (*queue.RuledChange, error) {
-			return &queue.RuledChange{Records: []queue.Record{p.record(x, due)}}, unknown(old)
+		return p.apply(ctx, x, func(tx *queue.Tx) error {
+			if err := unknown(tx.Get(p.name(x.ID))); err != nil {
+				return err
+			}
+			p.put(tx, x, due)
+			return nil
 		})
 	})
 }
@@ -326,7 +330,7 @@ const maxRechecks = 64
 // made it, which did not know its size.
 func (p *Messages) recheck(ctx context.Context, id uuid.UUID) error {
 	b, err := p.outbox.Queue.Records.Get(ctx, p.name(id))
-	if x := decode(b); err != nil || unknown(b) != nil || x != nil && x.Size > 0 {
+	if x := records.Decode(b); err != nil || unknown(b) != nil || x != nil && x.Size > 0 {
 		return err
 	}
 	m, release, err := p.outbox.Queue.Load(ctx, id)

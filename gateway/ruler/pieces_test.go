@@ -188,10 +188,11 @@ func TestRulerEarlierGroup(t *testing.T) {
 		q := g.Rooms().Outbox.Queue
 		name := q.Hash("alert group\x00" + site.Place{Key: "k"}.String() + "\x00Disk")
 		stored := queue.Record{Data: record, Due: time.Now().Add(10 * time.Hour), Group: q.Hash("alert groups")}
-		decide := func([][]byte, func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
-			return &queue.RuledChange{Records: []queue.Record{stored}}, nil
+		decide := func(tx *queue.Tx) error {
+			tx.Put(name, stored)
+			return nil
 		}
-		err := q.Records.Apply(t.Context(), &queue.Ruled{Names: []queue.Hash{name}, DecideOld: decide})
+		err := q.Records.Apply(t.Context(), &queue.Ruled{Names: []queue.Hash{name}, Decide: decide})
 		if err != nil {
 			t.Fatal(err)
 		}

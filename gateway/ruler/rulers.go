@@ -56,7 +56,7 @@ func New(o *outbox.Outbox, beats *heartbeat.Monitor, message Message) *Rulers {
 	r := &Rulers{outbox: o, beats: beats, message: message, repeats: map[queue.Hash]*repeated{}}
 	r.usage = o.NewUsage(KindGroup, weigh, func(ctx context.Context, place string, f func([]byte)) error {
 		return outbox.EachOfGroup(ctx, o.Queue, r.groupsName(), func(x queue.NamedRecord) bool {
-			if g := decodeGroup(x.Data); g != nil && placeOf(g) == place {
+			if g := groups.Decode(x.Data); g != nil && placeOf(g) == place {
 				f(x.Data)
 			}
 			return true
@@ -70,7 +70,7 @@ func placeOf(g *rules.AlertGroup) string { return site.Place{Home: g.Home, Key: 
 
 // Ahead reports whether a record is that of a group which was stored when the clock was ahead.
 func (r *Rulers) Ahead(record []byte, now time.Time) bool {
-	g := decodeGroup(record)
+	g := groups.Decode(record)
 	return g != nil && g.IsAhead(now)
 }
 
@@ -79,7 +79,7 @@ func (r *Rulers) Kinds() []*outbox.Kind { return []*outbox.Kind{KindGroup, KindP
 
 // Turn returns the turn of a group: one of its key.
 func (r *Rulers) Turn(name queue.Hash, record []byte) string {
-	if g := decodeGroup(record); g != nil {
+	if g := groups.Decode(record); g != nil {
 		return outbox.Spread(name, placeOf(g))
 	}
 	return outbox.Spread(name, "")
@@ -309,15 +309,14 @@ func (r *Rulers) Punctual(*outbox.Configuration) func() bool { return r.groups.M
 
 // Open returns the groups of the key with a place, with the alerts that fire.
 func (r *Rulers) Open(ctx context.Context, place site.Place) (open []rules.RulerAlert, err error) {
-	b, err := r.outbox.Queue.Records.Get(ctx, r.beats.UptimeName())
+	u, _, err := r.beats.UptimeNow(ctx)
 	if err != nil {
 		return nil, err
 	}
 	now := r.outbox.Queue.Now()
-	u, _ := r.beats.SeeUptime(b, now)
 	var failed error
 	err = outbox.EachOfGroup(ctx, r.outbox.Queue, r.groupsName(), func(x queue.NamedRecord) bool {
-		head := decodeGroup(x.Data)
+		head := groups.Decode(x.Data)
 		if head == nil || head.Home != place.Home || head.Key != place.Key {
 			return true
 		}
@@ -338,5 +337,5 @@ func (r *Rulers) Open(ctx context.Context, place site.Place) (open []rules.Ruler
 // is not forgotten.
 func IsOpen(ctx context.Context, o *outbox.Outbox, place, name string) (bool, error) {
 	b, err := o.Queue.Records.Get(ctx, groupName(o, place, name))
-	return decodeGroup(b) != nil, err
+	return groups.Decode(b) != nil, err
 }

@@ -44,16 +44,14 @@ func (r *Rulers) pieceName(name queue.Hash, i int) queue.Hash {
 // is not written.
 var pieceDue = time.Date(2200, time.January, 1, 0, 0, 0, 0, time.UTC)
 
-// decodeGroup returns the group in a record, without the alerts in its pieces. It is nil for none
-// and for a damaged one: the ruler posts its alerts again.
-func decodeGroup(record []byte) *rules.AlertGroup {
-	return outbox.DecodeKind(KindGroup, record, rules.DecodeAlertGroup)
-}
+// groups are the records of groups, without the alerts in their pieces. None, and a damaged one, is
+// nil: the ruler posts its alerts again.
+var groups = outbox.Typed[rules.AlertGroup]{Kind: KindGroup, Fields: (*rules.AlertGroup).Fields}
 
 // join returns the group in a record with the alerts in its pieces, which are the records of
 // pieces; nil for none. It reports whether all pieces are there.
 func join(record []byte, pieces [][]byte) (g *rules.AlertGroup, whole bool) {
-	g = decodeGroup(record)
+	g = groups.Decode(record)
 	if g == nil {
 		return nil, true
 	}
@@ -69,48 +67,63 @@ func join(record []byte, pieces [][]byte) (g *rules.AlertGroup, whole bool) {
 // weigh returns what the record of a group counts for, with its pieces.
 func weigh(record []byte) outbox.Used {
 	w := outbox.Weigh(record)
-	if g := decodeGroup(record); g != nil {
+	if g := groups.Decode(record); g != nil {
 		w.Bytes += g.PieceBytes() + int64(g.Pieces())*outbox.Weigh(nil).Bytes
 	}
 	return w
 }
 
-// names returns the names of what a change of a group changes, which has at most n pieces: the
-// record, the uptime and the pieces.
-func (r *Rulers) names(name queue.Hash, n int) []queue.Hash {
-	names := []queue.Hash{name, r.beats.UptimeName()}
-	for i := range n {
-		names = append(names, r.pieceName(name, i))
+// pieceNames returns the names of n pieces of the group whose record has a name.
+func (r *Rulers) pieceNames(name queue.Hash, n int) []queue.Hash {
+	names := make([]queue.Hash, n)
+	for i := range names {
+		names[i] = r.pieceName(name, i)
 	}
 	return names
 }
 
-// records returns the records of a group, which are empty if the group is over, by the names for n
-// pieces. seen is that of the uptime.
-func (r *Rulers) records(
-	name queue.Hash, n int, g *rules.AlertGroup, u *rules.Uptime, seen queue.Record, now time.Time,
-) (*queue.RuledChange, error) {
-	records := make([]queue.Record, 2+n)
-	records[1] = seen
+// names returns the names of what a change of a group changes, which has at most these pieces.
+func (r *Rulers) names(name queue.Hash, pieces []queue.Hash) []queue.Hash {
+	return append([]queue.Hash{name, r.beats.UptimeName()}, pieces...)
+}
+
+// get returns the contents of pieces.
+func get(tx *queue.Tx, pieces []queue.Hash) [][]byte {
+	contents := make([][]byte, len(pieces))
+	for i, name := range pieces {
+		contents[i] = tx.Get(name)
+	}
+	return contents
+}
+
+// put stores a group, or removes it if it is over. pieces are the names that it can use.
+func (r *Rulers) put(tx *queue.Tx, name queue.Hash, pieces []queue.Hash, g *rules.AlertGroup, u *rules.Uptime, now time.Time) error {
+	var cut [][]byte
 	if g == nil || g.Over(now, u) {
-		return &queue.RuledChange{Records: records}, nil
+		tx.Delete(name)
+	} else {
+		due := g.Due(u)
+		if due.IsZero() {
+			due = outbox.FarAway(now)
+		}
+		if !g.Gone.IsZero() {
+			due = g.Gone.Add(goneTime)
+		}
+		var head *rules.AlertGroup
+		if head, cut = g.Cut(); len(cut) > len(pieces) {
+			return &piecesError{len(cut)}
+		}
+		groups.Put(tx, name, head, due, r.groupsName())
 	}
-	due := g.Due(u)
-	if due.IsZero() {
-		due = outbox.FarAway(now)
+	group := r.piecesName(name)
+	for i, piece := range pieces {
+		if i < len(cut) {
+			tx.Put(piece, queue.Record{Data: outbox.EncodeRecord(KindPiece, cut[i]), Due: pieceDue, Group: group})
+		} else {
+			tx.Delete(piece)
+		}
 	}
-	if !g.Gone.IsZero() {
-		due = g.Gone.Add(goneTime)
-	}
-	data, pieces := g.Encode()
-	if len(pieces) > n {
-		return nil, &piecesError{len(pieces)}
-	}
-	records[0] = queue.Record{Data: outbox.EncodeRecord(KindGroup, data), Due: due, Group: r.groupsName()}
-	for i, b := range pieces {
-		records[2+i] = queue.Record{Data: outbox.EncodeRecord(KindPiece, b), Due: pieceDue, Group: r.piecesName(name)}
-	}
-	return &queue.RuledChange{Records: records}, nil
+	return nil
 }
 
 // piecesError is returned by a change of a group that has more pieces than the change names.
@@ -129,22 +142,20 @@ func (r *Rulers) change(
 		return err
 	}
 	n := 0
-	if g := decodeGroup(record); g != nil {
+	if g := groups.Decode(record); g != nil {
 		n = g.Pieces()
 	}
 	for {
-		err := r.outbox.Apply(ctx, r.usage.Ruled(place, adds, &queue.Ruled{
-			Names: r.names(name, n), Adds: adds,
-			DecideOld: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
-				now := r.outbox.Queue.Now()
-				u, seen := r.beats.SeeUptime(old[1], now)
-				g, _ := join(old[0], old[2:])
-				if g != nil && g.Pieces() > n {
-					return nil, &piecesError{g.Pieces()}
-				}
-				return r.records(name, n, decide(g, u, now), u, seen, now)
-			},
-		}))
+		pieces := r.pieceNames(name, n)
+		err := r.outbox.Apply(ctx, r.usage.Ruled(place, adds, &queue.Ruled{Names: r.names(name, pieces), Adds: adds, Decide: func(tx *queue.Tx) error {
+			now := r.outbox.Queue.Now()
+			u := r.beats.SeeUptime(tx, now)
+			g, _ := join(tx.Get(name), get(tx, pieces))
+			if g != nil && g.Pieces() > n {
+				return &piecesError{g.Pieces()}
+			}
+			return r.put(tx, name, pieces, decide(g, u, now), u, now)
+		}}))
 		if more, ok := errors.AsType[*piecesError](err); ok {
 			n = more.n
 			continue
@@ -167,7 +178,7 @@ type stored struct {
 func (r *Rulers) load(ctx context.Context, name queue.Hash, record []byte) (*stored, error) {
 	for {
 		s := &stored{record: record}
-		if head := decodeGroup(record); head != nil && head.Pieces() > 0 {
+		if head := groups.Decode(record); head != nil && head.Pieces() > 0 {
 			s.pieces = make([][]byte, head.Pieces())
 			at := map[queue.Hash]int{}
 			for i := range s.pieces {
@@ -198,7 +209,7 @@ func (r *Rulers) load(ctx context.Context, name queue.Hash, record []byte) (*sto
 	}
 }
 
-// is reports whether the records are those of s.
-func (s *stored) is(record []byte, pieces [][]byte) bool {
-	return bytes.Equal(record, s.record) && slices.EqualFunc(pieces[:len(s.pieces)], s.pieces, bytes.Equal)
+// is reports whether what is stored is s. pieces are names of pieces, of which s has at most as many.
+func (s *stored) is(tx *queue.Tx, name queue.Hash, pieces []queue.Hash) bool {
+	return bytes.Equal(tx.Get(name), s.record) && slices.EqualFunc(get(tx, pieces[:len(s.pieces)]), s.pieces, bytes.Equal)
 }

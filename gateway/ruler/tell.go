@@ -105,17 +105,17 @@ type change struct {
 // ruled returns the change for the queue.
 func (c *change) ruled() *queue.Ruled {
 	r := c.rulers
-	_, after := c.group.Encode()
+	_, after := c.group.Cut()
 	n := max(len(c.before.pieces), len(after))
-	decide := func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+	pieces := r.pieceNames(c.name, n)
+	return r.usage.Ruled(placeOf(c.group), false, &queue.Ruled{Names: r.names(c.name, pieces), Decide: func(tx *queue.Tx) error {
 		now := r.outbox.Queue.Now()
-		u, seen := r.beats.SeeUptime(old[1], now)
-		if c.refused = !c.before.is(old[0], old[2:]) || !u.Same(c.uptime); c.refused {
-			return nil, errChanged
+		u := r.beats.SeeUptime(tx, now)
+		if c.refused = !c.before.is(tx, c.name, pieces) || !u.Same(c.uptime); c.refused {
+			return errChanged
 		}
-		return r.records(c.name, n, c.group, u, seen, now)
-	}
-	return r.usage.Ruled(placeOf(c.group), false, &queue.Ruled{Names: r.names(c.name, n), DecideOld: decide})
+		return r.put(tx, c.name, pieces, c.group, u, now)
+	}})
 }
 
 // tell stores a message about a state of a group, with the change of its record. The queue

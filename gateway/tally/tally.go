@@ -147,7 +147,8 @@ type Series struct {
 	Counts
 }
 
-func (r *Record) fields(c *wire.Codec) {
+// Fields names the fields of a stored record.
+func (r *Record) Fields(c *wire.Codec) {
 	wire.Array(c, 1, r.Process[:])
 	wire.Number(c, 2, &r.Slot)
 	wire.Records(c, 3, &r.Series, (*Series).fields)
@@ -158,16 +159,6 @@ func (s *Series) fields(c *wire.Codec) {
 	wire.Number(c, 2, &s.Delivered)
 	wire.Number(c, 3, &s.Waited)
 	wire.Number(c, 4, &s.Failed)
-}
-
-// Encode is the inverse of [Decode].
-func (r *Record) Encode() []byte { return wire.Append(nil, r, (*Record).fields) }
-
-// Decode reads a record.
-func Decode(b []byte) (*Record, error) {
-	r := new(Record)
-	err := wire.Decode(b, r, (*Record).fields)
-	return r, err
 }
 
 // Changed returns the half hours that have changed since they were stored, the oldest first.

@@ -36,6 +36,9 @@ type Tallies struct {
 // New returns the tallies of an outbox. The queue of the outbox may be set later.
 func New(o *outbox.Outbox) *Tallies { return &Tallies{outbox: o} }
 
+// records are the records of tallies.
+var records = outbox.Typed[tally.Record]{Kind: Kind, Fields: (*tally.Record).Fields}
+
 const (
 	flushEvery = 30 * time.Second
 	readEvery  = 10 * time.Second // how old the counts of other gateways may be
@@ -68,13 +71,10 @@ func (t *Tallies) Flush(ctx context.Context) {
 	c := t.counter()
 	for _, r := range c.Changed() {
 		name := t.outbox.Queue.Hash("tally\x00" + string(r.Process[:]) + "\x00" + r.Slot.End().UTC().Format(time.RFC3339))
-		record := queue.Record{Data: outbox.EncodeRecord(Kind, r.Encode()), Due: r.Slot.End().Add((tally.Kept - 1) * tally.Length), Group: t.group()}
-		err := t.outbox.Queue.Records.Apply(ctx, &queue.Ruled{
-			Names: []queue.Hash{name},
-			DecideOld: func([][]byte, queue.StatusFunc) (*queue.RuledChange, error) {
-				return &queue.RuledChange{Records: []queue.Record{record}}, nil
-			},
-		})
+		err := t.outbox.Queue.Records.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func(tx *queue.Tx) error {
+			records.Put(tx, name, &r, r.Slot.End().Add((tally.Kept-1)*tally.Length), t.group())
+			return nil
+		}})
 		if err != nil {
 			t.outbox.Log.Debug("the counts of the last half hour cannot be stored now", zap.Error(err))
 			return
@@ -109,7 +109,7 @@ func (t *Tallies) readOthers(ctx context.Context, now time.Time) tally.Others {
 	}
 	others, own := tally.Others{}, t.counter().Process()
 	err := outbox.EachOfGroup(ctx, t.outbox.Queue, t.group(), func(x queue.NamedRecord) bool {
-		if r := outbox.DecodeKind(Kind, x.Data, tally.Decode); r != nil && r.Process != own {
+		if r := records.Decode(x.Data); r != nil && r.Process != own {
 			others.Add(r)
 		}
 		return true

@@ -33,24 +33,9 @@ type Ruled struct {
 	// rule, or Superseded.
 	Decide func(tx *Tx) error
 
-	// DecideOld is Decide by position.
-	DecideOld func(old [][]byte, status StatusFunc) (*RuledChange, error)
-
 	// Size is that of an [Update].
 	Size int
 }
-
-// RuledChange is what DecideOld returns.
-type RuledChange struct {
-	Records []Record
-	Owned   []OwnedRecord
-	Jobs    []JobChange
-	Release []Job
-	Quiet   bool
-}
-
-// StatusFunc is for DecideOld.
-type StatusFunc = func([]JobID) ([]Status, error)
 
 // JoinRuled returns a change that makes both changes, one after the other. Either may be nil.
 func JoinRuled(a, b *Ruled) *Ruled {
@@ -60,10 +45,10 @@ func JoinRuled(a, b *Ruled) *Ruled {
 	return &Ruled{
 		Names: joinNames(a.Names, b.Names), Held: append(slices.Clip(a.Held), b.Held...), Size: a.Size + b.Size,
 		Decide: func(tx *Tx) error {
-			if err := a.run(tx); err != nil {
+			if err := a.Decide(tx); err != nil {
 				return err
 			}
-			return b.run(tx)
+			return b.Decide(tx)
 		},
 	}
 }
@@ -105,36 +90,10 @@ func (u *Ruled) run(tx *Tx) error {
 	if u == nil {
 		return nil
 	}
-	before := tx.callers
 	tx.callers = true
-	defer func() { tx.callers = before }()
-	if u.DecideOld != nil {
-		return u.RunOld(tx)
-	}
-	return u.Decide(tx)
-}
-
-func (u *Ruled) RunOld(tx *Tx) error {
-	old := make([][]byte, len(u.Names))
-	for i, name := range u.Names {
-		old[i] = tx.Get(name)
-	}
-	c, err := u.DecideOld(old, tx.status)
-	if err != nil {
-		return err
-	}
-	for i, r := range c.Records {
-		if len(r.Data) > 0 || old[i] != nil {
-			tx.Put(u.Names[i], r)
-		}
-	}
-	for _, r := range c.Owned {
-		tx.PutOwned(r.Name, r.Record)
-	}
-	tx.jobs = append(tx.jobs, c.Jobs...)
-	tx.Release(c.Release...)
-	tx.quiet = tx.quiet || c.Quiet
-	return nil
+	err := u.Decide(tx)
+	tx.callers = false
+	return err
 }
 
 // asCallers returns a record of the caller as it is stored.

@@ -345,7 +345,8 @@ func (a *RulerAlert) fields(c *wire.Codec) {
 	wire.Number(c, 12, &a.number)
 }
 
-func (g *AlertGroup) fields(c *wire.Codec) {
+// Fields names the fields of a record.
+func (g *AlertGroup) Fields(c *wire.Codec) {
 	wire.Text(c, 1, &g.Site)
 	wire.Text(c, 2, &g.Home)
 	wire.Text(c, 3, &g.Key)

@@ -80,11 +80,12 @@ func (g *AlertGroup) place() {
 	}
 }
 
-// Encode returns the record of the group, and its pieces.
-func (g *AlertGroup) Encode() (record []byte, pieces [][]byte) {
+// Cut returns the group as its record has it, and the contents of its pieces, which have its alerts
+// if they are many. [AlertGroup.Join] is the inverse.
+func (g *AlertGroup) Cut() (head *AlertGroup, pieces [][]byte) {
 	g.pieceBytes = 0
 	if g.count(); g.pieces == 0 {
-		return wire.Append(nil, g, (*AlertGroup).fields), nil
+		return g, nil
 	}
 	g.place()
 	all := make([]alertPiece, g.pieces)
@@ -97,15 +98,9 @@ func (g *AlertGroup) Encode() (record []byte, pieces [][]byte) {
 		pieces = append(pieces, wire.Append(nil, &all[i], (*alertPiece).fields))
 		g.pieceBytes += int64(len(pieces[i]))
 	}
-	head := *g
-	head.Alerts = nil
-	return wire.Append(nil, &head, (*AlertGroup).fields), pieces
-}
-
-// DecodeAlertGroup returns the group in a record, without the alerts in its pieces.
-func DecodeAlertGroup(record []byte) (*AlertGroup, error) {
-	g := new(AlertGroup)
-	return g, wire.Decode(record, g, (*AlertGroup).fields)
+	whole := *g
+	whole.Alerts = nil
+	return &whole, pieces
 }
 
 // Join adds the alerts of the pieces, whose contents are in their order. It leaves out pieces

@@ -16,8 +16,8 @@ import (
 // restored returns a group as it is read after it was stored.
 func restored(t *testing.T, g *AlertGroup) *AlertGroup {
 	t.Helper()
-	record, pieces := g.Encode()
-	got, err := DecodeAlertGroup(record)
+	record, pieces := g.encode()
+	got, err := decode(record, (*AlertGroup).Fields)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestAlertPieces(t *testing.T) {
 			now := pieceStart
 			for range 20 {
 				now = now.Add(time.Second)
-				head, pieces := g.Encode()
+				head, pieces := g.encode()
 				g = restored(t, g)
 				i := random.IntN(len(posts))
 				p := g.Alerts[i]
@@ -81,7 +81,7 @@ func TestAlertPieces(t *testing.T) {
 					p.Annotations[1] = p.Annotations[1][:c.size]
 				}
 				g.Post(now, u, []RulerAlert{p}, groupTimes)
-				nextHead, next := g.Encode()
+				nextHead, next := g.encode()
 				if len(next) == len(pieces) && len(next) > 0 {
 					if n, written := changed(head, nextHead, pieces, next); n != 1 || written > max(2*maxPiece, p.size()+maxPiece)+1<<10 {
 						t.Errorf("%d pieces of %d are written, %d bytes", n, len(next), written)
@@ -91,7 +91,7 @@ func TestAlertPieces(t *testing.T) {
 			if got := restored(t, g); len(got.Alerts) != len(posts) || !reflect.DeepEqual(restored(t, got), got) {
 				t.Error("it is not read as it was stored")
 			}
-			if _, pieces := g.Encode(); c.pieces > 0 && (len(pieces) < c.pieces || len(pieces) > 2*c.pieces) {
+			if _, pieces := g.encode(); c.pieces > 0 && (len(pieces) < c.pieces || len(pieces) > 2*c.pieces) {
 				t.Errorf("%d pieces, want %d", len(pieces), c.pieces)
 			}
 			g.Alerts = g.Alerts[:1]
@@ -109,7 +109,7 @@ func TestAlertPieceGrows(t *testing.T) {
 		g.Post(pieceStart, u, []RulerAlert{sized(i, 500)}, groupTimes)
 	}
 	g = restored(t, g)
-	_, before := g.Encode()
+	_, before := g.encode()
 	var posts []RulerAlert
 	for _, a := range g.Alerts {
 		if a.piece == 1 {
@@ -118,7 +118,7 @@ func TestAlertPieceGrows(t *testing.T) {
 		}
 	}
 	g.Post(pieceStart, u, posts, groupTimes)
-	_, pieces := g.Encode()
+	_, pieces := g.encode()
 	if len(pieces) != len(before) || len(posts)*6_000 < 3*maxPiece {
 		t.Fatalf("%d pieces before, %d after; %d alerts have grown", len(before), len(pieces), len(posts))
 	}
@@ -141,17 +141,17 @@ func TestEarlierAlertGroup(t *testing.T) {
 	for i := range 1000 {
 		g.Alerts = append(g.Alerts, sized(i, 500))
 	}
-	read, err := DecodeAlertGroup(wire.Append(nil, g, (*AlertGroup).fields))
+	read, err := decode(wire.Append(nil, g, (*AlertGroup).Fields), (*AlertGroup).Fields)
 	if err != nil || !read.Join(nil) || len(read.Alerts) != 1000 || !read.opened {
 		t.Fatalf("it is not read: %v", err)
 	}
-	head, pieces := read.Encode()
+	head, pieces := read.encode()
 	if len(pieces) < 8 || len(head) > 100 {
 		t.Errorf("%d pieces, and a record of %d bytes", len(pieces), len(head))
 	}
 	instead := func(b []byte) [][]byte { return slices.Concat(pieces[:3], [][]byte{b}, pieces[4:]) }
 	for _, wrong := range [][][]byte{nil, pieces[:3], instead(nil), instead([]byte{8, 2})} {
-		if got, _ := DecodeAlertGroup(head); got.Join(wrong) {
+		if got, _ := decode(head, (*AlertGroup).Fields); got.Join(wrong) {
 			t.Errorf("%d pieces are taken for all", len(wrong))
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/internal/wire"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
@@ -161,7 +162,7 @@ func (m *escalationModel) check() {
 			m.t.Fatalf("step %d was told, and nobody has the message", b.Step)
 		}
 	}
-	if got, err := DecodeIncident(m.x.Encode()); err != nil ||
+	if got, err := decode(wire.Append(nil, m.x, (*Incident).Fields), (*Incident).Fields); err != nil ||
 		len(got.Unconfirmed) != len(m.x.Unconfirmed) || len(got.Escalation.Waiting) != len(s.Waiting) {
 		m.t.Fatal("the record does not keep the steps", err)
 	}

@@ -171,7 +171,7 @@ func (u *Uptime) See(now time.Time, started bool) {
 func (u *Uptime) Same(v *Uptime) bool {
 	x, y := *u, *v
 	x.Seen, y.Seen = time.Time{}, time.Time{}
-	return bytes.Equal(x.Encode(), y.Encode())
+	return bytes.Equal(wire.Append(nil, &x, (*Uptime).Fields), wire.Append(nil, &y, (*Uptime).Fields))
 }
 
 // shortest returns the index in Short of the shortest gaps that count with a grace.
@@ -413,7 +413,8 @@ func (b *Beat) TooLong(now time.Time, u *Uptime) bool {
 // Overrun notes that a message tells that the present run takes too long.
 func (b *Beat) Overrun(now time.Time) { b.State, b.Since, b.overran = BeatTooLong, now, true }
 
-func (b *Beat) fields(c *wire.Codec) {
+// Fields names the fields of a record.
+func (b *Beat) Fields(c *wire.Codec) {
 	wire.Text(c, 1, &b.Site)
 	wire.Text(c, 2, &b.Key)
 	wire.Text(c, 3, &b.Name)
@@ -436,28 +437,11 @@ func (b *Beat) fields(c *wire.Codec) {
 	wire.Text(c, 20, &b.Exit)
 }
 
-// Encode returns the beat as bytes.
-func (b *Beat) Encode() []byte { return wire.Append(nil, b, (*Beat).fields) }
-
-// DecodeBeat is the inverse of [Beat.Encode].
-func DecodeBeat(data []byte) (*Beat, error) {
-	b := new(Beat)
-	return b, wire.Decode(data, b, (*Beat).fields)
-}
-
-func (u *Uptime) fields(c *wire.Codec) {
+// Fields names the fields of a record.
+func (u *Uptime) Fields(c *wire.Codec) {
 	wire.Time(c, 1, &u.Seen)
 	wire.Number(c, 2, &u.Down)
 	wire.Numbers(c, 3, &u.Short)
 	wire.Time(c, 4, &u.Back)
 	wire.Records(c, 5, &u.ShortBack, (*ended).fields)
-}
-
-// Encode returns the uptime as bytes.
-func (u *Uptime) Encode() []byte { return wire.Append(nil, u, (*Uptime).fields) }
-
-// DecodeUptime is the inverse of [Uptime.Encode].
-func DecodeUptime(data []byte) (*Uptime, error) {
-	u := new(Uptime)
-	return u, wire.Decode(data, u, (*Uptime).fields)
 }

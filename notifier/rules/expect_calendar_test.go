@@ -183,7 +183,7 @@ func TestEarlierBeat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := DecodeBeat(data)
+	b, err := decode(data, (*Beat).Fields)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -234,7 +234,8 @@ func (x *Incident) Lasts() bool { return x.Escalating() || x.IsOpen() && x.IsAck
 // MaxIncidentTitle is the maximum length of the title in a record, in bytes.
 const MaxIncidentTitle = 250
 
-func (x *Incident) fields(c *wire.Codec) {
+// Fields names the fields of a record.
+func (x *Incident) Fields(c *wire.Codec) {
 	wire.Text(c, 1, &x.ID)
 	wire.Text(c, 2, &x.Home)
 	wire.Text(c, 3, &x.Key)
@@ -298,13 +299,4 @@ func (s *BegunStep) fields(c *wire.Codec) {
 	wire.Number(c, 2, &s.Step)
 	wire.Time(c, 3, &s.At)
 	wire.Text(c, 4, &s.Outcome)
-}
-
-// Encode returns the incident as bytes.
-func (x *Incident) Encode() []byte { return wire.Append(nil, x, (*Incident).fields) }
-
-// DecodeIncident is the inverse of Encode.
-func DecodeIncident(b []byte) (*Incident, error) {
-	x := new(Incident)
-	return x, wire.Decode(b, x, (*Incident).fields)
 }

@@ -76,7 +76,7 @@ func (m *model) id() uuid.UUID {
 func (m *model) waits(id queue.JobID) bool { return m.jobs[id] != nil && m.jobs[id].status.Waits() }
 
 func (m *model) loadLane() *Lane {
-	l, err := DecodeLane(m.lane)
+	l, err := decode(m.lane, (*Lane).Fields)
 	if err != nil {
 		m.fail("%v", err)
 	}
@@ -84,13 +84,13 @@ func (m *model) loadLane() *Lane {
 }
 
 func (m *model) saveLane(l *Lane) {
-	if m.lane = l.Encode(); l.Empty(m.now) {
+	if m.lane = l.encode(); l.Empty(m.now) {
 		m.lane = nil
 	}
 }
 
 func (m *model) loadSubject(name string) *Subject {
-	s, err := DecodeSubject(m.subjects[name])
+	s, err := decode(m.subjects[name], (*Subject).Fields)
 	if err != nil {
 		m.fail("%v", err)
 	}
@@ -138,7 +138,7 @@ func (m *model) arrive() {
 		Now: m.now, Lane: l, Subject: s, Item: x, Waits: m.waits, NewID: m.id, Held: held,
 	})
 	if x.Subject != "" {
-		m.subjects[x.Subject] = s.Encode()
+		m.subjects[x.Subject] = s.encode()
 	}
 	m.saveLane(l)
 	j := &modelJob{item: x, outcome: v.Outcome, by: v.By}
@@ -530,7 +530,7 @@ func (m *model) release(all bool) {
 			}
 			s := m.loadSubject(name)
 			s.Sent(mark)
-			m.subjects[name] = s.Encode()
+			m.subjects[name] = s.encode()
 		}
 	}
 }
@@ -575,7 +575,7 @@ func (m *model) ended(j *modelJob) {
 	for name, mark := range marks {
 		s := m.loadSubject(name)
 		s.Ended(mark, j.status == queue.Delivered)
-		m.subjects[name] = s.Encode()
+		m.subjects[name] = s.encode()
 	}
 	if len(j.digest) > 0 {
 		l := m.loadLane()

@@ -188,19 +188,11 @@ func (s *KeySilences) Due(now time.Time) time.Time {
 	return s.All.next()
 }
 
-func (s *KeySilences) fields(c *wire.Codec) {
+// Fields names the fields of a record.
+func (s *KeySilences) Fields(c *wire.Codec) {
 	wire.Text(c, 1, &s.Home)
 	wire.Text(c, 2, &s.Key)
 	wire.Time(c, 3, &s.Ended)
 	wire.Records(c, 4, &s.All, (*Silence).fields)
 	wire.Text(c, 5, &s.Site)
-}
-
-// Encode returns the silences as bytes.
-func (s *KeySilences) Encode() []byte { return wire.Append(nil, s, (*KeySilences).fields) }
-
-// DecodeKeySilences is the inverse of Encode.
-func DecodeKeySilences(b []byte) (*KeySilences, error) {
-	s := new(KeySilences)
-	return s, wire.Decode(b, s, (*KeySilences).fields)
 }

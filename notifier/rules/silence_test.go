@@ -125,10 +125,10 @@ func (s *silencedLane) arrive(t *testing.T, incident string, typ notifier.Type) 
 		s.held[o.Job] = false
 	}
 	var err error
-	if s.subjects[incident], err = DecodeSubject(subject.Encode()); err != nil {
+	if s.subjects[incident], err = decode(subject.encode(), (*Subject).Fields); err != nil {
 		t.Fatal(err)
 	}
-	if s.lane, err = DecodeLane(s.lane.Encode()); err != nil {
+	if s.lane, err = decode(s.lane.encode(), (*Lane).Fields); err != nil {
 		t.Fatal(err)
 	}
 	return v

@@ -249,7 +249,8 @@ func tellsFields(c *wire.Codec, job *queue.JobID, t *notifier.Type, state *notif
 	wire.Text(c, 7, alerts)
 }
 
-func (s *Subject) fields(c *wire.Codec) {
+// Fields names the fields of a record.
+func (s *Subject) Fields(c *wire.Codec) {
 	wire.Record(c, 1, &s.Told, (*Mark).Fields)
 	wire.Record(c, 2, &s.Next, (*Mark).Fields)
 	wire.Record(c, 7, &s.Way, (*Mark).Fields)
@@ -265,15 +266,6 @@ func (s *Subject) fields(c *wire.Codec) {
 	wire.Time(c, 5, &s.Since)
 	wire.Time(c, 6, &s.Forget)
 	wire.Array(c, 11, s.Group[:])
-}
-
-// Encode returns the subject as bytes.
-func (s *Subject) Encode() []byte { return wire.Append(nil, s, (*Subject).fields) }
-
-// DecodeSubject is the inverse of Encode.
-func DecodeSubject(b []byte) (*Subject, error) {
-	s := new(Subject)
-	return s, wire.Decode(b, s, (*Subject).fields)
 }
 
 // MaxItems is the maximum number of items that a lane holds. Further ones are counted
@@ -366,7 +358,8 @@ func (l *Lane) Due(now time.Time) time.Time {
 	return due
 }
 
-func (l *Lane) fields(c *wire.Codec) {
+// Fields names the fields of a record.
+func (l *Lane) Fields(c *wire.Codec) {
 	wire.Records(c, 1, &l.Items, (*Item).fields)
 	wire.Records(c, 2, &l.Spent, (*Spent).fields)
 	for kind, f := range []wire.Field{3, 4} {
@@ -401,13 +394,4 @@ func (x *Item) fields(c *wire.Codec) {
 func (m *More) fields(c *wire.Codec) {
 	wire.Array(c, 1, m.ID[:])
 	wire.NumberArray(c, 2, m.Counts[:])
-}
-
-// Encode returns the lane as bytes.
-func (l *Lane) Encode() []byte { return wire.Append(nil, l, (*Lane).fields) }
-
-// DecodeLane is the inverse of Encode.
-func DecodeLane(b []byte) (*Lane, error) {
-	l := new(Lane)
-	return l, wire.Decode(b, l, (*Lane).fields)
 }

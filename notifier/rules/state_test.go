@@ -65,11 +65,11 @@ func TestLaneIsFull(t *testing.T) {
 	if n := l.More[0].Counts.Total() + l.More[1].Counts.Total(); n != counted {
 		t.Errorf("%d are counted, want %d", n, counted)
 	}
-	back, err := DecodeLane(l.Encode())
+	back, err := decode(l.encode(), (*Lane).Fields)
 	if err != nil || len(back.Items) != MaxItems || back.More != l.More {
 		t.Errorf("%+v, %v", back, err)
 	}
-	if size := len(l.Encode()); size > 64<<10 {
+	if size := len(l.encode()); size > 64<<10 {
 		t.Errorf("the record has %d bytes", size)
 	}
 	all := func(queue.JobID) bool { return true }

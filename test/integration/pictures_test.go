@@ -147,8 +147,9 @@ func makeDay(t *testing.T, folder string) {
 	defer func() { _ = q.Close(context.Background()) }()
 	ctx, group := context.Background(), q.Hash("tallies")
 	ids := map[tally.ID]bool{}
+	records := outbox.Typed[tally.Record]{Kind: tallystore.Kind, Fields: (*tally.Record).Fields}
 	err = outbox.EachOfGroup(ctx, q, group, func(x queue.NamedRecord) bool {
-		if r := outbox.DecodeKind(tallystore.Kind, x.Data, tally.Decode); r != nil {
+		if r := records.Decode(x.Data); r != nil {
 			for _, s := range r.Series {
 				ids[s.ID] = true
 			}
@@ -171,13 +172,9 @@ func makeDay(t *testing.T, folder string) {
 			}
 		}
 		name := q.Hash(fmt.Sprint("tally of the day ", slot))
-		err := q.Records.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, DecideOld: func([][]byte, queue.StatusFunc) (*queue.RuledChange, error) {
-			return &queue.RuledChange{
-				Records: []queue.Record{{
-					Data: outbox.EncodeRecord(tallystore.Kind, r.Encode()),
-					Due:  slot.End().Add((tally.Kept - 1) * tally.Length), Group: group,
-				}},
-			}, nil
+		err := q.Records.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func(tx *queue.Tx) error {
+			records.Put(tx, name, &r, slot.End().Add((tally.Kept-1)*tally.Length), group)
+			return nil
 		}})
 		if err != nil {
 			t.Fatal(err)
