@@ -477,6 +477,48 @@ func TestDamageFoundLater(t *testing.T) {
 	}
 }
 
+// TestDamagedRecord checks that an update reads nothing in a damaged record, leaves it alone unless it
+// changes it, and can delete it.
+func TestDamagedRecord(t *testing.T) {
+	s, err := Open(Options{Path: t.TempDir(), NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	name := s.Hash("a")
+	update := func(decide func(tx *queue.Tx)) {
+		t.Helper()
+		err := s.Update(t.Context(), &queue.Update{Names: []queue.Hash{name}, Decide: func(tx *queue.Tx) error {
+			decide(tx)
+			return nil
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := func(damaged bool) {
+		t.Helper()
+		b, err := s.Record(t.Context(), name)
+		if _, ok := errors.AsType[*queue.DamagedError](err); ok != damaged || b != nil {
+			t.Errorf("the record is %q, %v", b, err)
+		}
+	}
+	update(func(tx *queue.Tx) { tx.Put(name, queue.Record{Data: []byte("text"), Due: time.Now()}) })
+	write := func(b *batch) error { return b.bucket(bucketRecords).Put(name[:], []byte("damaged")) }
+	if err := s.do(t.Context(), &change{size: 100, pages: 10, check: func(*batch) error { return nil }, write: write}); err != nil {
+		t.Fatal(err)
+	}
+	want(true)
+	update(func(tx *queue.Tx) {
+		if b := tx.Get(name); b != nil {
+			t.Errorf("an update reads %q", b)
+		}
+	})
+	want(true)
+	update(func(tx *queue.Tx) { tx.Delete(name) })
+	want(false)
+}
+
 // FuzzOpen checks that a store with arbitrary content opens or returns an error.
 func FuzzOpen(f *testing.F) {
 	p := newSample(f, 5)

@@ -95,6 +95,7 @@ func Run(t *testing.T, e Engine) {
 		{"Planned", (*suite).planned},
 		{"AlertGroups", (*suite).alertGroups},
 		{"RuledJobs", (*suite).ruledJobs},
+		{"JoinedRules", (*suite).joinedRules},
 		{"Order", (*suite).order},
 		{"Full", (*suite).full},
 		{"Stats", (*suite).stats},

@@ -155,7 +155,7 @@ func (s *suite) runRules(handles ...queue.Store) {
 }
 
 // ruledJobs checks that jobs which a rule holds are neither claimed nor released by the
-// order of incidents, that an entry replaces those of its incident, that releasing
+// order of incidents, that an entry replaces the held jobs of its incident, that releasing
 // restores the order, and that they can be cancelled.
 func (s *suite) ruledJobs() {
 	q := queue.New(s.Store, queue.Options{}) // the suite closes the store
@@ -233,4 +233,33 @@ func (s *suite) ruledJobs() {
 	}
 	s.statuses(cancelled.Message.ID, queue.Cancelled)
 	s.gone(cancelled.Message.ID)
+}
+
+// joinedRules checks that joined changes are made one after the other in one transaction, also if both
+// change the same record, and that none is made if one fails.
+func (s *suite) joinedRules() {
+	q := queue.New(s.Store, queue.Options{})
+	name := s.Hash("both")
+	add := func(text string, err error) *queue.Ruled {
+		return &queue.Ruled{Names: []queue.Hash{name, s.Hash("of " + text)}, Decide: func(tx *queue.Tx) error {
+			tx.Put(name, queue.Record{Data: append(tx.Get(name), text...), Due: s.now})
+			tx.Put(s.Hash("of "+text), queue.Record{Data: []byte(text), Due: s.now})
+			return err
+		}}
+	}
+	want := func(text string) {
+		s.Helper()
+		if got, err := q.Records.Get(s.Context(), name); err != nil || string(got) != text {
+			s.Errorf("the record is %q, %v; want %q", got, err, text)
+		}
+	}
+	s.must(q.Records.Apply(s.Context(), queue.JoinRuled(add("first ", nil), queue.JoinRuled(nil, add("second ", nil)))))
+	want("first second ")
+	refuse := errors.New("no")
+	s.wantErr(q.Records.Apply(s.Context(), queue.JoinRuled(add("third ", nil), add("fourth ", refuse))), refuse)
+	want("first second ")
+	e := s.alert("text", "", "a")
+	e.Rules = queue.JoinRuled(add("third ", nil), add("fourth ", nil))
+	s.must(q.Accept(s.Context(), e))
+	want("first second third fourth ")
 }
