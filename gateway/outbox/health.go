@@ -82,7 +82,7 @@ func emitHealth(s *dispatch.Dispatcher, what string, h queue.Health, duration ti
 	})
 }
 
-// DestinationID returns by what the store knows a destination of messages with limits.
+// DestinationID returns the hash by which the store knows t as a destination of messages with limits.
 func (q *Outbox) DestinationID(t notifier.Target, limits *notifier.Limits) queue.Hash {
 	return q.Queue.Hash(site.DestinationName(t, limits))
 }

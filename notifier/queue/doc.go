@@ -15,8 +15,8 @@
 // queue afterwards:
 //
 //   - If all results are final, it calls [Queue.Record], so that clients can read
-//     the results by the ID of the message. They are stored within a second,
-//     together with those of other messages, which share one commit.
+//     the results by the ID of the message. They are stored within a second;
+//     the results of several messages share one commit.
 //   - If some are not final, it calls [Queue.Accept], which stores the message
 //     before the client gets its answer. A job that has failed and can be tried again is Queued. A job
 //     that the caller is still sending is Sending; the caller ends it with
@@ -59,8 +59,8 @@
 //
 // # Clocks
 //
-// Gateways that share a store go by its clock ([Queue.Now]). Otherwise the clock is that of
-// the machine, which may be set. A job that was written when the clock was ahead is due at
+// Gateways that share a store go by its clock ([Queue.Now]). Without a clock of the store, they go by
+// the clock of the machine, which may be set. A job that was written when the clock was ahead is due at
 // once, and so is such a record ([Options.Ahead]). A job whose last attempt is the first one
 // after a start, a jump of the clock or a pause of the process gets one more.
 //

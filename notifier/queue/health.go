@@ -53,7 +53,7 @@ func (h *Health) Failing() bool { return h.Failures > 0 || h.LastError != "" }
 // Attempt is the outcome of one attempt, as far as it tells about the
 // destination.
 type Attempt struct {
-	Destination, Host string // as those of a [Job]
+	Destination, Host string // as in [Job]
 	Client            bool
 
 	// Status is Delivered, Queued for a failure that may get better, or another
@@ -331,8 +331,8 @@ func (h *health) saved(all ...Health) {
 	}
 }
 
-// merge adopts stored states: those of an earlier process, or of other gateways,
-// that have changed later than the own ones. It reports whether there were any.
+// merge adopts states that an earlier process or another gateway has stored, if they
+// have changed later than the states of h. It reports whether there were any.
 func (h *health) merge(all []Health) (changed bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 // errLeaseOver is returned when another process may have claimed what this one sends.
 var errLeaseOver = errors.New("the gateway was paused, or could not reach its queue, for longer than it may keep a delivery")
 
-// leases knows until when this process has the jobs that it has claimed. Times are those of
-// clock.runs.
+// leases knows until when this process has the jobs that it has claimed. Times are
+// by clock.runs.
 type leases struct {
 	mu      sync.Mutex
 	renewed time.Duration // when the last renewal began that has succeeded
@@ -57,8 +57,8 @@ func (l Lease) Err() error {
 // leaseKey is the key of the lease in the context of [Options.Deliver].
 type leaseKey struct{}
 
-// LeaseErr returns the error of the lease of the job that ctx is for. ctx is that of
-// [Options.Deliver], or is derived from it; for others there is no error.
+// LeaseErr returns the error of the lease of the job that ctx is for. ctx is the context
+// of [Options.Deliver], or derived from it; for any other context there is no error.
 func LeaseErr(ctx context.Context) error {
 	if l, ok := ctx.Value(leaseKey{}).(Lease); ok {
 		return l.Err()

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -114,18 +113,13 @@ func (s Status) Waits() bool { return s == Queued || s == Sending || s == Held }
 // JobID names a job.
 type JobID struct {
 	Message uuid.UUID
-	Index   int // of the destination among those of the message
+	Index   int // of the destination in the message
 }
 
 // Compare compares two IDs: the older message first, and of one message the
 // first destination.
 func (id JobID) Compare(other JobID) int {
 	return cmp.Or(bytes.Compare(id.Message[:], other.Message[:]), cmp.Compare(id.Index, other.Index))
-}
-
-// SortJobs sorts jobs by their IDs.
-func SortJobs(jobs []Job) {
-	slices.SortFunc(jobs, func(a, b Job) int { return a.Compare(b.JobID) })
 }
 
 // The bounds of a message.
@@ -153,8 +147,7 @@ type Job struct {
 	// Client reports whether a client decides the destination, not the operator.
 	Client bool
 
-	// OwnAttempts means that each failure of the job is that of an attempt of its
-	// own. Other jobs also fail if their destination is down and has failed in an
+	// OwnAttempts means that the job only fails by attempts of its own. Other jobs also fail if their destination is down and has failed in an
 	// attempt that began after they were due.
 	OwnAttempts bool
 
@@ -172,7 +165,7 @@ type Job struct {
 	// Reason is why the job is dead or lost, without secrets.
 	Reason string
 
-	// Attempts is the number of attempts so far, without those of other jobs.
+	// Attempts is the number of attempts of this job so far.
 	Attempts int
 
 	// Due is the time of the next attempt.

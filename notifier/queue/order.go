@@ -287,7 +287,7 @@ type entryOrder struct {
 	lines  []Hash   // the names of the lines
 }
 
-// decide is that of an [Update]. A store may call it more than once.
+// decide is the Decide of an [Update]. A store may call it more than once.
 func (o *entryOrder) decide(tx *Tx) error {
 	e := o.entry
 	for i := range e.Jobs {
@@ -360,8 +360,7 @@ func (l *line) enter(j *Job, wanted Status) bool {
 }
 
 // orderOutcome makes the settlement of a job keep the order of its incident, and adds
-// what rules change when it ends, and what those of the next message change if there is
-// one.
+// what rules change when the job ends. If there is a next message, its rules change something, too.
 func (q *order) orderOutcome(s *Settlement, rules *Ruled, now time.Time) {
 	r := s.Job
 	var nextRules *Ruled

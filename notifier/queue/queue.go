@@ -23,8 +23,8 @@ type Options struct {
 	Deliver func(ctx context.Context, m *Message, j *Job) Outcome
 
 	// Dead, if set, returns a message to accept in the transaction that makes a
-	// job dead, or nil for none. Its Rules decide about records only, and other ones than
-	// those of Ended, which can leave the message out. It can be called
+	// job dead, or nil for none. Its Rules decide about records only. They run after
+	// the change of Ended, which can leave the message out. Dead can be called
 	// more than once for a job, until that transaction succeeds.
 	Dead func(j *Job) *Entry
 
@@ -32,7 +32,7 @@ type Options struct {
 	Settled func(j *Job)
 
 	// Down and Up, if set, are called when a destination of the operator's goes down
-	// and when it is back. The state that Up gets is that before, with the jobs that wait now.
+	// and when it is back. Up gets the state before, with the jobs that wait now.
 	Down, Up func(h Health)
 
 	// Ended, if set, returns a change by rules to make in the transaction that ends a
@@ -94,12 +94,12 @@ type Outcome struct {
 	// names a rule for which it is not sent.
 	Status Status
 	Rule   string
-	// State and Result replace those of the job.
+	// State and Result are the new ones of the job.
 	State, Result []byte
 	// Reason is why the attempt failed, without secrets. A job that is dead keeps
 	// it.
 	Reason string
-	// About is that of an [Attempt].
+	// About is as in [Attempt].
 	About string
 	// RetryAfter is the minimum time until the next attempt; 0 for no minimum.
 	// More than [MaxRetryAfter] counts as that.
@@ -107,7 +107,7 @@ type Outcome struct {
 	// Postponed means that there was no attempt: the job stays as it is and is
 	// due after RetryAfter. The other fields are ignored.
 	Postponed bool
-	// Note, if not nil, replaces that of the job.
+	// Note, if not nil, is the new note of the job.
 	Note []byte
 	// NotSent means that nothing was sent, so that the outcome tells nothing about
 	// the destination and does not count as an attempt.
@@ -201,9 +201,9 @@ func (q *Queue) Configure(o Options) {
 	q.signal()
 }
 
-// Now returns the time by which records and jobs are due: that of the store, so that several
-// gateways agree although their clocks differ, or else that of the machine. Whoever decides
-// what is due uses it.
+// Now returns the time by which records and jobs are due. The clock of a shared store has it, so
+// that several gateways agree although their clocks differ; otherwise it is the time of the machine.
+// Whoever decides what is due uses it.
 func (q *core) Now() time.Time {
 	if now := q.store.Now(); !now.IsZero() {
 		return now
@@ -342,7 +342,7 @@ func (q *Queue) cancelMessage(ctx context.Context, id uuid.UUID, statuses ...Sta
 	return q.cancelJobs(ctx, e.Jobs, statuses)
 }
 
-// cancelJobs cancels those of the jobs that have one of the statuses, and returns how many
+// cancelJobs cancels the jobs that have one of the statuses, and returns how many
 // there were.
 func (q *order) cancelJobs(ctx context.Context, jobs []Job, statuses []Status) (int, error) {
 	before, err := q.changeJobs(ctx, jobs, func(status Status) (Status, func(*Job)) {
@@ -399,7 +399,7 @@ func (q *Queue) Retry(ctx context.Context, id uuid.UUID, keep ...string) (n Retr
 	return n, err
 }
 
-// hurryJobs makes those of the jobs due that have one of the statuses, Queued or Dead, and
+// hurryJobs makes the jobs due that have one of the statuses, Queued or Dead, and
 // returns the statuses that they had.
 func (q *order) hurryJobs(ctx context.Context, jobs []Job, statuses ...Status) (before []Status, err error) {
 	now := q.Now()
@@ -569,8 +569,7 @@ func (q *Queue) Check(ctx context.Context) error {
 	return q.store.Accept(ctx, q.options.Load().MaxSize)
 }
 
-// Hash returns the hash by which the queue knows a destination: that of
-// [Job.Destination].
+// Hash returns the hash by which the queue knows a destination, of its [Job.Destination].
 func (q *core) Hash(destination string) Hash { return q.store.Hash(destination) }
 
 // known returns nil if err is [ErrNotFound] and the results of the message are

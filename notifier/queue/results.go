@@ -275,8 +275,8 @@ const messagesAtOnce = 64
 const batchResult wire.Field = 1
 
 // batchedResult is the result of one message in a batch. The jobs of messages to one
-// destination hardly differ, so a result has only those bytes of the encoded jobs that differ
-// from those of the result before.
+// destination hardly differ, so a result has only the bytes of its encoded jobs that differ
+// from the result before.
 type batchedResult struct {
 	id         uuid.UUID
 	created    time.Time
@@ -293,7 +293,7 @@ func (r *batchedResult) fields(c *wire.Codec) {
 	wire.Number(c, 5, &r.tail)
 }
 
-// compare sets what differs between jobs and those of the result before.
+// compare sets what differs between jobs and the jobs of the result before.
 func (r *batchedResult) compare(jobs, before []byte) {
 	most := min(len(before), len(jobs))
 	for r.head < most && before[r.head] == jobs[r.head] {

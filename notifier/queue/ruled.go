@@ -13,10 +13,10 @@ import (
 
 // Rules over time are the caller's. The queue stores what they decide: it keeps their
 // records, holds jobs for them, and lets a job that a rule releases wait for its turn
-// among those of its incident.
+// in its incident.
 
 // Ruled is a change by rules: of records, of jobs that they hold and, as part of an
-// [Entry], of its jobs. The names of the records must not be those of destinations.
+// [Entry], of its jobs. It must not name the records of lines, which the queue keeps itself.
 type Ruled struct {
 	Names []Hash
 
@@ -28,12 +28,12 @@ type Ruled struct {
 	// meaning as part of an entry.
 	Adds bool
 
-	// Decide reads the records and changes them, as that of an [Update]. As part of an entry,
+	// Decide reads the records and changes them, as in [Update]. As part of an entry,
 	// it may change the jobs of the entry that are Queued or Sending: they can be Held for a
 	// rule, or Superseded.
 	Decide func(tx *Tx) error
 
-	// Size is that of an [Update].
+	// Size is as in [Update].
 	Size int
 }
 
@@ -68,7 +68,7 @@ func joinNames(a, b []Hash) []Hash {
 // begins with it.
 const callersRecord = 0
 
-// dueSize is the size of the time after callersRecord. It is that at which the record is
+// dueSize is the size of the time after callersRecord, at which the record is
 // due: stores write only what has changed, and a later time alone is a change, too.
 const dueSize = 8
 

@@ -221,7 +221,7 @@ type attempt struct {
 	began      time.Time
 	out        Outcome
 	made       bool     // something was sent, or could have been
-	shared     *failure // the attempt was that of another job to the same destination; else nil
+	shared     *failure // another job to the same destination had the attempt; else nil
 	deferrable bool     // the store may wait for other changes
 }
 

@@ -241,8 +241,8 @@ func (s *Slots) Free(f Full) int {
 }
 
 // HasOwn reports whether a job's destination has a slot of its own that is free. A store
-// offers its job before those of others: it begins within a second of being due, and takes
-// no room from them.
+// offers its job before jobs of other destinations: it begins within a second of being due, and
+// takes no room from them.
 func (s *Slots) HasOwn(c Candidate) bool {
 	if s == nil || c.Client {
 		return false

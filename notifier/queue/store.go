@@ -232,10 +232,11 @@ type SharedFailure struct {
 }
 
 // Update is a change of records in a transaction. A record is a text that a store
-// keeps under a name besides the messages, encrypted. Transactions that change the
-// same record follow each other, also those of different handles.
+// keeps under a name besides the messages, encrypted. Transactions that name the
+// same record follow each other, also transactions of different handles. A store decides an
+// update with [Update.Run].
 type Update struct {
-	// Names are those of the records, each once.
+	// Names are the names of the records that Decide uses, each once.
 	Names []Hash
 
 	// MaxSize is not 0 if the update adds what is to be kept, as a message does. Then

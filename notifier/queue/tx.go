@@ -12,7 +12,7 @@ type Tx struct {
 	names   []Hash
 	old     [][]byte    // the contents of the records; nil for one that does not exist or is damaged
 	new     []newRecord // nil, or one for each name
-	at      int         // the name that was used last: the next use is often that of the same or of the next name
+	at      int         // the name that was used last; the next use is often of the same name, or of the one after it
 	owned   []OwnedRecord
 	jobs    []JobChange
 	status  func([]JobID) ([]Status, error)

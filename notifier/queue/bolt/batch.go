@@ -359,7 +359,7 @@ func (w *writer) writable() (*bbolt.DB, error) {
 	return w.current(), nil
 }
 
-// next waits for changes and returns those of the next transaction, or nil if
+// next waits for the changes of the next transaction and returns them, or nil if
 // the store is closed.
 func (w *writer) next() []*change {
 	var late <-chan time.Time // deferred changes wait no longer
@@ -751,8 +751,8 @@ func (b *batch) checkSize(size, maxSize int64) error {
 	return nil
 }
 
-// stored reports whether a message is stored. Most IDs are later than those of
-// all earlier batches, so that the database need not be searched.
+// stored reports whether a message is stored. Most IDs are later than all IDs of
+// earlier batches, so that the database need not be searched.
 func (b *batch) stored(id uuid.UUID) bool {
 	return b.accepts(id) || bytes.Compare(id[:], b.store.lastID[:]) <= 0 && b.get(bucketMessages, id[:]) != nil
 }
@@ -814,8 +814,8 @@ func (b *batch) accept(e *queue.Entry) error {
 	return b.finish(m.ID, r.Size, len(e.Jobs), c.dead, m.Key != "", m.Created)
 }
 
-// asked reports whether updates ask for the status of a job: those of its incident, those
-// of the rules that know it and, if it is dead, that of one that replaces it.
+// asked reports whether updates ask for the status of a job: its incident may, rules that know it
+// may and, if it is dead, a job that replaces it.
 func asked(j *queue.Job) bool { return j.Incident != "" || len(j.Ruled) > 0 || j.Status == queue.Dead }
 
 // finish adds a message to the finished ones. It is called when none of its

@@ -20,7 +20,7 @@ const (
 	flagBranch = 0x01
 	flagLeaf   = 0x02
 
-	// elementSize is that of both kinds of elements. Branch: pos uint32, ksize
+	// elementSize is the size of an element of either kind. Branch: pos uint32, ksize
 	// uint32, page uint64. Leaf: flags uint32, pos uint32, ksize uint32, vsize
 	// uint32. pos counts from the beginning of the element.
 	elementSize = 16

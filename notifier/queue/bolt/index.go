@@ -147,7 +147,7 @@ func newIndex() *index {
 	return &index{messages: map[uuid.UUID]*message{}, destinations: map[seal.Hash]*destination{}, parked: map[queue.Full]*list.List{}, records: newRecords()}
 }
 
-// replace replaces the content of x with that of an index read from the
+// replace replaces the content of x with the content of an index read from the
 // database. Claimed jobs stay claimed.
 func (x *index) replace(other *index) {
 	x.mu.Lock()

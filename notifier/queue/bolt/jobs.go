@@ -66,7 +66,7 @@ func (s *Store) Accept(ctx context.Context, maxSize int64, entries ...*queue.Ent
 }
 
 // pagesOf returns the maximum number of pages that a commit with entries needs,
-// roughly. size is that of their records.
+// roughly. size is the size of their records.
 func pagesOf(size int, entries ...*queue.Entry) int {
 	n := size / (pageSize / 2) // pages are not full
 	for _, e := range entries {

@@ -256,8 +256,8 @@ func (s recordStore) Update(ctx context.Context, u *queue.Update) error {
 }
 
 // pagesOfUpdate returns the maximum number of pages that an update needs,
-// roughly: for each record, that of a job, and that of its message, and those of other jobs
-// and of large records.
+// roughly: for each record, the page of a job and the page of its message, and besides the pages of
+// other jobs and of large records.
 func pagesOfUpdate(u *queue.Update) int {
 	if u == nil {
 		return 0

@@ -52,7 +52,7 @@ func (s *Store) Accept(ctx context.Context, maxSize int64, entries ...*queue.Ent
 	return nil
 }
 
-// sizeOf returns the size of those of the entries that wait.
+// sizeOf returns the size of the entries that wait.
 func sizeOf(entries []*queue.Entry) (size int64) {
 	for _, e := range entries {
 		if e.Waits() {
@@ -62,8 +62,8 @@ func sizeOf(entries []*queue.Entry) (size int64) {
 	return size
 }
 
-// insert inserts the entries, and returns what was decided with them. A simple one is
-// inserted together with those of other callers.
+// insert inserts the entries, and returns what was decided with them. A simple one shares
+// a transaction with entries of other callers.
 func (w *writer) insert(ctx context.Context, entries []*queue.Entry) (decided []*decision, err error) {
 	if len(entries) == 1 && len(entries[0].Message.Files) == 0 && entries[0].Update == nil {
 		if err = w.accepting.do(entries[0], false); isUnclear(err) && w.rest() {

@@ -459,7 +459,7 @@ func (w *writer) settle(ctx context.Context, jobs []*settling, t *queue.Settleme
 	return errs
 }
 
-// settledBefore calls note with those of the jobs that an earlier call has settled, and
+// settledBefore calls note with the jobs that an earlier call has settled, and
 // returns their messages.
 func settledBefore(ctx context.Context, c *conn, jobs []*settling, note func(rows [][][]byte)) (messages [][][]byte, err error) {
 	var tokens, all array

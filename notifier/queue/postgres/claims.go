@@ -46,7 +46,7 @@ func (c *claims) hold(e *queue.Entry) {
 	}
 }
 
-// take adds a job. head and body are those of its message; body is nil if it was not read.
+// take adds a job. head and body are of its message; body is nil if it was not read.
 func (c *claims) take(id queue.JobID, turn bool, head, body []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

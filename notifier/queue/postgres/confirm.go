@@ -32,7 +32,7 @@ func (c *conn) confirm(ctx context.Context) error {
 }
 
 // noteNotice is the hook of pgconn for notices of the server. The name of the function does
-// not depend on the language of the server, as the text does. Its code is that of any warning.
+// not depend on the language of the server, as the text does. Its code is the one of all warnings.
 func (c *conn) noteNotice(n *pgconn.Notice) {
 	if n.Routine == "SyncRepWaitForLSN" {
 		c.alone.Store(true)

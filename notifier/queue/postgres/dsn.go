@@ -9,8 +9,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// readDSN reads a connection string in either of the forms of libpq. Its parameters that
-// begin with pool_ are those of pgxpool.
+// readDSN reads a connection string in either of the forms of libpq. Parameters that
+// begin with pool_ are for pgxpool.
 func readDSN(dsn string) (*pgxpool.Config, error) {
 	isURL := strings.HasPrefix(dsn, "postgres://") || strings.HasPrefix(dsn, "postgresql://")
 	if !isURL && (strings.Contains(dsn, "://") || !strings.Contains(dsn, "=")) {

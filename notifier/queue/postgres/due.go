@@ -275,7 +275,7 @@ func (d *due) toRead(c queue.Claim, every time.Duration) (r reading) {
 	return r
 }
 
-// replace replaces the jobs by those read from the tables: those that are due, and those of
+// replace replaces the jobs by what was read from the tables: jobs that are due, and jobs of
 // destinations that have their turn. It keeps jobs that came meanwhile and, if not all could
 // be read, some of each destination. The order of turns goes on.
 func (d *due) replace(c queue.Claim, r reading, rows, turns [][][]byte, next int64) {
@@ -313,8 +313,8 @@ func (d *due) replace(c queue.Claim, r reading, rows, turns [][][]byte, next int
 	d.stale = d.changes != r.changes || d.partial && !partial // known destinations were not read
 }
 
-// keep adds lanes in the order of their turns, with those of their jobs that were added since
-// a read began. If not all jobs could be read, it keeps as many others of each as can be
+// keep adds lanes in the order of their turns, with the jobs that they got since a read
+// began. If not all jobs could be read, it keeps as many others of each as can be
 // delivered at once.
 func (d *due) keep(before []*lane, read int) {
 	for _, old := range before {

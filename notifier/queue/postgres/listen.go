@@ -19,8 +19,8 @@ const channel = "notify_queue"
 const listenAgain = 10 * time.Minute
 
 // errUnheard is returned when a notification that the pool has sent does not arrive: a
-// pooler does not keep the session that listens, or its server is no longer that of the
-// pool.
+// pooler does not keep the session that listens, or listens at another server than the
+// pool uses.
 var errUnheard = errors.New("notifications of the database do not arrive")
 
 // listener hears of jobs of other gateways, and tells them of its own.

@@ -221,8 +221,8 @@ func (p *pool) unreachable(address string, began time.Duration) {
 	p.leave(address)
 }
 
-// noteReadOnly notes that the server at an address cannot be written any more. Another
-// address may be that of the new primary, or a new connection to the same may reach it.
+// noteReadOnly notes that the server at an address cannot be written any more. The new
+// primary may have another address, or a new connection to the same may reach it.
 func (p *pool) noteReadOnly(address string) {
 	p.hosts.noteFailure(address)
 	p.mu.Lock()

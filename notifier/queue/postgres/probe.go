@@ -19,7 +19,7 @@ const probeRights = `SELECT current_setting('transaction_read_only') = 'off',
 	ELSE has_table_privilege('notify_queue_messages', 'INSERT') END`
 
 // Probe connects to a database as [Open] does, without changing anything, and returns how
-// far the clock of this machine is ahead of that of the server. The error says why a queue
+// far the clock of this machine is ahead of the clock of the server. The error says why a queue
 // cannot be kept there. It does not contain the password.
 func Probe(ctx context.Context, dsn string) (ahead time.Duration, err error) {
 	p, err := newPool(dsn)

@@ -213,7 +213,7 @@ func (t *tables) migrate(ctx context.Context, c *conn) error {
 	return err
 }
 
-// isPostgreSQL reports whether a version is that of PostgreSQL itself. YugabyteDB has YB in
+// isPostgreSQL reports whether PostgreSQL itself has a version. YugabyteDB has YB in
 // its version, and CockroachDB its name.
 func isPostgreSQL(version string) bool {
 	return strings.HasPrefix(version, "PostgreSQL ") && !strings.Contains(version, "-YB-")

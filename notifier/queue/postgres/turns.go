@@ -41,7 +41,7 @@ type parking struct {
 }
 
 // fail parks what an attempt counts for that was made for a job. shared reports whether
-// the attempt was that of another job.
+// another job had the attempt.
 func (p *parking) fail(j *queue.Job, f *queue.SharedFailure, shared, linger bool) error {
 	v := &failing{failure: *f, now: j.Updated, destination: p.sealer.DestinationHash(j.Destination), client: j.Client}
 	if shared {

@@ -225,8 +225,8 @@ const (
 )
 
 // changeRows returns the statements that change jobs of a message with f, which
-// sets Updated, and what they add to the counts. rows are those of readJobs, and row is
-// that of lockMessage.
+// sets Updated, and what they add to the counts. rows are the result of readJobs, and row
+// is the result of lockMessage.
 func (t *tables) changeRows(id uuid.UUID, rows [][][]byte, row [][]byte, f func(j *queue.Job)) (calls []call, all counts, e ended, err error) {
 	waiting, dead, total := int(number(row[0])), int(number(row[1])), int(number(row[2]))
 	e = ended{id: id, size: number(row[3]), files: number(row[4])}

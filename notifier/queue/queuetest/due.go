@@ -24,7 +24,7 @@ type dueWorker struct {
 	mu     sync.Mutex
 	done   map[string][]string // the numbers of each turn, in the order in which they were done
 	at     map[string]int      // how many of each turn are being worked on in each queue
-	others chan string         // those of other turns that are done
+	others chan string         // the records of other turns that are done
 }
 
 // put stores a record of each name and time.

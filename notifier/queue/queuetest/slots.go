@@ -282,7 +282,7 @@ func (s *suite) retryQueued() {
 	}
 	s.statuses(e.Message.ID, queue.Queued, queue.Queued, queue.Sending, queue.Delivered)
 	jobs := s.claim(s.now)
-	queue.SortJobs(jobs)
+	slices.SortFunc(jobs, func(a, b queue.Job) int { return a.Compare(b.JobID) })
 	if len(jobs) != 2 || jobs[0].Index != 0 || jobs[1].Index != 1 {
 		s.Fatalf("claimed %v", jobs)
 	}
@@ -359,7 +359,7 @@ func (s *suite) waiting() {
 			got, err := s.Waiting(s.Context(), destinations...)
 			s.must(err)
 			return slices.EqualFunc(sorted(got), sorted(want), func(g, w queue.Waiting) bool {
-				// The time can be that of the ID, which is precise to a millisecond.
+				// The time can come from the ID, which is precise to a millisecond.
 				return g.Destination == w.Destination && g.Jobs == w.Jobs && g.Client == w.Client && g.Since.Sub(w.Since).Abs() < time.Second/2
 			})
 		})

@@ -8,7 +8,7 @@ import (
 )
 
 // turns is a store with destinations that are down, for each of which three jobs are due, and
-// one that is known. It has no clock but the time of the claims, which stays behind that of a
+// one that is known. It has no clock but the time of the claims, which stays behind the time of a
 // server: what is written ahead of it is made due.
 type turns struct {
 	claimer
