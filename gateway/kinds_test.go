@@ -318,6 +318,23 @@ func (x *kindTest) checkShares(t *testing.T, filled *outbox.Kind) {
 	}
 }
 
+// TestKindsOfRooms checks that each kind of records is in the list of one room.
+func TestKindsOfRooms(t *testing.T) {
+	t.Parallel()
+	g := gatewaytest.New(t, gatewaytest.Options{Queue: &outbox.Settings{}})
+	of := map[*outbox.Kind]int{}
+	for _, room := range g.Rooms().All() {
+		for _, kind := range room.Kinds() {
+			of[kind]++
+		}
+	}
+	for _, kind := range outbox.Kinds() {
+		if of[kind] != 1 {
+			t.Errorf("%d rooms have the %s", of[kind], kind)
+		}
+	}
+}
+
 // TestKindsOfOneKey checks that all kinds together leave room.
 func TestKindsOfOneKey(t *testing.T) {
 	t.Parallel()

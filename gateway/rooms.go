@@ -46,8 +46,8 @@ type Rooms struct {
 	foreign foreign
 }
 
-// all returns all rooms, in the order in which they are called. A new one has its place here.
-func (q *Rooms) all() []outbox.Room {
+// All returns all rooms, in the order in which they are called. A new one has its place here.
+func (q *Rooms) All() []outbox.Room {
 	return []outbox.Room{q.Alerts, q.Outbox, q.Beats, q.Rulers, q.Planned, q.Inboxes, q.Devices, q.Questions, q.Tallies}
 }
 
@@ -86,7 +86,7 @@ func OpenQueue(a *outbox.Configuration) (*Rooms, error) {
 	q.Outbox.Queue = queue.New(store, queue.Options{Logger: log})
 	base.OpenAlerts = base.NewOpenAlerts()
 	q.Inboxes = inbox.NewBox(base)
-	q.list, q.ofKinds = q.all(), map[*outbox.Kind]outbox.Room{}
+	q.list, q.ofKinds = q.All(), map[*outbox.Kind]outbox.Room{}
 	for _, room := range q.list {
 		for _, kind := range room.Kinds() {
 			q.ofKinds[kind] = room

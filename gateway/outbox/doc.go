@@ -4,7 +4,7 @@
 //
 // Each message is one [dispatch.Delivery], wherever it comes from:
 //
-//   - requests and mails: [Configuration.Submit]; events, logs and digests of them: [Configuration.Post];
+//   - requests and mails: Submit of the gateway; events, logs and digests of them: Post of it;
 //     beats: [Outbox.Submit]. All of them become a submission (below) or, without a queue, go
 //     to [dispatch.Dispatcher.Send].
 //   - messages of the gateway itself that are stored together with records, which say that
