@@ -3,6 +3,7 @@ package notifier
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -185,4 +186,212 @@ func (d *delivery) log(r *Result) {
 		fields = append(fields, zap.Stringer("id", d.options.ID))
 	}
 	c.Write(fields...)
+}
+
+// maxWaits is the maximum number of times in a row that a destination may ask
+// to wait.
+const maxWaits = 10
+
+// attempts sends the message until it has arrived, the attempts are used up or
+// the time is over. It returns the number of attempts.
+func (d *delivery) attempts(ctx context.Context) (n int, err error) {
+	defer recovered(&err)
+	t, err := d.destination()
+	if err != nil {
+		return 0, err
+	}
+	if t != d.target.Destination {
+		defer t.Close()
+	}
+	d.prepare(t)
+	attempts, wait := d.retries(t)
+	waits := 0
+	for {
+		if err := d.mayBegin(ctx, err); err != nil {
+			return n, err
+		}
+		n++
+		before := unfinished(d.parts)
+		if err = sendParts(ctx, t.service, &d.client, d.parts); err == nil {
+			return n, d.arrived()
+		}
+		if unfinished(d.parts) < before {
+			waits = 0
+		}
+		if isOver(ctx) {
+			return n, outOfTime(ctx, err)
+		}
+		pause, again := wait, n-waits < attempts
+		if asked := askedToWait(err); asked > 0 && waits < maxWaits {
+			pause, again = asked, true
+			waits++
+		}
+		if !again || !mayRetry(err) {
+			return d.sendDegraded(ctx, t, n, err)
+		}
+		if err := d.pause(ctx, n, pause, err); err != nil {
+			return n, err
+		}
+	}
+}
+
+// destination returns the destination to send with: the target's or, if its service must keep
+// nothing, a copy, which the caller closes.
+func (d *delivery) destination() (*Destination, error) {
+	t := d.target.Destination
+	if u, ok := t.service.(*unusable); ok {
+		return nil, u.err
+	}
+	if t.options.store {
+		return t, nil
+	}
+	return t.copy()
+}
+
+// prepare sets the form and the parts of the message, and the client.
+func (d *delivery) prepare(t *Destination) {
+	whole := d.render(t)
+	d.form = d.progress.begin(d.target.Destination, d.message)
+	d.parts = d.progress.divide(d.form, t.divide(d.oneMessage[:], whole, d.form), d.onePart[:0])
+	d.client = Client{
+		pool: d.sender.pool, headers: d.sender.headers, compute: &d.sender.compute, target: d.target.Destination, options: t.options, log: d,
+		transient: d.options.Transient, hops: d.message.Hops, header: d.options.Header,
+		requests: d.requests, bodies: d.bodies, states: d.states(t),
+	}
+}
+
+// arrived is called when all parts have been sent. If an earlier delivery had to leave out part of
+// the message, it returns the error for that.
+func (d *delivery) arrived() error {
+	d.skipped = allSkipped(d.parts)
+	if d.form == (form{}) {
+		return nil
+	}
+	return d.form.loss(Refused(errors.New(d.form.Refusal)))
+}
+
+// pause waits after the n-th attempt, which failed with err. It returns an error
+// if there is no time for another attempt.
+func (d *delivery) pause(ctx context.Context, n int, pause time.Duration, err error) error {
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < pause {
+		return fmt.Errorf("%w (the next attempt, in %s, would be after the timeout)", err, pause.Round(time.Millisecond))
+	}
+	d.record(LevelWarning,
+		fmt.Sprintf("%s: attempt %d failed, next in %s: %s", d.target.Service(), n, pause.Round(time.Millisecond), d.text(err)))
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return outOfTime(ctx, err)
+	}
+}
+
+// mayBegin returns an error if no attempt may begin: the time is over, or the caller no
+// longer holds the message. last is the error of the attempt before, or nil.
+func (d *delivery) mayBegin(ctx context.Context, last error) error {
+	if isOver(ctx) {
+		return outOfTime(ctx, last)
+	}
+	if d.options.Held == nil {
+		return nil
+	}
+	switch err := d.options.Held(); {
+	case err == nil || last == nil:
+		return err
+	default:
+		return fmt.Errorf("%w; %w", err, last)
+	}
+}
+
+// isOver reports whether ctx is done. In a process that was paused, a timer may be seen to end
+// before the deadline of ctx.
+func isOver(ctx context.Context) bool {
+	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
+		<-ctx.Done()
+	}
+	return ctx.Err() != nil
+}
+
+// retries returns how many attempts are made, and the time between them.
+func (d *delivery) retries(t *Destination) (attempts int, wait time.Duration) {
+	attempts, wait = t.options.retry+1, seconds(t.options.wait)
+	if d.target.Attempts > 0 {
+		attempts = d.target.Attempts
+	}
+	if l := d.options.Limits; l != nil {
+		return min(attempts, l.Retry+1), max(wait, l.Wait)
+	}
+	return attempts, wait
+}
+
+// part is a part of a message, in the destination's format and within its
+// limits, and the steps of sending it that are done.
+type part struct {
+	message *Message
+	steps   *Steps
+}
+
+// sendParts sends each part that is not finished. An error of one part does not
+// stop the others, unless the destination asks to wait.
+func sendParts(ctx context.Context, s Service, c *Client, parts []part) error {
+	var errs []error
+	for _, p := range parts {
+		if p.steps.finished() {
+			continue
+		}
+		if isOver(ctx) {
+			errs = append(errs, context.Cause(ctx))
+			break
+		}
+		err := sendPart(ctx, s, c, p)
+		if err == nil {
+			continue
+		}
+		errs = append(errs, err)
+		if askedToWait(err) > 0 { // the later parts have to wait as well
+			break
+		}
+	}
+	return join(errs)
+}
+
+func sendPart(ctx context.Context, s Service, c *Client, p part) (err error) {
+	defer recovered(&err)
+	c.Steps = p.steps
+	if err := s.Send(ctx, c, p.message); err != nil {
+		return err
+	}
+	p.steps.finish()
+	return nil
+}
+
+// unfinished returns the number of parts that are not finished.
+func unfinished(parts []part) (n int) {
+	for _, p := range parts {
+		if !p.steps.finished() {
+			n++
+		}
+	}
+	return n
+}
+
+func allSkipped(parts []part) bool {
+	for _, p := range parts {
+		if !p.steps.isSkipped() {
+			return false
+		}
+	}
+	return true
+}
+
+// outOfTime returns the error of a delivery that ran out of time: the cause of
+// ctx, followed by err if err is about something else.
+func outOfTime(ctx context.Context, err error) error {
+	over := context.Cause(ctx)
+	if err == nil || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, over) {
+		return over
+	}
+	return fmt.Errorf("%w; %w", over, err)
 }

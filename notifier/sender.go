@@ -2,11 +2,17 @@ package notifier
 
 import (
 	"context"
+	"fmt"
+	"net/http"
 	"slices"
+	"strconv"
 	"sync/atomic"
 	"time"
 
+	"github.com/dustin/go-humanize"
+
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 	"github.com/caddy-notify/caddy-notify/notifier/memory"
 )
 
@@ -114,3 +120,246 @@ type Sending struct{ x *sending }
 // Wait returns the report when the last delivery has ended, or nil if limit
 // receives a value before. A nil limit means no limit.
 func (s Sending) Wait(limit <-chan time.Time) *Report { return s.x.wait(limit) }
+
+// Limits are the limits of one message to URLs of clients.
+//
+// Without Relay, a message that has passed through a gateway may be sent to one
+// recipient, once.
+// Otherwise a request with many URLs, each of which makes another gateway send
+// to many URLs, would multiply.
+type Limits struct {
+	// Deliveries is the number of recipients of all destinations, see
+	// [Destination.Recipients]. A recipient of a message in several parts counts
+	// once for each part.
+	Deliveries int
+
+	// Requests is the number of HTTP requests and connections. Deliveries count
+	// with their retries before the message is sent. Requests and connections
+	// are counted again as they are made, because services may need several.
+	// Each redirect that is followed counts as a request.
+	Requests int
+
+	// Bytes is the length of the text and the files, as often as they are
+	// delivered, including retries. Bodies that are sent again because of
+	// redirects have a separate limit of the same size.
+	Bytes int64
+
+	// Retry is the maximum of the parameter retry. A greater value is lowered.
+	Retry int
+
+	// Wait is the minimum of the parameter wait. A smaller value is raised.
+	Wait time.Duration
+
+	// Relay lets a message that has passed through a gateway cause as much as
+	// any other.
+	Relay bool
+}
+
+// LimitError is returned when a message exceeds one of [Limits].
+type LimitError struct {
+	// Limit is [LimitDeliveries], [LimitRequests] or [LimitBytes].
+	Limit string
+
+	text string
+}
+
+// Error implements error.
+func (e *LimitError) Error() string { return e.text + " (client_limits " + e.Limit + ")" }
+
+// The names of limits in a [LimitError].
+const (
+	LimitDeliveries = "deliveries"
+	LimitRequests   = "requests"
+	LimitBytes      = "bytes"
+)
+
+// relayedRequests is the maximum number of requests for a message that has
+// passed through a gateway: enough to sign in and to send files.
+const relayedRequests = 10
+
+// of returns the limits of m.
+func (l *Limits) of(m *Message) Limits {
+	c := *l
+	if m.Hops > 0 && !l.Relay {
+		c.Deliveries, c.Requests, c.Retry = 1, min(relayedRequests, l.Requests), 0
+	}
+	return c
+}
+
+// Check returns a [*LimitError] if the message may cause more than l allows.
+func (l *Limits) Check(m *Message, targets []Target) error {
+	limits := l.of(m)
+	text := int64(len(m.Title) + len(m.Body))
+	var files int64
+	for _, a := range m.Attachments {
+		files += a.Size
+	}
+	var deliveries, attempts, bytes int64
+	texts := &renderings{m: m}
+	for _, t := range targets {
+		n := int64(t.Recipients())
+		each := int64(min(t.options.retry, limits.Retry) + 1)
+		size := text
+		if t.schema.Attachments {
+			size += files
+		}
+		bytes += n * each * size
+		n *= t.parts(texts)
+		deliveries += n
+		attempts += n * each
+	}
+	relayed := ""
+	if m.Hops > 0 {
+		relayed = " for a message that comes from another gateway"
+	}
+	switch {
+	case deliveries > int64(limits.Deliveries):
+		return &LimitError{
+			LimitDeliveries,
+			fmt.Sprintf("the message would make %d deliveries, one for each recipient and part; the limit is %d%s",
+				deliveries, limits.Deliveries, relayed),
+		}
+	case attempts > int64(limits.Requests):
+		return &LimitError{
+			LimitRequests,
+			fmt.Sprintf("the message would make %d requests, one for each delivery and retry; the limit is %d%s",
+				attempts, limits.Requests, relayed),
+		}
+	case bytes > limits.Bytes:
+		return &LimitError{
+			LimitBytes,
+			fmt.Sprintf("the message would send %s, which is its text and files for each recipient and retry; the limit is %s",
+				humanize.IBytes(uint64(bytes)), humanize.IBytes(uint64(limits.Bytes))),
+		}
+	}
+	return nil
+}
+
+// parts returns the number of parts in which the message of texts is sent to d.
+func (d *Destination) parts(texts *renderings) int64 {
+	limit := d.schema.Limits.Body
+	if markup.Overflow(d.options.overflow) != markup.OverflowSplit || limit <= 0 || len(texts.m.Title)+len(texts.m.Body) == 0 {
+		return 1
+	}
+	m := *texts.m
+	texts.renderAll(&m, d)
+	return int64(len(d.schema.fit(nil, &m, markup.OverflowSplit, form{})))
+}
+
+// Warnings returns the changes that l makes to the parameters of d, one sentence each.
+func (l *Limits) Warnings(d *Destination) (warnings []string) {
+	if d.options.retry > l.Retry {
+		warnings = append(warnings,
+			fmt.Sprintf("retry=%d is above the limit of %d (client_limits retry); %[2]d is used", d.options.retry, l.Retry))
+	}
+	if d.options.retry > 0 && d.options.wait != defaultWait && seconds(d.options.wait) < l.Wait {
+		warnings = append(warnings, fmt.Sprintf("wait=%s is below the limit of %s (client_limits wait); %[2]s is used",
+			strconv.FormatFloat(d.options.wait, 'f', -1, 64), l.Wait))
+	}
+	return warnings
+}
+
+// requestCounter counts the requests and connections of one message. nil has no
+// limit.
+type requestCounter struct {
+	n   atomic.Int64
+	max int
+
+	repeated    atomic.Int64 // bytes of bodies, because of redirects
+	maxRepeated int64
+}
+
+// redirect counts the request that follows a redirect.
+func (c *requestCounter) redirect(r *http.Request) error {
+	if c.repeated.Add(max(r.ContentLength, 0)) > c.maxRepeated {
+		return &LimitError{
+			LimitBytes,
+			fmt.Sprintf("redirects would make the message send more than %s again (client_limits bytes)", humanize.IBytes(uint64(c.maxRepeated))),
+		}
+	}
+	return c.take()
+}
+
+// take counts one more, or returns a [*LimitError] if that is too many.
+func (c *requestCounter) take() error {
+	if c != nil && c.n.Add(1) > int64(c.max) {
+		return &LimitError{LimitRequests, fmt.Sprintf("the message has made %d requests and may not make more", c.max)}
+	}
+	return nil
+}
+
+// senderSlots limits the deliveries under way.
+type senderSlots struct {
+	all       slots   // for every delivery
+	transient slots   // for deliveries to transient destinations, in addition to all
+	operator  []slots // only all
+	client    []slots // transient and all
+}
+
+// slots is a semaphore: each value in it is a slot that is taken.
+type slots chan struct{}
+
+func newSenderSlots(n int) senderSlots {
+	all, transient := make(slots, n), make(slots, (n+1)/2)
+	return senderSlots{all, transient, []slots{all}, []slots{transient, all}}
+}
+
+// forMessage returns the semaphores that each of n deliveries of one message
+// takes a slot of.
+func (s senderSlots) forMessage(transient bool, n int) []slots {
+	if !transient {
+		return s.operator
+	}
+	if limit := max(cap(s.transient)/4, 1); n > limit {
+		return []slots{make(slots, limit), s.transient, s.all}
+	}
+	return s.client
+}
+
+// copiesOfText is the number of copies of a text in memory for a delivery:
+// encoded, and once more while it is encoded.
+const copiesOfText = 2
+
+// takeCopies returns the semaphore for the deliveries of one message with a text
+// of n bytes. The memory of the first one is taken with the text. free returns
+// what is taken for the others.
+func takeCopies(memory *memory.Allocation, n, deliveries int) (s slots, free func()) {
+	size, room := copiesOfText*int64(n), 1
+	for room < deliveries && memory.Take(size) {
+		room++
+	}
+	return make(slots, room), func() { memory.Free(int64(room-1) * size) }
+}
+
+// takeSlots waits for a slot of each of all. It takes none and reports false if
+// ctx ends before.
+func takeSlots(ctx context.Context, all []slots) bool {
+	for i, s := range all {
+		if !s.take(ctx) {
+			releaseSlots(all[:i])
+			return false
+		}
+	}
+	return true
+}
+
+func releaseSlots(all []slots) {
+	for _, s := range all {
+		<-s
+	}
+}
+
+// take takes a slot, also if ctx has ended and a slot is free.
+func (s slots) take(ctx context.Context) bool {
+	select {
+	case s <- struct{}{}:
+		return true
+	default:
+	}
+	select {
+	case s <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

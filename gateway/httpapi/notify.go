@@ -2,9 +2,12 @@ package httpapi
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"net/http"
+	"path"
 	"strings"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -12,10 +15,14 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi/environment"
 	"github.com/caddy-notify/caddy-notify/gateway/message"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/gateway/planned"
+	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/internal/version"
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
 // Sender reads the messages of requests and sends them. All resources that send use it.
@@ -332,4 +339,181 @@ func (h *Base) ErrorResponse(err error) *api.Response {
 // bounded.
 func (h *Base) logFault(fields ...zap.Field) {
 	h.faults.Write(h.Log, zap.ErrorLevel, "request failed", "more requests failed; their errors are logged at the level DEBUG", fields...)
+}
+
+// sourceNtfy is the only source whose messages can be sent later.
+const sourceNtfy = "ntfy"
+
+func errLater(text string) *api.Error {
+	return &api.Error{Status: http.StatusBadRequest, Field: "send_at", Err: errors.New(text)}
+}
+
+// Errors for messages that cannot be sent later.
+var (
+	errLaterNoKey   = errLater("the field send_at needs a key: post to /notify/{KEY}, because the destinations are looked up when the message is due")
+	errLaterNoQueue = errLater("the field send_at needs a queue, which keeps the message until it is due; the operator can add queue to the global option notify, and the key must not have queue off")
+	errLaterSource  = errLater("the field send_at is not read in the format of another program; post to /notify/{KEY}")
+)
+
+// later sets when the message of a request is sent, if it is not sent now.
+func (h *Sender) later(q *api.Request, at *Route, k *site.Key, d *dispatch.Delivery) error {
+	clock := func() time.Time {
+		if rooms, err := h.App.Open(nil); err == nil && rooms != nil {
+			return rooms.Outbox.Queue.At(d.Message.Time)
+		}
+		return d.Message.Time
+	}
+	t, delay, passed, err := q.SendAt(clock, h.ParseDuration)
+	if passed {
+		d.To.Warn("The time of send_at has passed, so the message is sent now")
+	}
+	if err != nil || t.IsZero() {
+		return err
+	}
+	switch {
+	case at.Key == "":
+		return errLaterNoKey
+	case at.Source != "" && at.Source != sourceNtfy:
+		return errLaterSource
+	case h.App.Engine.QueueSettings == nil || k.Unqueued:
+		return errLaterNoQueue
+	}
+	w, err := q.Wish()
+	d.Later = planned.Later(t, &w, at.Source)
+	d.Later.Delay = delay
+	return err
+}
+
+// plan answers the request of a message that is sent later.
+func (h *Sender) plan(r *http.Request, d *dispatch.Delivery, prefer api.Preference) (*api.Response, error) {
+	defer d.Release()
+	q, err := h.App.Open(nil)
+	if err != nil {
+		return nil, err
+	}
+	if d.Published != nil {
+		d.Later.Published, d.Later.FromPublisher = *d.Published, true
+	}
+	report, id, err := q.Planned.Accept(r.Context(), d)
+	if e, ok := errors.AsType[*queue.DuplicateError](err); ok {
+		return h.repeated(r, e, prefer, d)
+	}
+	if err != nil {
+		return nil, outbox.QueueError(err)
+	}
+	resp := responseOf(d, report)
+	setQueued(resp, r, id, prefer)
+	return resp, nil
+}
+
+// cancelSequence cancels the planned messages of a key with a sequence, except the message with the
+// ID but. The sequence of a message planned without one is the ID by which its program knows it.
+func (h *sources) cancelSequence(r *http.Request, k *sourceKey, sequence, but string) error {
+	if sequence == "" {
+		return nil
+	}
+	q, err := h.App.Open(k.Key)
+	if q == nil || err != nil {
+		return err
+	}
+	published := path.Base(sequence)
+	return Answer(q.Planned.CancelOf(r.Context(), k.Place(h.Site()), func(x *planned.Message) bool {
+		id := x.ID.String()
+		return id != but && (x.Sequence == sequence || x.Sequence == "" && message.PublishedID(id, message.NtfyIDLength) == published)
+	}))
+}
+
+// answer sends the message of a request to a key, which may be nil, and returns the response. With a
+// queue, deliveries that are not final in time are stored and made later. answer calls d.Release when no delivery of the
+// request is in progress any more, possibly after it returns.
+//
+// Nothing is stored before the response if there is no queue or all destinations are fast.
+func (h *Sender) answer(w http.ResponseWriter, r *http.Request, k *site.Key, d dispatch.Delivery) (*api.Response, error) {
+	if d.Question != nil {
+		return h.ask(r, k, d)
+	}
+	prefer := api.ParsePrefer(r.Header)
+	if d.Later != nil {
+		return h.plan(r, &d, prefer)
+	}
+	var stream *api.Stream
+	o := outbox.Options{Begun: func([]notifier.Target) func(int, notifier.Result) {
+		stream = streamOf(&d, w, r)
+		return d.Done
+	}}
+	if prefer.Async {
+		if q := h.App.Engine.QueueSettings; q != nil && prefer.Wait > q.Wait {
+			leave, err := h.Shared.Waiting.Enter(d.At.String(), ClientAddress(r))
+			if err != nil {
+				prefer.Wait = q.Wait // it is a preference, and the client can ask for the results
+			} else {
+				defer leave()
+			}
+		}
+		o.Wait = &prefer.Wait
+	}
+	report, id, err := h.App.Submit(r.Context(), k, d, o)
+	if report == nil {
+		d.Release()
+		if e, ok := errors.AsType[*queue.DuplicateError](err); ok {
+			return h.repeated(r, e, prefer, &d)
+		}
+		return nil, outbox.QueueError(err)
+	}
+	resp := responseOf(&d, report)
+	if err == nil {
+		if id != "" {
+			setQueued(resp, r, id, prefer)
+		}
+	} else if failed := h.ErrorResponse(outbox.QueueError(err)); !d.Program || resp.Error != "" {
+		failed.Records, failed.Results = report.Records, report.Results
+		resp = failed
+	}
+	resp.Stream = stream
+	return resp, nil
+}
+
+// responseOf returns the response to a request whose message was sent.
+func responseOf(d *dispatch.Delivery, report *notifier.Report) *api.Response {
+	if d.Program {
+		return api.NewProgramResponse(report)
+	}
+	return api.NewResponse(report)
+}
+
+// streamOf begins a stream of results if the client asks for one.
+func streamOf(d *dispatch.Delivery, w http.ResponseWriter, r *http.Request) *api.Stream {
+	if d.Single {
+		return nil
+	}
+	stream := api.NewStream(w, r, d.To.Targets)
+	if stream != nil {
+		d.Done = stream.Result
+	}
+	return stream
+}
+
+// setQueued makes resp the response to a request whose message has an ID.
+func setQueued(resp *api.Response, r *http.Request, id string, p api.Preference) {
+	resp.SetQueued(id, messageAddress(r, id), p)
+}
+
+// repeated returns the response to the request of d, whose idempotency key was used before.
+func (h *Sender) repeated(r *http.Request, e *queue.DuplicateError, p api.Preference, d *dispatch.Delivery) (*api.Response, error) {
+	q := h.App.Rooms.Outbox
+	if !e.SameRequest {
+		return nil, api.Errorf(http.StatusUnprocessableEntity, "the header %s was used for a different request; send another key with each message", api.IdempotencyHeader)
+	}
+	stored, err := q.Queue.Get(context.WithoutCancel(r.Context()), e.ID)
+	if err != nil {
+		return nil, outbox.QueueError(err)
+	}
+	if err := q.Follow(context.WithoutCancel(r.Context()), stored); err != nil {
+		return nil, outbox.QueueError(err)
+	}
+	m := queued.Message(stored)
+	report := &notifier.Report{Results: queued.Results(m), Records: m.Records()}
+	resp := responseOf(d, report)
+	setQueued(resp, r, m.ID, p)
+	return resp, nil
 }
