@@ -79,7 +79,8 @@ var errNoTarget = errors.New("no destination of the key has the tag now")
 // queue, it is stored first; if it cannot be, it is sent once. If log is false, the
 // deliveries leave no log entries. done, if it is not nil, is called with the report, unless
 // the queue takes the message.
-func (g *Gateway) Post(k *site.Key, targets []notifier.Target, m *notifier.Message, source string, log bool, done func(*notifier.Report)) error {
+func (g *Gateway) Post(k *site.Key, targets []notifier.Target, m *notifier.Message, source string, log bool,
+	done func(*notifier.Report)) error {
 	if len(targets) == 0 && k.Inbox == 0 {
 		_, err := k.Choose(notifier.TagExpr{})
 		return cmp.Or(err, errNoTarget)
@@ -95,7 +96,8 @@ func (g *Gateway) Post(k *site.Key, targets []notifier.Target, m *notifier.Messa
 			if err == nil {
 				return
 			}
-			q.Outbox.Log.Error("message not stored; it is sent once instead", zap.String("key", d.Key), zap.String("source", d.Source), zap.Error(err))
+			q.Outbox.Log.Error("message not stored; it is sent once instead", zap.String("key", d.Key), zap.String("source", d.Source),
+				zap.Error(err))
 		}
 		report := g.Engine.Shared.Send(ctx, d)
 		if done != nil {
@@ -129,7 +131,8 @@ func (g *Gateway) SendTest(ctx context.Context, k *site.Key, d dispatch.Delivery
 
 // SendTests sends a message to each definition of a key, with the settings of its site, and
 // returns the reports as one.
-func (g *Gateway) SendTests(ctx context.Context, m *notifier.Message, definitions []site.Definition, tag notifier.TagExpr) *notifier.Report {
+func (g *Gateway) SendTests(ctx context.Context, m *notifier.Message, definitions []site.Definition,
+	tag notifier.TagExpr) *notifier.Report {
 	reports := make([]*notifier.Report, len(definitions))
 	var wg sync.WaitGroup
 	for i, d := range definitions {
@@ -178,7 +181,8 @@ func (g *Gateway) Unavailable(ctx context.Context) string {
 
 // New returns the value with which a process sends, with a User-Agent. queue returns the state of its
 // open queue, or nil.
-func New(agent string, emit func(name string, data func() map[string]any), queue func(context.Context) *metrics.QueueState) *dispatch.Dispatcher {
+func New(agent string, emit func(name string, data func() map[string]any),
+	queue func(context.Context) *metrics.QueueState) *dispatch.Dispatcher {
 	s := &dispatch.Dispatcher{Sender: notifier.NewSender(egress.NewPool(agent), notifier.DefaultConcurrency), EmitEvent: emit}
 	s.Metrics = metrics.New(&s.InFlight, &s.Memory, queue)
 	return s

@@ -206,7 +206,8 @@ func TestKinds(t *testing.T) {
 		t.Run(kind.String(), func(t *testing.T) {
 			t.Parallel()
 			x := &kindTest{
-				ok: gatewaytest.NewPager(t, http.StatusOK), refuses: gatewaytest.NewPager(t, http.StatusBadRequest), fails: gatewaytest.NewPager(t, http.StatusServiceUnavailable),
+				ok: gatewaytest.NewPager(t, http.StatusOK), refuses: gatewaytest.NewPager(t, http.StatusBadRequest),
+				fails:  gatewaytest.NewPager(t, http.StatusServiceUnavailable),
 				phones: gatewaytest.NewPushService(t),
 			}
 			dir := t.TempDir()
@@ -251,7 +252,8 @@ func testKind(t *testing.T, kind *outbox.Kind, x *kindTest, dir string, fill fun
 	}
 	refusal := fill(t, x)
 	refuses := kind.Refuses() || kind == ruler.KindPiece
-	if refuses && (refusal.Status != http.StatusTooManyRequests || refusal.Header.Get("Retry-After") == "" || !strings.Contains(refusal.Body, "; ")) {
+	if refuses && (refusal.Status != http.StatusTooManyRequests || refusal.Header.Get("Retry-After") == "" ||
+		!strings.Contains(refusal.Body, "; ")) {
 		t.Errorf("the refusal: status %d, Retry-After %q: %s", refusal.Status, refusal.Header.Get("Retry-After"), refusal.Body)
 	}
 	const alarm = "type=failure&body="

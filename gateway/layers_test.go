@@ -47,7 +47,8 @@ var layers = append(domain, [][]string{
 	{"gateway/console/view"},
 	{"gateway/api", "gateway/smtpd"}, // how messages come in and answers go out
 	{
-		"gateway/httpapi/mcp", "gateway/httpapi/early", "gateway/httpapi/socket", "gateway/httpapi/feed", "gateway/httpapi/silence", "gateway/httpapi/told",
+		"gateway/httpapi/mcp", "gateway/httpapi/early", "gateway/httpapi/socket", "gateway/httpapi/feed", "gateway/httpapi/silence",
+		"gateway/httpapi/told",
 		"gateway/httpapi/refusal", "gateway/httpapi/askpage", "gateway/httpapi/catalogue", "gateway/httpapi/environment",
 	},
 	{"gateway/httpapi"},
@@ -59,7 +60,8 @@ var layers = append(domain, [][]string{
 	{"caddyhttp/internal/process"},
 	apart,
 	{"caddyhttp"},
-	{"caddyhttp/command/internal/adminapi", "caddyhttp/command/internal/commandtest", "caddyhttp/command/internal/exit", "caddyhttp/command/internal/folder", "caddyhttp/command/internal/trial", "caddyhttp/command/internal/words"},
+	{"caddyhttp/command/internal/adminapi", "caddyhttp/command/internal/commandtest", "caddyhttp/command/internal/exit",
+		"caddyhttp/command/internal/folder", "caddyhttp/command/internal/trial", "caddyhttp/command/internal/words"},
 	{"caddyhttp/command/doctor", "caddyhttp/command/migrate"},
 	{"caddyhttp/command"},
 }...)
@@ -136,7 +138,8 @@ func TestLayers(t *testing.T) {
 			if known && ok && other > at {
 				t.Errorf("%s imports %s, which is above it", name, path)
 			}
-			if known && at < len(domain) && slices.ContainsFunc(outside, func(p string) bool { return path == p || strings.HasPrefix(path, p+"/") }) {
+			if known && at < len(domain) && slices.ContainsFunc(outside,
+				func(p string) bool { return path == p || strings.HasPrefix(path, p+"/") }) {
 				t.Errorf("%s imports %s, which is for the adapters above it", name, path)
 			}
 			if slices.Contains(apart, name) && slices.Contains(apart, imported) {
@@ -168,6 +171,7 @@ func checkSize(t *testing.T, name string, p *listed) {
 		most = limits
 	}
 	if lines > most[0] || len(p.GoFiles) > most[1] {
-		t.Errorf("%s has %d lines in %d files; at most %d in %d are allowed: make a package of what can be understood alone", name, lines, len(p.GoFiles), most[0], most[1])
+		t.Errorf("%s has %d lines in %d files; at most %d in %d are allowed: make a package of what can be understood alone", name, lines,
+			len(p.GoFiles), most[0], most[1])
 	}
 }

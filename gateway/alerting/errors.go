@@ -13,13 +13,17 @@ var (
 
 	// ErrNoIncident is returned for a public ID that no incident has: it is malformed, the
 	// incident is forgotten, or it has opened again with another ID.
-	ErrNoIncident = message.Errorf(message.NotFound, "there is no such incident; it is forgotten some days after its last message, and when it opens again, the newest message about it has another link")
+	ErrNoIncident = message.Errorf(message.NotFound,
+		"there is no such incident; it is forgotten some days after its last message, and when it opens again, the newest message about it "+
+			"has another link")
 
 	// ErrUnderWay is returned for an incident that cannot be forgotten now, because its
 	// steps run, somebody takes care of it, or something about it waits to be sent.
-	ErrUnderWay = message.Errorf(message.Conflict, "people are being told of this incident, or somebody takes care of it; resolve it first, and forget it then")
+	ErrUnderWay = message.Errorf(message.Conflict,
+		"people are being told of this incident, or somebody takes care of it; resolve it first, and forget it then")
 
 	// ErrNoIncidents is returned by front ends when the gateway has no queue, in which
 	// incidents are kept.
-	ErrNoIncidents = message.Errorf(message.NotFound, "there are no incidents, because there is no queue; add queue to the global option notify, and rules to a key")
+	ErrNoIncidents = message.Errorf(message.NotFound,
+		"there are no incidents, because there is no queue; add queue to the global option notify, and rules to a key")
 )

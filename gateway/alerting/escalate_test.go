@@ -24,10 +24,12 @@ func TestEscalate(t *testing.T) {
 	x := gatewaytest.NewTeam(t, 3)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := gatewaytest.New(t, teamOptions(x, dir, rules.Rules{Escalate: &rules.Escalate{After: []time.Duration{5 * time.Minute, 15 * time.Minute}, Repeat: 2, Ack: 24 * time.Hour}}))
+		g := gatewaytest.New(t, teamOptions(x, dir,
+			rules.Rules{Escalate: &rules.Escalate{After: []time.Duration{5 * time.Minute, 15 * time.Minute}, Repeat: 2, Ack: 24 * time.Hour}}))
 		resp := g.PostForm("/notify/k", "title=Down&body=secret&type=failure")
 		a := resp.JSON(t)
-		if got, want := resultsOf(a.Results), []string{"delivered", "delivered", "queued escalating", "queued escalating"}; !slices.Equal(got, want) {
+		if got, want := resultsOf(a.Results), []string{"delivered", "delivered", "queued escalating",
+			"queued escalating"}; !slices.Equal(got, want) {
 			t.Errorf("results %q, want %q", got, want)
 		}
 		if r := a.Results[2]; r.Step != 2 || r.Next == nil || !r.Next.Equal(time.Now().Add(5*time.Minute)) {
@@ -71,7 +73,8 @@ func TestEscalateAcknowledged(t *testing.T) {
 	x := gatewaytest.NewTeam(t, 2)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := gatewaytest.New(t, teamOptions(x, dir, rules.Rules{Escalate: &rules.Escalate{After: []time.Duration{5 * time.Minute}, Repeat: 3, Ack: 4 * time.Hour}}))
+		g := gatewaytest.New(t, teamOptions(x, dir,
+			rules.Rules{Escalate: &rules.Escalate{After: []time.Duration{5 * time.Minute}, Repeat: 3, Ack: 4 * time.Hour}}))
 		a := g.PostForm("/notify/k", "title=Disk&body=b&type=failure&incident=db1").JSON(t)
 		gatewaytest.Until(t, "2000-01-01 00:03:00")
 		if !ackIncident(t, g, "Adam") || ackIncident(t, g, "Eve") {
@@ -84,7 +87,8 @@ func TestEscalateAcknowledged(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, want := resultsOf(queued.Message(m).Results)[:3], []string{"delivered", "delivered", "skipped acknowledged"}; !slices.Equal(got, want) {
+		if got, want := resultsOf(queued.Message(m).Results)[:3],
+			[]string{"delivered", "delivered", "skipped acknowledged"}; !slices.Equal(got, want) {
 			t.Errorf("results %q, want %q", got, want)
 		}
 		gatewaytest.Until(t, "2000-01-01 01:00:00")
@@ -97,7 +101,8 @@ func TestEscalateAcknowledged(t *testing.T) {
 		x.WantCounts(t, 2, 1, 0)
 		gatewaytest.Until(t, "2000-01-01 04:03:10")
 		x.WantCounts(t, 3, 2, 0)
-		if got := x.Phones[0].Told(); got[1] != "failure: Still open: Disk | This is open since 1 January 00:00 UTC. Adam acknowledged it at 1 January 00:03 UTC." || !strings.HasPrefix(x.Phones[0].Links()[1], gatewaytest.PublicURL+"/notify/incidents/") {
+		if got := x.Phones[0].Told(); got[1] != "failure: Still open: Disk | This is open since 1 January 00:00 UTC. Adam acknowledged it at "+
+			"1 January 00:03 UTC." || !strings.HasPrefix(x.Phones[0].Links()[1], gatewaytest.PublicURL+"/notify/incidents/") {
 			t.Errorf("told %q", got[1])
 		}
 		gatewaytest.Until(t, "2000-01-01 04:08:15")
@@ -119,7 +124,10 @@ func TestEscalateResolved(t *testing.T) {
 	x := gatewaytest.NewTeam(t, 3)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := gatewaytest.New(t, teamOptions(x, dir, rules.Rules{Escalate: escalate(5*time.Minute, 15*time.Minute), Quiet: []rules.Quiet{{Window: window("00:00-23:00 UTC"), Scope: rules.Scope{Types: []notifier.Type{notifier.Info, notifier.Warning, notifier.Success, notifier.Failure}}}}}))
+		g := gatewaytest.New(t, teamOptions(x, dir,
+			rules.Rules{Escalate: escalate(5*time.Minute, 15*time.Minute),
+				Quiet: []rules.Quiet{{Window: window("00:00-23:00 UTC"),
+					Scope: rules.Scope{Types: []notifier.Type{notifier.Info, notifier.Warning, notifier.Success, notifier.Failure}}}}}))
 		g.PostForm("/notify/k", gatewaytest.AlertForm("failure", "down", "db1"))
 		gatewaytest.Until(t, "2000-01-01 00:06:00")
 		g.PostForm("/notify/k", gatewaytest.AlertForm("info", "looking", "db1"))
@@ -217,7 +225,8 @@ func TestEscalateNewer(t *testing.T) {
 		one := g.PostForm("/notify/k", "title=two&body=b&type=failure&incident=a").JSON(t)
 		gatewaytest.Until(t, "2000-01-01 00:02:00")
 		again := g.PostForm("/notify/k", "title=three&body=b&type=failure&incident=a").JSON(t)
-		if got, want := resultsOf(again.Results), []string{"skipped suppressed", "skipped suppressed", "skipped suppressed"}; !slices.Equal(got, want) || again.Results[2].By != one.ID {
+		if got, want := resultsOf(again.Results), []string{"skipped suppressed", "skipped suppressed", "skipped suppressed"}; !slices.Equal(got,
+			want) || again.Results[2].By != one.ID {
 			t.Errorf("results %q by %q", got, again.Results[2].By)
 		}
 		gatewaytest.Until(t, "2000-01-01 00:11:03")
@@ -261,7 +270,8 @@ func TestEscalateSilencedFromTheBeginning(t *testing.T) {
 		g := gatewaytest.New(t, teamOptions(x, dir, rules.Rules{Escalate: escalate(10 * time.Minute)}))
 		silenceKey(t, g, rules.Silence{ID: uuid.New(), Until: time.Now().Add(2 * time.Hour), Title: "disk"})
 		a := g.PostForm("/notify/k", "title=Disk+full&body=b&type=failure&incident=db1").JSON(t)
-		if got, want := resultsOf(a.Results), []string{"queued silenced", "skipped silenced", "skipped silenced"}; !slices.Equal(got[:len(want)], want) {
+		if got, want := resultsOf(a.Results), []string{"queued silenced", "skipped silenced",
+			"skipped silenced"}; !slices.Equal(got[:len(want)], want) {
 			t.Errorf("results %q, want %q", got, want)
 		}
 		g.PostForm("/notify/k", "title=Disk+full&body=b&type=failure&incident=db2")
@@ -292,7 +302,8 @@ func TestEscalateFollowsSilence(t *testing.T) {
 		silenceKey(t, g, rules.Silence{ID: uuid.New(), Until: time.Now().Add(time.Hour), Title: "disk"})
 		g.PostForm("/notify/k", "title=Disk+full&body=b&type=failure&incident=db1")
 		a := g.PostForm("/notify/k", "title=Job+hangs&body=b&type=failure&incident=db1").JSON(t)
-		if got, want := resultsOf(a.Results), []string{"queued silenced", "skipped silenced", "skipped silenced"}; !slices.Equal(got[:len(want)], want) {
+		if got, want := resultsOf(a.Results), []string{"queued silenced", "skipped silenced",
+			"skipped silenced"}; !slices.Equal(got[:len(want)], want) {
 			t.Errorf("results %q, want %q", got, want)
 		}
 		gatewaytest.Until(t, "2000-01-01 00:59:50")
@@ -315,7 +326,8 @@ func TestEscalateKeepsHeld(t *testing.T) {
 	x := gatewaytest.NewTeam(t, 2)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := gatewaytest.New(t, withManagers(teamOptions(x, dir, rules.Rules{Escalate: escalate(5 * time.Minute), Rate: []rules.Rate{{Count: 1, Per: time.Hour}}})))
+		g := gatewaytest.New(t,
+			withManagers(teamOptions(x, dir, rules.Rules{Escalate: escalate(5 * time.Minute), Rate: []rules.Rate{{Count: 1, Per: time.Hour}}})))
 		g.PostForm("/notify/k", gatewaytest.AlertForm("warning", "first", "a"))
 		g.PostForm("/notify/k", gatewaytest.AlertForm("warning", "held", "b"))
 		g.PostForm("/notify/k", gatewaytest.AlertForm("warning", "older", "c"))
@@ -378,14 +390,22 @@ func TestEscalateOwnSilenced(t *testing.T) {
 		end       []int // shortly after
 		step      []int // after the second step
 	}{
-		{"all", "", rules.Silence{Tag: rules.AllTags}, nil, 1, []string{"queued silenced", "queued escalating", "queued escalating"}, []int{0, 0, 0}, []int{1, 1, 0}, []int{1, 1, 1}},
-		{"title", "", rules.Silence{Title: "disk"}, nil, 1, []string{"queued silenced", "queued escalating", "queued escalating"}, []int{0, 0, 0}, []int{1, 1, 0}, []int{1, 1, 1}},
-		{"repetition", "", rules.Silence{Title: "disk"}, &rules.Dedupe{Window: 24 * time.Hour}, 2, []string{"skipped suppressed", "skipped suppressed", "skipped suppressed"}, []int{0, 0, 0}, []int{1, 1, 0}, []int{1, 1, 1}},
-		{"only phones", "oncall", rules.Silence{Tag: rules.AllTags}, nil, 1, []string{"queued escalating", "queued escalating"}, []int{0, 0, 0}, []int{0, 1, 0}, []int{0, 1, 1}},
-		{"only the chat", "chat", rules.Silence{Tag: rules.AllTags}, nil, 1, []string{"queued silenced"}, []int{0, 0, 0}, []int{1, 0, 0}, []int{1, 0, 0}},
-		{"one step", "2:oncall", rules.Silence{Tag: rules.AllTags}, nil, 1, []string{"queued escalating"}, []int{0, 0, 0}, []int{0, 0, 1}, []int{0, 0, 2}},
-		{"silent phones", "", rules.Silence{Tag: "oncall"}, nil, 1, []string{"delivered", "queued escalating", "queued escalating"}, []int{1, 0, 0}, []int{1, 1, 0}, []int{1, 1, 1}},
-		{"silent chat", "", rules.Silence{Tag: "chat"}, nil, 1, []string{"queued silenced", "delivered", "queued escalating"}, []int{0, 3, 3}, []int{1, 3, 3}, []int{1, 3, 3}},
+		{"all", "", rules.Silence{Tag: rules.AllTags}, nil, 1, []string{"queued silenced", "queued escalating", "queued escalating"},
+			[]int{0, 0, 0}, []int{1, 1, 0}, []int{1, 1, 1}},
+		{"title", "", rules.Silence{Title: "disk"}, nil, 1, []string{"queued silenced", "queued escalating", "queued escalating"}, []int{0, 0, 0},
+			[]int{1, 1, 0}, []int{1, 1, 1}},
+		{"repetition", "", rules.Silence{Title: "disk"}, &rules.Dedupe{Window: 24 * time.Hour}, 2,
+			[]string{"skipped suppressed", "skipped suppressed", "skipped suppressed"}, []int{0, 0, 0}, []int{1, 1, 0}, []int{1, 1, 1}},
+		{"only phones", "oncall", rules.Silence{Tag: rules.AllTags}, nil, 1, []string{"queued escalating", "queued escalating"}, []int{0, 0, 0},
+			[]int{0, 1, 0}, []int{0, 1, 1}},
+		{"only the chat", "chat", rules.Silence{Tag: rules.AllTags}, nil, 1, []string{"queued silenced"}, []int{0, 0, 0}, []int{1, 0, 0},
+			[]int{1, 0, 0}},
+		{"one step", "2:oncall", rules.Silence{Tag: rules.AllTags}, nil, 1, []string{"queued escalating"}, []int{0, 0, 0}, []int{0, 0, 1},
+			[]int{0, 0, 2}},
+		{"silent phones", "", rules.Silence{Tag: "oncall"}, nil, 1, []string{"delivered", "queued escalating", "queued escalating"},
+			[]int{1, 0, 0}, []int{1, 1, 0}, []int{1, 1, 1}},
+		{"silent chat", "", rules.Silence{Tag: "chat"}, nil, 1, []string{"queued silenced", "delivered", "queued escalating"}, []int{0, 3, 3},
+			[]int{1, 3, 3}, []int{1, 3, 3}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -62,7 +62,8 @@ func (i *Incidents) ForgetAll(ctx context.Context, places []string, stage notifi
 
 // forgettable returns the incidents of the key with a place that can be forgotten, all or
 // those in a stage, and the key. It counts the others in out.
-func (i *Incidents) forgettable(ctx context.Context, place string, stage notifier.IncidentState, out *Forgotten) (found []StoredIncident, k *site.Key, err error) {
+func (i *Incidents) forgettable(ctx context.Context, place string, stage notifier.IncidentState, out *Forgotten) (found []StoredIncident,
+	k *site.Key, err error) {
 	var w *waiting
 	look := func(r queue.NamedRecord) (err error) {
 		x := incidentRecords.Decode(r.Data)

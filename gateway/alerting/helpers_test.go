@@ -116,7 +116,8 @@ func placeOfKey(g *gatewaytest.Gateway, name string) string {
 func incidentsAt(t *testing.T, g *gatewaytest.Gateway, key string) (names []string) {
 	t.Helper()
 	for _, stage := range rules.Stages {
-		list, _, err := g.Rooms().Alerts.Incidents.List(t.Context(), []string{placeOfKey(g, key)}, &alerting.IncidentQuery{Stage: stage, Limit: 10_000})
+		list, _, err := g.Rooms().Alerts.Incidents.List(t.Context(), []string{placeOfKey(g, key)},
+			&alerting.IncidentQuery{Stage: stage, Limit: 10_000})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -37,7 +37,8 @@ func (i *Incidents) Resolve(ctx context.Context, at *StoredIncident, by message.
 type answerFunc func(ctx context.Context, at *StoredIncident, by string) (x *rules.Incident, changed bool, err error)
 
 // answer does something with an incident, also if who asks for it goes away, and logs it.
-func (i *Incidents) answer(ctx context.Context, at *StoredIncident, what string, who message.Who, do answerFunc) (*rules.Incident, bool, error) {
+func (i *Incidents) answer(ctx context.Context, at *StoredIncident, what string, who message.Who, do answerFunc) (*rules.Incident,
+	bool, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ShareTime)
 	defer cancel()
 	by := who.String()

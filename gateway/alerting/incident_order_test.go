@@ -38,13 +38,15 @@ func TestIncidentReplaced(t *testing.T) {
 		g = newGateway(t, dir, keys...)
 		up := g.PostForm("/notify/k", gatewaytest.AlertForm("success", "up", "db1")).JSON(t)
 		m := g.Message(http.MethodGet, down.ID, gatewaytest.TypeJSON).JSON(t)
-		if r := m.Results[0]; m.State != "cancelled" || r.Status != notifier.Skipped || r.Rule != notifier.RuleSuperseded || r.By != up.ID || r.Error != nil {
+		if r := m.Results[0]; m.State != "cancelled" || r.Status != notifier.Skipped || r.Rule != notifier.RuleSuperseded || r.By != up.ID ||
+			r.Error != nil {
 			t.Errorf("the first message: %s, %+v", m.State, r)
 		}
 		if r := m.Results[1]; r.Status != notifier.Delivered || r.Rule != "" {
 			t.Errorf("the first message at the other destination: %+v", r)
 		}
-		if text := g.Message(http.MethodGet, down.ID, "text/plain").Body; !strings.Contains(text, "replaced by a newer message about the incident: "+up.ID) {
+		if text := g.Message(http.MethodGet, down.ID, "text/plain").
+			Body; !strings.Contains(text, "replaced by a newer message about the incident: "+up.ID) {
 			t.Errorf("the text is %s", text)
 		}
 		before := len(p.Told())

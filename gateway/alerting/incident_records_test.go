@@ -36,7 +36,8 @@ func TestIncidentRecords(t *testing.T) {
 			t.Fatalf("%d incidents", len(list))
 		}
 		for _, x := range list {
-			if x.State != notifier.Open || x.Title != "Secret free" || x.Type != notifier.Warning || x.Key != "k" || x.Source != "http" || !x.Opened.Equal(time.Now()) {
+			if x.State != notifier.Open || x.Title != "Secret free" || x.Type != notifier.Warning || x.Key != "k" || x.Source != "http" ||
+				!x.Opened.Equal(time.Now()) {
 				t.Errorf("%+v", x)
 			}
 			if found, err := g.Rooms().Alerts.Incidents.ByID(t.Context(), x.ID); err != nil || found == nil || found.Incident.Name != x.Name {
@@ -60,7 +61,8 @@ func TestIncidentRecords(t *testing.T) {
 		first := byName("db1")
 		time.Sleep(time.Minute)
 		g.PostForm("/notify/k", gatewaytest.AlertForm("success", "up", "db1"))
-		if x := byName("db1"); x.State != notifier.Resolved || x.ID != first.ID || !x.Resolved.Equal(time.Now()) || !x.Opened.Equal(first.Opened) {
+		if x := byName("db1"); x.State != notifier.Resolved || x.ID != first.ID || !x.Resolved.Equal(time.Now()) ||
+			!x.Opened.Equal(first.Opened) {
 			t.Errorf("%+v", x)
 		}
 		g.PostForm("/notify/k", gatewaytest.AlertForm("failure", "down", "db1"))

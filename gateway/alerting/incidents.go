@@ -150,7 +150,8 @@ func (i *Incidents) tell(what string, x *rules.Incident, by string) {
 		}
 	})
 	if what == event.IncidentExhausted {
-		i.outbox.Log.Warn("nobody has acknowledged an incident, and no further step follows; what is told of it from now on begins with the first step",
+		i.outbox.Log.Warn("nobody has acknowledged an incident, and no further step follows; what is told of it from now on begins with the "+
+			"first step",
 			zap.String("key", key), zap.String("incident", x.Name), zap.Int("rounds", x.Escalation.Round))
 	}
 }
@@ -163,7 +164,8 @@ type StoredIncident struct {
 
 // page returns at most n incidents in a stage of the key with a place, in the order of the names of their records, after the one with the
 // name after. more reports whether others follow, after the record with the name last.
-func (i *Incidents) page(ctx context.Context, place string, stage notifier.IncidentState, after queue.Hash, n int) (out []StoredIncident, last queue.Hash, more bool, err error) {
+func (i *Incidents) page(ctx context.Context, place string, stage notifier.IncidentState, after queue.Hash, n int) (out []StoredIncident,
+	last queue.Hash, more bool, err error) {
 	records, err := i.outbox.Queue.Records.Group(ctx, i.records.incidentGroup(place, stage), after, n)
 	if err != nil {
 		return nil, after, false, err

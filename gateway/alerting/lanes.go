@@ -260,7 +260,8 @@ func (p *release) releaseJobs(ctx context.Context) error {
 		return err
 	}
 	if p.group != nil && p.group.More.Counts.Total() > 0 {
-		p.lanes.outbox.Log.Warn("messages are told by nobody, because the destination that was to get their number is gone", zap.String("key", p.state.Key), zap.Int("messages", p.group.More.Counts.Total()))
+		p.lanes.outbox.Log.Warn("messages are told by nobody, because the destination that was to get their number is gone",
+			zap.String("key", p.state.Key), zap.Int("messages", p.group.More.Counts.Total()))
 	}
 	p.count(metrics.RuleOutcomeReleased)
 	return nil
@@ -337,7 +338,8 @@ func (p *release) sendDigest(ctx context.Context) error {
 	if t.Own {
 		defer t.Target.Close()
 	}
-	d := dispatch.NewDelivery(t.Settings, site.SourceDigest, p.state.Site, g.message, &message.Selection{Targets: []notifier.Target{t.Target}}).ToKey(t.Key)
+	d := dispatch.NewDelivery(t.Settings, site.SourceDigest, p.state.Site, g.message,
+		&message.Selection{Targets: []notifier.Target{t.Target}}).ToKey(t.Key)
 	if p.group.More.Counts.Total() > 0 {
 		d.ID = p.group.More.ID
 	}

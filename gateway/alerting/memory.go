@@ -92,7 +92,8 @@ func (w *waiting) quiet(x *rules.Incident) bool {
 
 // holds reports whether rules hold a message about an incident.
 func (w *waiting) holds(x *rules.Incident) bool {
-	return len(w.held) > 0 && w.key != nil && slices.ContainsFunc(w.memory.subjectsOf(x, w.key), func(name queue.Hash) bool { return w.held[string(name[:])] })
+	return len(w.held) > 0 && w.key != nil &&
+		slices.ContainsFunc(w.memory.subjectsOf(x, w.key), func(name queue.Hash) bool { return w.held[string(name[:])] })
 }
 
 // subjectsOf returns the names of the records of what the destinations of a key know of an

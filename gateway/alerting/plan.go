@@ -86,7 +86,8 @@ func (s *messagePlan) tells(ctx context.Context) bool {
 // addRounds adds the jobs of the rounds after the first to an entry that escalates.
 func (s *messagePlan) addRounds() {
 	s.rounds, s.escalates = nil, false
-	if s.draft.Steps == nil || s.draft.Rules == nil || s.draft.Bypasses || s.draft.Question == nil && !s.draft.Rules.Escalate.Covers(s.draft.Message.Type, dispatch.StateOf(s.draft.Message)) {
+	if s.draft.Steps == nil || s.draft.Rules == nil || s.draft.Bypasses || s.draft.Question == nil &&
+		!s.draft.Rules.Escalate.Covers(s.draft.Message.Type, dispatch.StateOf(s.draft.Message)) {
 		return
 	}
 	s.escalates = true
@@ -126,7 +127,8 @@ func (s *messagePlan) applyRules() {
 func (s *messagePlan) newEntryRules() *entryRules {
 	u := &entryRules{
 		records: s.planner.records, clock: s.planner.outbox.Queue.Now, entry: s.draft.Entry, message: s.draft.Message, key: s.draft.Key,
-		at: silencedKey{s.draft.At, s.draft.Site}, windows: s.draft.Rules.SilenceWindows(), escalates: s.escalates, subjects: s.planner.records.subjectGroup(s.draft.Place()),
+		at: silencedKey{s.draft.At, s.draft.Site}, windows: s.draft.Rules.SilenceWindows(), escalates: s.escalates,
+		subjects: s.planner.records.subjectGroup(s.draft.Place()),
 	}
 	if len(s.silences) > 0 {
 		u.silences, u.group = u.uses(s.planner.records.silencesName(s.draft.Place())), s.planner.records.silencedLanes(s.draft.Place())

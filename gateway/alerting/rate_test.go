@@ -59,7 +59,9 @@ func TestDigestRanks(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		told := p.Told()
 		slices.Sort(told) // the two are sent at the same time
-		if len(told) != 2 || !strings.HasPrefix(told[0], "failure: k: 1 failure, 60 successes | 00:00 failure: still down\n00:00 success: up 0 (open since 00:00)\n") || !strings.HasSuffix(told[0], "\nand 11 more") {
+		if len(told) != 2 || !strings.HasPrefix(told[0],
+			"failure: k: 1 failure, 60 successes | 00:00 failure: still down\n00:00 success: up 0 (open since 00:00)\n") ||
+			!strings.HasSuffix(told[0], "\nand 11 more") {
 			t.Errorf("told %q", told)
 		}
 	})

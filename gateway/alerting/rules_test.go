@@ -84,9 +84,11 @@ func TestDedupeJoined(t *testing.T) {
 			t.Helper()
 			var alerts []string
 			for _, name := range names {
-				alerts = append(alerts, fmt.Sprintf(`{"status": "firing", "fingerprint": %q, "labels": {"alertname": "Down", "instance": %q}, "annotations": {}}`, name, name))
+				alerts = append(alerts, fmt.Sprintf(`{"status": "firing", "fingerprint": %q, "labels": {"alertname": "Down", "instance": %q}, `+
+					`"annotations": {}}`, name, name))
 			}
-			payload := `{"version": "4", "groupKey": "g", "status": "firing", "receiver": "r", "externalURL": "http://am.example", "groupLabels": {}, "commonLabels": {}, "commonAnnotations": {}, "alerts": [` + strings.Join(alerts, ",") + `]}`
+			payload := `{"version": "4", "groupKey": "g", "status": "firing", "receiver": "r", "externalURL": "http://am.example", ` +
+				`"groupLabels": {}, "commonLabels": {}, "commonAnnotations": {}, "alerts": [` + strings.Join(alerts, ",") + `]}`
 			if got := g.Post("/notify/k/alertmanager", gatewaytest.TypeJSON, payload); got.Status != http.StatusOK {
 				t.Errorf("status %d: %s", got.Status, got.Body)
 			}
@@ -118,7 +120,8 @@ func TestDedupeLacking(t *testing.T) {
 	refusing, down := gatewaytest.NewPager(t, http.StatusBadRequest), gatewaytest.NewPager(t, http.StatusServiceUnavailable)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := newGateway(t, dir, gatewaytest.RuledKey("k", rules.Rules{Dedupe: &rules.Dedupe{Window: time.Hour}}, refusing.NotifyURL(), down.NotifyURL()))
+		g := newGateway(t, dir, gatewaytest.RuledKey("k", rules.Rules{Dedupe: &rules.Dedupe{Window: time.Hour}}, refusing.NotifyURL(),
+			down.NotifyURL()))
 		g.PostForm("/notify/k", "body=a")
 		refusing.Answer(http.StatusOK)
 		a := g.PostForm("/notify/k", "body=a").JSON(t)
@@ -195,7 +198,10 @@ func TestQuietOne(t *testing.T) {
 	p := gatewaytest.NewPager(t, http.StatusOK)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := newGateway(t, dir, ruledKey(p, rules.Rules{Quiet: []rules.Quiet{{Window: window("00:00-07:00 UTC"), Scope: rules.Scope{Types: []notifier.Type{notifier.Warning, notifier.Success}}}}}))
+		g := newGateway(t, dir,
+			ruledKey(p,
+				rules.Rules{Quiet: []rules.Quiet{{Window: window("00:00-07:00 UTC"),
+					Scope: rules.Scope{Types: []notifier.Type{notifier.Warning, notifier.Success}}}}}))
 		one := wantResult(t, g, gatewaytest.AlertForm("warning", "slow", "web"), "queued", notifier.RuleHeld)
 		gatewaytest.Until(t, "2000-01-01 02:00:00")
 		wantResult(t, g, gatewaytest.AlertForm("success", "fast", "web"), "queued", notifier.RuleHeld)
@@ -299,7 +305,8 @@ func TestDigestUndelivered(t *testing.T) {
 	p := gatewaytest.NewPager(t, http.StatusServiceUnavailable)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := newGateway(t, dir, ruledKey(p, rules.Rules{Digest: &rules.Digest{Every: 10 * time.Second, Scope: rules.Scope{Types: []notifier.Type{notifier.Failure}}}}))
+		g := newGateway(t, dir,
+			ruledKey(p, rules.Rules{Digest: &rules.Digest{Every: 10 * time.Second, Scope: rules.Scope{Types: []notifier.Type{notifier.Failure}}}}))
 		wantResult(t, g, gatewaytest.AlertForm("failure", "down", "db1"), "queued", notifier.RuleDigested)
 		wantResult(t, g, gatewaytest.AlertForm("failure", "down", "db2"), "queued", notifier.RuleDigested)
 		time.Sleep(12 * time.Second)
@@ -372,7 +379,10 @@ func TestRuleMetrics(t *testing.T) {
 	p := gatewaytest.NewPager(t, http.StatusOK)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := newGateway(t, dir, ruledKey(p, rules.Rules{Dedupe: &rules.Dedupe{Window: time.Hour}, Quiet: []rules.Quiet{{Window: window("00:00-01:00 UTC"), Scope: rules.Scope{Types: []notifier.Type{notifier.Info}}}}, Digest: &rules.Digest{Every: 10 * time.Second, Scope: rules.Scope{Types: []notifier.Type{notifier.Warning}}}, Rate: []rules.Rate{{Count: 1, Per: time.Minute, Scope: rules.Scope{Types: []notifier.Type{notifier.Success}}}}}))
+		g := newGateway(t, dir, ruledKey(p, rules.Rules{Dedupe: &rules.Dedupe{Window: time.Hour},
+			Quiet:  []rules.Quiet{{Window: window("00:00-01:00 UTC"), Scope: rules.Scope{Types: []notifier.Type{notifier.Info}}}},
+			Digest: &rules.Digest{Every: 10 * time.Second, Scope: rules.Scope{Types: []notifier.Type{notifier.Warning}}},
+			Rate:   []rules.Rate{{Count: 1, Per: time.Minute, Scope: rules.Scope{Types: []notifier.Type{notifier.Success}}}}}))
 		for _, form := range []string{
 			"body=a", "body=b", "body=b", // held by quiet, then one message
 			"body=w&type=warning", // held by digest, then sent itself
@@ -391,7 +401,8 @@ func TestRuleMetrics(t *testing.T) {
 			}
 		}
 		want := map[string]float64{
-			"outcome=suppressed rule=dedupe": 1, "outcome=held rule=quiet": 2, "outcome=digested rule=quiet": 2, "outcome=held rule=digest": 1, "outcome=released rule=digest": 1, "outcome=held rule=rate": 1, "outcome=released rule=rate": 1,
+			"outcome=suppressed rule=dedupe": 1, "outcome=held rule=quiet": 2, "outcome=digested rule=quiet": 2, "outcome=held rule=digest": 1,
+			"outcome=released rule=digest": 1, "outcome=held rule=rate": 1, "outcome=released rule=rate": 1,
 		}
 		if !maps.Equal(got, want) {
 			t.Errorf("counted %v, want %v", got, want)
@@ -428,7 +439,9 @@ func TestRulesInOrder(t *testing.T) {
 	p := gatewaytest.NewPager(t, http.StatusOK)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := newGateway(t, dir, ruledKey(p, rules.Rules{Quiet: []rules.Quiet{{Window: window("00:00-07:00 UTC")}}, Digest: &rules.Digest{Every: 30 * time.Second}, Rate: []rules.Rate{{Count: 1, Per: time.Hour}}, Dedupe: &rules.Dedupe{Window: 12 * time.Hour}}))
+		g := newGateway(t, dir, ruledKey(p, rules.Rules{Quiet: []rules.Quiet{{Window: window("00:00-07:00 UTC")}},
+			Digest: &rules.Digest{Every: 30 * time.Second}, Rate: []rules.Rate{{Count: 1, Per: time.Hour}},
+			Dedupe: &rules.Dedupe{Window: 12 * time.Hour}}))
 		wantResult(t, g, "body=a", "queued", notifier.RuleHeld)
 		wantResult(t, g, "body=a", notifier.Skipped, notifier.RuleSuppressed)
 		wantResult(t, g, "body=b", "queued", notifier.RuleHeld)
@@ -498,7 +511,8 @@ func TestRuleAsync(t *testing.T) {
 	p := gatewaytest.NewPager(t, http.StatusOK)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := newGateway(t, dir, ruledKey(p, rules.Rules{Dedupe: &rules.Dedupe{Window: time.Hour}, Quiet: []rules.Quiet{{Window: window("00:00-01:00 UTC")}}}))
+		g := newGateway(t, dir, ruledKey(p, rules.Rules{Dedupe: &rules.Dedupe{Window: time.Hour},
+			Quiet: []rules.Quiet{{Window: window("00:00-01:00 UTC")}}}))
 		a := g.PostForm("/notify/k", "body=a", "Prefer", "respond-async")
 		if r := a.JSON(t).Results[0]; a.Status != http.StatusAccepted || r.Rule != notifier.RuleHeld {
 			t.Errorf("status %d, %+v", a.Status, r)
@@ -537,7 +551,8 @@ func TestDigestMany(t *testing.T) {
 		if want := "failure: bad"; got[0] != want {
 			t.Errorf("told %q, want %q", got[0], want)
 		}
-		if !strings.HasPrefix(got[1], "info: k: 205 messages | ") || !strings.HasSuffix(got[1], "\nand 155 more") || strings.Count(got[1], "\n") != 50 {
+		if !strings.HasPrefix(got[1], "info: k: 205 messages | ") || !strings.HasSuffix(got[1], "\nand 155 more") ||
+			strings.Count(got[1], "\n") != 50 {
 			t.Errorf("told %q", got[1])
 		}
 		if s, r := g.State(last.Results[0].By); s != "delivered" {
@@ -616,7 +631,8 @@ func TestDigestFiles(t *testing.T) {
 		time.Sleep(15 * time.Second)
 		synctest.Wait()
 		got := p.Got()
-		if len(got) != 1 || got[0].Files() != "a.txt text/plain x|b.txt text/plain x" && got[0].Files() != "a.txt text/plain; charset=utf-8 x|b.txt text/plain; charset=utf-8 x" {
+		if len(got) != 1 || got[0].Files() != "a.txt text/plain x|b.txt text/plain x" &&
+			got[0].Files() != "a.txt text/plain; charset=utf-8 x|b.txt text/plain; charset=utf-8 x" {
 			t.Errorf("told %+v", got)
 		}
 	})
@@ -654,7 +670,8 @@ func TestFallbackPassesRules(t *testing.T) {
 			t.Errorf("within an hour, told %q", got)
 		}
 		time.Sleep(time.Hour)
-		if got := other.Told(); len(got) != 2 || !strings.HasPrefix(got[1], "failure: One more message for k not delivered") || !strings.Contains(got[1], "no longer has this destination") {
+		if got := other.Told(); len(got) != 2 || !strings.HasPrefix(got[1], "failure: One more message for k not delivered") ||
+			!strings.Contains(got[1], "no longer has this destination") {
 			t.Errorf("told %q", got)
 		}
 	})

@@ -87,7 +87,8 @@ func (s *shares) makeRoom(ctx context.Context, full time.Time) bool {
 
 // errShareFull is returned if an incident cannot be opened because those of its key that are under way
 // take its share.
-var errShareFull = &outbox.ShareError{Reason: "the incidents of the key that are escalated take as much as one key may; acknowledge or resolve some"}
+var errShareFull = &outbox.ShareError{Reason: "the incidents of the key that are escalated take as much as one key may; acknowledge or " +
+	"resolve some"}
 
 // isFull reports whether the key with a place has no room for an incident that begins steps.
 func (s *shares) isFull(place string) bool {
@@ -227,7 +228,8 @@ func (s *shares) forgetOldest(ctx context.Context, place string, share int64, mo
 	}
 	if n > 0 {
 		_, key, _ := strings.Cut(place, "\x00")
-		s.outbox.Log.Warn("what rules remember of a key has reached its share of max_size, so that the oldest is forgotten: incidents whose steps are not under way, and what destinations know",
+		s.outbox.Log.Warn("what rules remember of a key has reached its share of max_size, so that the oldest is forgotten: incidents whose "+
+			"steps are not under way, and what destinations know",
 			zap.String("key", key), zap.Int("incidents", incidents), zap.Int("others", n-incidents), zap.Int64("share", share))
 	}
 	return left, n, nil

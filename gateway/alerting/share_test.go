@@ -26,7 +26,8 @@ func TestShareOfKey(t *testing.T) {
 	dir := memoryFolder(t)
 	noise := rules.Rules{Dedupe: &rules.Dedupe{Window: time.Hour}, Escalate: escalate(time.Hour)}
 	noise.Escalate.Tag = "oncall"
-	o := withManagers(teamOptions(x, dir, rules.Rules{Escalate: escalate(5 * time.Minute)}, gatewaytest.RuledKey("noisy", noise, noisy.NotifyURL(), noisy.NotifyURL()+"?tz=UTC 1:oncall")))
+	o := withManagers(teamOptions(x, dir, rules.Rules{Escalate: escalate(5 * time.Minute)},
+		gatewaytest.RuledKey("noisy", noise, noisy.NotifyURL(), noisy.NotifyURL()+"?tz=UTC 1:oncall")))
 	o.Queue.MaxSize = 512 << 10
 	gatewaytest.InBubble(t, func(t *testing.T) {
 		g := gatewaytest.New(t, o)
@@ -140,7 +141,8 @@ func TestFullQueueTellsAll(t *testing.T) {
 		x.WantCounts(t, 4, 5, 5) // the second step of the known one
 		x.Phones[1].Answer(http.StatusServiceUnavailable)
 		resp = g.PostForm("/notify/k", gatewaytest.AlertForm("failure", "down", "db9"))
-		if got, want := resultsOf(resp.JSON(t).Results), []string{"delivered", "delivered", "failed"}; !slices.Equal(got, want) || resp.Status != http.StatusFailedDependency {
+		if got, want := resultsOf(resp.JSON(t).Results), []string{"delivered", "delivered", "failed"}; !slices.Equal(got, want) ||
+			resp.Status != http.StatusFailedDependency {
 			t.Errorf("a phone that does not answer: %d %q, want %q", resp.Status, got, want)
 		}
 		synctest.Wait()
@@ -154,9 +156,12 @@ func TestForgetIncidents(t *testing.T) {
 	x := gatewaytest.NewTeam(t, 2)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := gatewaytest.New(t, withManagers(teamOptions(x, dir, rules.Rules{Dedupe: &rules.Dedupe{Window: 10 * time.Hour}, Escalate: escalate(5 * time.Minute)})))
+		g := gatewaytest.New(t,
+			withManagers(teamOptions(x, dir, rules.Rules{Dedupe: &rules.Dedupe{Window: 10 * time.Hour}, Escalate: escalate(5 * time.Minute)})))
 		q := g.Rooms()
-		for _, form := range []string{gatewaytest.AlertForm("failure", "x", "escalates"), gatewaytest.AlertForm("warning", "x", "open"), gatewaytest.AlertForm("warning", "x", "other"), gatewaytest.AlertForm("failure", "x", "over"), gatewaytest.AlertForm("success", "x", "over")} {
+		for _, form := range []string{gatewaytest.AlertForm("failure", "x", "escalates"), gatewaytest.AlertForm("warning", "x", "open"),
+			gatewaytest.AlertForm("warning", "x", "other"), gatewaytest.AlertForm("failure", "x", "over"),
+			gatewaytest.AlertForm("success", "x", "over")} {
 			g.PostForm("/notify/k", form)
 		}
 		find := func(name string) *alerting.StoredIncident {
@@ -182,10 +187,12 @@ func TestForgetIncidents(t *testing.T) {
 		}
 		wantResult(t, g, gatewaytest.AlertForm("warning", "x", "open"), notifier.Delivered, "") // nobody knows it any more
 		place := placeOfKey(g, "k")
-		if got, err := q.Alerts.Incidents.ForgetAll(t.Context(), []string{place}, notifier.Resolved); err != nil || got != (alerting.Forgotten{Forgotten: 1}) {
+		if got, err := q.Alerts.Incidents.ForgetAll(t.Context(), []string{place}, notifier.Resolved); err != nil ||
+			got != (alerting.Forgotten{Forgotten: 1}) {
 			t.Errorf("of the resolved ones: %+v, %v", got, err)
 		}
-		if got, err := q.Alerts.Incidents.ForgetAll(t.Context(), []string{place, place}, ""); err != nil || got != (alerting.Forgotten{Forgotten: 2, Kept: 1}) {
+		if got, err := q.Alerts.Incidents.ForgetAll(t.Context(), []string{place, place}, ""); err != nil ||
+			got != (alerting.Forgotten{Forgotten: 2, Kept: 1}) {
 			t.Errorf("of all: %+v, %v", got, err)
 		}
 		if got := incidentsAt(t, g, "k"); !slices.Equal(got, []string{"escalates"}) {
@@ -199,7 +206,8 @@ func TestForgetIncidents(t *testing.T) {
 }
 
 // TestShareUnderWay checks that incidents of which something is under way have the share of a key,
-// too. Beyond it, those that somebody takes care of are forgotten, the oldest first. An alert that would begin steps is told to all numbers at once, and one of which
+// too. Beyond it, those that somebody takes care of are forgotten, the oldest first. An alert that
+// would begin steps is told to all numbers at once, and one of which
 // nobody would be told is refused. Other keys have their steps, and so has this one when there
 // is room again.
 func TestShareUnderWay(t *testing.T) {
@@ -260,7 +268,8 @@ func TestShareUnderWay(t *testing.T) {
 			t.Errorf("after %d alerts, the records have %d bytes; the share is %d", n, size, share)
 		}
 		got := post("noisy", gatewaytest.AlertForm("failure", "x", "quiet")+"&title=silent")
-		if got.Status != http.StatusTooManyRequests || got.Header.Get("Retry-After") == "" || !strings.Contains(got.Body, "acknowledge or resolve some") {
+		if got.Status != http.StatusTooManyRequests || got.Header.Get("Retry-After") == "" ||
+			!strings.Contains(got.Body, "acknowledge or resolve some") {
 			t.Errorf("%d %s", got.Status, got.Body)
 		}
 		if got := post("noisy", gatewaytest.AlertForm("warning", "slow", "w")); got.Status != http.StatusOK {

@@ -120,7 +120,8 @@ func (s *Silences) Make(ctx context.Context, k *site.Key, siteID string, x rules
 			return err
 		}
 	}
-	if err := s.change(ctx, silencedAt(k, siteID), true, func(now time.Time, of *rules.KeySilences) error { return of.Add(now, x) }); err != nil {
+	if err := s.change(ctx, silencedAt(k, siteID), true,
+		func(now time.Time, of *rules.KeySilences) error { return of.Add(now, x) }); err != nil {
 		return silenceError(err)
 	}
 	s.changed(silenceMade, k.Name, x)
@@ -432,12 +433,14 @@ const (
 // changed writes a line and emits an event about a silence.
 func (s *Silences) changed(change, key string, x rules.Silence) {
 	app := s.outbox.Current()
-	app.Log.Info("silence "+change, zap.String("key", key), zap.String("silence", x.ID.String()), zap.Time("from", x.Begins()), zap.Time("until", x.Until),
+	app.Log.Info("silence "+change, zap.String("key", key), zap.String("silence", x.ID.String()), zap.Time("from", x.Begins()),
+		zap.Time("until", x.Until),
 		zap.Bool("by_incident", x.Incident != ""), zap.String("tag", x.Tag), zap.Bool("by_title", x.Title != ""),
 		zap.String("who", x.Who), zap.Int("messages", x.Count))
 	app.Emit(event.Silence, func() map[string]any {
 		return map[string]any{
-			"key": key, "silence": x.ID.String(), "change": change, "from": x.Begins().UTC().Format(time.RFC3339), "until": x.Until.UTC().Format(time.RFC3339), "tag": x.Tag,
+			"key": key, "silence": x.ID.String(), "change": change, "from": x.Begins().UTC().Format(time.RFC3339),
+			"until": x.Until.UTC().Format(time.RFC3339), "tag": x.Tag,
 			"reason": x.Reason, "who": x.Who, "messages": x.Count,
 		}
 	})

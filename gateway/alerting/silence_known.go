@@ -35,7 +35,9 @@ func (s *Silences) storeKnown(ctx context.Context, place string) {
 		if err != nil {
 			continue // it is gone
 		}
-		opened[s.records.subjectName(place+t.Target.Policy().Key(), incidentSubject(id), site.DestinationName(t.Target, t.Limits))] = at.Truncate(time.Microsecond) // as in records
+		// as in records
+		opened[s.records.subjectName(place+t.Target.Policy().Key(), incidentSubject(id),
+			site.DestinationName(t.Target, t.Limits))] = at.Truncate(time.Microsecond)
 	}
 	for names := range slices.Chunk(slices.Collect(maps.Keys(opened)), knownBatch) {
 		err := s.outbox.Queue.Records.Apply(ctx, &queue.Ruled{Names: names, Decide: func(tx *queue.Tx) error {
@@ -49,7 +51,8 @@ func (s *Silences) storeKnown(ctx context.Context, place string) {
 			return nil
 		}})
 		if err != nil {
-			s.outbox.Log.Warn("what destinations know of incidents cannot be stored for a silence; they may not be told that some of them are over", zap.String("key", key), zap.Error(err))
+			s.outbox.Log.Warn("what destinations know of incidents cannot be stored for a silence; they may not be told that some of them are over",
+				zap.String("key", key), zap.Error(err))
 			return
 		}
 	}

@@ -42,7 +42,8 @@ func TestPlannedSilence(t *testing.T) {
 				g := newSilenceGateway(t, dir, ruledKey(p, rule))
 				wantResult(t, g, gatewaytest.AlertForm("warning", "known", "known"), notifier.Delivered, "")
 				id := g.AddSilence("k", "from=2000-01-01T02:00:00Z&for=2h&tag=all&reason=deploy")
-				if all := g.ListSilences("k"); len(all) != 1 || all[0].State != silence.Planned || all[0].ID != id || all[0].From.Format(time.TimeOnly) != "02:00:00" || all[0].Until.Format(time.TimeOnly) != "04:00:00" {
+				if all := g.ListSilences("k"); len(all) != 1 || all[0].State != silence.Planned || all[0].ID != id ||
+					all[0].From.Format(time.TimeOnly) != "02:00:00" || all[0].Until.Format(time.TimeOnly) != "04:00:00" {
 					t.Errorf("%+v", all)
 				}
 				gatewaytest.Until(t, "2000-01-01 01:59:55")
@@ -105,12 +106,14 @@ func TestSilenceTold(t *testing.T) {
 	t.Parallel()
 	p, chat, other := gatewaytest.NewPager(t, http.StatusOK), gatewaytest.NewPager(t, http.StatusOK), gatewaytest.NewPager(t, http.StatusOK)
 	dir := t.TempDir()
-	key := gatewaytest.RuledKey("k", dedupeMinute(), p.NotifyURL()+"?tz=UTC phone", chat.NotifyURL()+"?tz=UTC chat", other.NotifyURL()+"?tz=UTC")
+	key := gatewaytest.RuledKey("k", dedupeMinute(), p.NotifyURL()+"?tz=UTC phone", chat.NotifyURL()+"?tz=UTC chat",
+		other.NotifyURL()+"?tz=UTC")
 	gatewaytest.InBubble(t, func(t *testing.T) {
 		g := newSilenceGateway(t, dir, key)
 		g.AddSilence("k", "from=2000-01-01T01:00:00Z&for=2h&tag=phone&reason=new+phones&who=Eve&tell=yes")
 		g.AddSilence("k", "for=30d&tag=chat")
-		begun := "info: A silence has begun: new phones | It lasts until 1 January 03:00 UTC. What opens or gets worse meanwhile is told then, if it is still open.\nTag: phone\nMade by: Eve"
+		begun := "info: A silence has begun: new phones | It lasts until 1 January 03:00 UTC. What opens or gets worse meanwhile is told " +
+			"then, if it is still open.\nTag: phone\nMade by: Eve"
 		for range 4 { // in the first one, it begins
 			gatewaytest.Until(t, time.Now().Add(20*time.Minute+time.Second).Format(time.DateTime))
 			time.Sleep(3 * time.Second)
@@ -140,7 +143,8 @@ func TestSilenceTold(t *testing.T) {
 			t.Errorf("status %d", status)
 		}
 		time.Sleep(5 * time.Second)
-		if got := other.Told(); len(got) != 3 || got[2] != "info: A silence has ended | It began on 1 January 04:00 UTC.\nNothing is open of what it has kept silent." {
+		if got := other.Told(); len(got) != 3 ||
+			got[2] != "info: A silence has ended | It began on 1 January 04:00 UTC.\nNothing is open of what it has kept silent." {
 			t.Errorf("told %q", got)
 		}
 		chat.WantTold(t)
@@ -158,7 +162,8 @@ func TestSilenceWindow(t *testing.T) {
 		g := newSilenceGateway(t, dir, key)
 		wantResult(t, g, gatewaytest.AlertForm("warning", "known", "known"), notifier.Delivered, "")
 		all := g.ListSilences("k")
-		if len(all) != 1 || all[0].State != silence.Planned || !all[0].Configured || all[0].Reason != "backups" || all[0].From.Format(time.DateTime) != "2000-01-01 02:00:00" || all[0].Until.Format(time.DateTime) != "2000-01-01 04:00:00" {
+		if len(all) != 1 || all[0].State != silence.Planned || !all[0].Configured || all[0].Reason != "backups" ||
+			all[0].From.Format(time.DateTime) != "2000-01-01 02:00:00" || all[0].Until.Format(time.DateTime) != "2000-01-01 04:00:00" {
 			t.Errorf("%+v", all)
 		}
 		if status := g.EndSilence("k", all[0].ID); status != http.StatusConflict {
@@ -186,7 +191,8 @@ func TestSilenceWindow(t *testing.T) {
 		if got := p.Told(); len(got) != 3 || got[0] != told[0] || !strings.HasPrefix(got[1], told[1]) || got[2] != told[2] {
 			t.Errorf("told %q", got)
 		}
-		if next := g.ListSilences("k"); len(next) != 1 || next[0].ID == all[0].ID || next[0].State != silence.Planned || next[0].Messages != 0 || next[0].From.Format(time.DateTime) != "2000-01-02 02:00:00" {
+		if next := g.ListSilences("k"); len(next) != 1 || next[0].ID == all[0].ID || next[0].State != silence.Planned || next[0].Messages != 0 ||
+			next[0].From.Format(time.DateTime) != "2000-01-02 02:00:00" {
 			t.Errorf("%+v", next)
 		}
 		gatewaytest.Until(t, "2000-01-02 03:00:00")
@@ -219,7 +225,8 @@ func TestSilenceWindowReload(t *testing.T) {
 		}
 		g := start(both)
 		time.Sleep(5 * time.Second)
-		begun := "info: A silence has begun: backups | It lasts until 1 January 04:00 UTC. What opens or gets worse meanwhile is told then, if it is still open."
+		begun := "info: A silence has begun: backups | It lasts until 1 January 04:00 UTC. What opens or gets worse meanwhile is told then, " +
+			"if it is still open."
 		p.WantTold(t, begun)
 		wantResult(t, g, gatewaytest.AlertForm("failure", "x", "disk")+"&title=disk+is+full", "queued", notifier.RuleSilenced)
 		wantResult(t, g, gatewaytest.AlertForm("failure", "x", "job")+"&title=job+is+late", "queued", notifier.RuleSilenced)
@@ -234,7 +241,8 @@ func TestSilenceWindowReload(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		got := p.Told()[1:]
 		slices.Sort(got)
-		if len(got) != 2 || got[0] != "failure: disk is full | x" || !strings.HasPrefix(got[1], "info: A silence has ended: backups | It began on 1 January 00:00 UTC.\nStill open:\ndisk is full") {
+		if len(got) != 2 || got[0] != "failure: disk is full | x" ||
+			!strings.HasPrefix(got[1], "info: A silence has ended: backups | It began on 1 January 00:00 UTC.\nStill open:\ndisk is full") {
 			t.Errorf("told %q", got)
 		}
 		if all := g.ListSilences("k"); len(all) != 1 || all[0].Title != "job" || all[0].State != silence.Active {
@@ -271,7 +279,8 @@ func TestSilenceWindowNumbers(t *testing.T) {
 		first.WantTold(t)
 		second.WantTold(t)
 		gatewaytest.Until(t, "2000-01-01 01:02:00")
-		if got := first.Told(); len(got) != 2 || !slices.Contains(got, "failure: down") || !slices.ContainsFunc(got, func(x string) bool { return strings.Contains(x, "Still open") }) {
+		if got := first.Told(); len(got) != 2 || !slices.Contains(got, "failure: down") ||
+			!slices.ContainsFunc(got, func(x string) bool { return strings.Contains(x, "Still open") }) {
 			t.Errorf("told %q", got)
 		}
 		second.WantTold(t)
@@ -300,13 +309,15 @@ func TestSilenceWindowSaved(t *testing.T) {
 		}
 		gatewaytest.Until(t, "2000-01-01 02:00:10")
 		for _, incident := range []string{"x", "y"} {
-			if got := g.PostForm("/notify/a", gatewaytest.AlertForm("failure", incident, incident)).JSON(t).Results[0]; got.Rule != notifier.RuleSilenced {
+			if got := g.PostForm("/notify/a", gatewaytest.AlertForm("failure", incident, incident)).JSON(t).
+				Results[0]; got.Rule != notifier.RuleSilenced {
 				t.Errorf("%+v", got)
 			}
 		}
 		g.PostForm("/notify/a", gatewaytest.AlertForm("success", "x over", "x"))
 		a, b := g.ListSilences("a"), g.ListSilences("b")
-		if len(a) != 1 || len(b) != 1 || a[0].Messages != 3 || b[0].Messages != 0 || b[0].State != silence.Active || g.EndSilence("a", a[0].ID) != http.StatusConflict {
+		if len(a) != 1 || len(b) != 1 || a[0].Messages != 3 || b[0].Messages != 0 || b[0].State != silence.Active ||
+			g.EndSilence("a", a[0].ID) != http.StatusConflict {
 			t.Errorf("%+v, %+v", a, b)
 		}
 		gatewaytest.Until(t, "2000-01-01 02:59:50")

@@ -95,7 +95,8 @@ func (s *Silences) tellOne(ctx context.Context, at silencedKey, x rules.Silence,
 
 // message returns the message about the beginning of a silence, or about its end, or nil if
 // nobody is told: no destination is left, or other silences keep it from all of them.
-func (s *Silences) message(ctx context.Context, at silencedKey, x *rules.Silence, over bool, all rules.Silences) (*dispatch.Delivery, error) {
+func (s *Silences) message(ctx context.Context, at silencedKey, x *rules.Silence, over bool,
+	all rules.Silences) (*dispatch.Delivery, error) {
 	k, settings, err := s.keyOf(ctx, at)
 	if err != nil || k == nil {
 		return nil, err
@@ -133,7 +134,8 @@ func (s *Silences) message(ctx context.Context, at silencedKey, x *rules.Silence
 // beginText returns the text of the message about the beginning of a silence.
 func beginText(x *rules.Silence) string {
 	lines := []string{"It lasts until " + FormatDay(x.Until) + ". What opens or gets worse meanwhile is told then, if it is still open."}
-	for _, about := range [][2]string{{"Titles that begin with: ", x.Title}, {"Incident: ", x.Incident}, {"Tag: ", x.Tag}, {"Made by: ", x.Who}} {
+	for _, about := range [][2]string{{"Titles that begin with: ", x.Title}, {"Incident: ", x.Incident}, {"Tag: ", x.Tag},
+		{"Made by: ", x.Who}} {
 		if about[1] != "" {
 			lines = append(lines, about[0]+about[1])
 		}

@@ -35,7 +35,8 @@ func TestSilence(t *testing.T) {
 				}
 				up := wantResult(t, g, gatewaytest.AlertForm("success", "a", "a")+"&title=OK:+disk", notifier.Skipped, notifier.RuleSilenced)
 				for _, x := range []string{up.ID, down.ID} {
-					if m := g.Message(http.MethodGet, x, gatewaytest.TypeJSON).JSON(t); m.State != "cancelled" || m.Results[0].By != id || m.Results[0].Rule != notifier.RuleSilenced {
+					if m := g.Message(http.MethodGet, x, gatewaytest.TypeJSON).JSON(t); m.State != "cancelled" || m.Results[0].By != id ||
+						m.Results[0].Rule != notifier.RuleSilenced {
 						t.Errorf("%+v", m)
 					}
 				}
@@ -48,7 +49,8 @@ func TestSilence(t *testing.T) {
 				wantResult(t, g, gatewaytest.AlertForm("failure", "known worse", "known")+"&title=disk+known", "queued", notifier.RuleSilenced)
 				wantResult(t, g, gatewaytest.AlertForm("success", "known over", "known")+"&title=disk+known", notifier.Delivered, "")
 				all := g.ListSilences("k")
-				if len(all) != 1 || all[0].ID != id || all[0].Messages != 8 || all[0].Reason != "deploy" || all[0].Who != "Eve" || all[0].Title != "Disk" {
+				if len(all) != 1 || all[0].ID != id || all[0].Messages != 8 || all[0].Reason != "deploy" || all[0].Who != "Eve" ||
+					all[0].Title != "Disk" {
 					t.Errorf("%+v", all)
 				}
 				g.Stop()
@@ -61,7 +63,8 @@ func TestSilence(t *testing.T) {
 				}
 				gatewaytest.Until(t, "2000-01-01 02:01:00")
 				got = p.Told()
-				if len(got) != 4 || !strings.HasPrefix(got[3], "failure: k: 2 failures | ") || !strings.Contains(got[3], "failure: not matching") || !strings.Contains(got[3], "failure: disk c") {
+				if len(got) != 4 || !strings.HasPrefix(got[3], "failure: k: 2 failures | ") || !strings.Contains(got[3], "failure: not matching") ||
+					!strings.Contains(got[3], "failure: disk c") {
 					t.Errorf("told %q", got[3:])
 				}
 				if all := g.ListSilences("k"); len(all) != 0 {
@@ -218,7 +221,8 @@ func TestShareOfAllKeys(t *testing.T) {
 			}
 		}
 		time.Sleep(alerting.ShareEvery)
-		if st, err := g.Rooms().Outbox.Queue.Stats(t.Context()); err != nil || st.Records > size/alerting.AllShare*5/4 || st.Records < size/alerting.AllShare/4 {
+		if st, err := g.Rooms().Outbox.Queue.Stats(t.Context()); err != nil || st.Records > size/alerting.AllShare*5/4 ||
+			st.Records < size/alerting.AllShare/4 {
 			t.Errorf("%+v, %v", st, err)
 		}
 		for i := range n {

@@ -171,12 +171,14 @@ func (d *dueIncident) stays(c *incidentChange) bool {
 // report tells the log, the metrics and events what has happened to the incident.
 func (s *steps) report(d *dueIncident, x *rules.Incident) {
 	if d.untold {
-		s.outbox.Log.Warn("the steps of an incident that a silence has stopped are told by nobody, because the key has no escalate any more", zap.String("key", x.Key), zap.String("incident", x.Name))
+		s.outbox.Log.Warn("the steps of an incident that a silence has stopped are told by nobody, because the key has no escalate any more",
+			zap.String("key", x.Key), zap.String("incident", x.Name))
 	}
 	switch f := d.forgotten; {
 	case f == nil:
 	case f.IsOpen():
-		s.outbox.Log.Info("an incident that is still open is forgotten, because nothing was heard of it", zap.String("key", f.Key), zap.String("incident", f.Name))
+		s.outbox.Log.Info("an incident that is still open is forgotten, because nothing was heard of it", zap.String("key", f.Key),
+			zap.String("incident", f.Name))
 	default:
 		s.outbox.Log.Debug("an incident that is resolved is forgotten", zap.String("key", f.Key), zap.String("incident", f.Name))
 	}
@@ -251,7 +253,8 @@ func splitSteps(jobs []rules.StepJob, silent map[string]bool) (send, skipped []r
 func (s *steps) beginAgain(ctx context.Context, x *rules.Incident, d *dueIncident) error {
 	body := fmt.Sprintf("This is open since %s. A silence has ended.", FormatDay(x.Opened))
 	if x.IsAcknowledged() {
-		body = fmt.Sprintf("This is open since %s. %s acknowledged it at %s.", FormatDay(x.Opened), Person(x.Acknowledged.By), FormatDay(x.Acknowledged.At))
+		body = fmt.Sprintf("This is open since %s. %s acknowledged it at %s.", FormatDay(x.Opened), Person(x.Acknowledged.By),
+			FormatDay(x.Acknowledged.At))
 	}
 	to := x.Escalation.Targets
 	if x.Escalation.Silenced && x.Escalation.Step == 0 { // those without a number are told what the silence has held

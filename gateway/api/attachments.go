@@ -104,7 +104,8 @@ func checkRef(l *message.Limits, f fileRef) error {
 	case f.url == "":
 		return badField(f.field, "the field %s must be an object with base64 or url", f.field)
 	case !hasPrefixFold(f.url, "http://") && !hasPrefixFold(f.url, "https://"):
-		return badField(f.field, "the field %s must be an address that begins with http:// or https:// or, in JSON, an object with base64", f.field)
+		return badField(f.field, "the field %s must be an address that begins with http:// or https:// or, in JSON, an object with base64",
+			f.field)
 	case !l.RemoteFiles:
 		return badField(f.field, "the field %s is an address, but fetching attachments is turned off here; send the file itself", f.field)
 	}

@@ -123,7 +123,8 @@ func storageError(what string, err *spool.StorageError) error {
 	fault := fmt.Errorf("storing the attachment %s: %w", what, err.Err)
 	switch {
 	case is(syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG):
-		e := Errorf(http.StatusInsufficientStorage, "the gateway has no disk space left for the attachment %s; send the message without it, or try again later", what)
+		e := Errorf(http.StatusInsufficientStorage,
+			"the gateway has no disk space left for the attachment %s; send the message without it, or try again later", what)
 		e.Fault = fault
 		return e
 	case is(syscall.EMFILE, syscall.ENFILE):
@@ -137,7 +138,9 @@ func storageError(what string, err *spool.StorageError) error {
 // errNoMemory returns the error for a text that does not fit into the memory left by other
 // requests.
 func errNoMemory(max int64) *Error {
-	e := Errorf(http.StatusServiceUnavailable, "the gateway has no memory left for a text of this length (client_limits memory %s for all requests); try again in a second", formatSize(max))
+	e := Errorf(http.StatusServiceUnavailable,
+		"the gateway has no memory left for a text of this length (client_limits memory %s for all requests); try again in a second",
+		formatSize(max))
 	e.RetryAfter = time.Second
 	return e
 }

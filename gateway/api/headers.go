@@ -146,7 +146,9 @@ func Hops(r *http.Request, product string) (int, error) {
 	return n, nil
 }
 
-var errLoop = Errorf(http.StatusLoopDetected, "the message has passed through too many gateways (X-Apprise-Recursion-Count above %d); check that they do not send to each other in a circle", maxHops)
+var errLoop = Errorf(http.StatusLoopDetected,
+	"the message has passed through too many gateways (X-Apprise-Recursion-Count above %d); check that they do not send to each other in a "+
+		"circle", maxHops)
 
 // OriginCheck protects against cross-site request forgery, in which a page of another site sends
 // messages through a visitor's browser, with the visitor's password or network. It relies on
@@ -175,7 +177,8 @@ func (c OriginCheck) CheckOrigin(r *http.Request) error {
 }
 
 // ErrCrossOrigin is returned for a message of a page that may not send.
-var ErrCrossOrigin = Errorf(http.StatusForbidden, "a page of another site sent this message; the operator can allow its origin with trusted_origins")
+var ErrCrossOrigin = Errorf(http.StatusForbidden,
+	"a page of another site sent this message; the operator can allow its origin with trusted_origins")
 
 // The media types of responses.
 const (

@@ -64,7 +64,8 @@ func (c *content) readHook() {
 // acknowledgeText adds a line to the text of m with the address at which the incident of a webhook
 // can be acknowledged.
 func (c *content) acknowledgeText(m *notifier.Message) {
-	if address := c.acknowledge; (hasPrefixFold(address, "https://") || hasPrefixFold(address, "http://")) && !strings.ContainsAny(address, " \t\r\n") && !strings.Contains(m.Body, address) {
+	if address := c.acknowledge; (hasPrefixFold(address, "https://") || hasPrefixFold(address, "http://")) &&
+		!strings.ContainsAny(address, " \t\r\n") && !strings.Contains(m.Body, address) {
 		m.Body = appendLine(m.Body, m.Format, "\n\n", "Acknowledge: "+address)
 	}
 }

@@ -64,7 +64,8 @@ func readMail(q *Request, r io.Reader) (hops int, err error) {
 		return 0, errLoop
 	}
 	c := Content{
-		Title: markup.TruncateBytes(m.Subject, maxMailTitle), Body: m.Body, Format: string(m.Format), Type: string(m.Type), Incident: m.Thread, Foreign: true,
+		Title: markup.TruncateBytes(m.Subject, maxMailTitle), Body: m.Body, Format: string(m.Format), Type: string(m.Type), Incident: m.Thread,
+		Foreign: true,
 	}
 	if c.Body == "" && len(q.files.attached) == 0 {
 		c.Title, c.Body = "", m.Subject

@@ -63,7 +63,8 @@ func (q *Request) parseType(s string) (notifier.Type, error) {
 	}
 	t, ok := typeword.TypeOf(s)
 	if !ok {
-		q.warnings.add("The type %q is unknown, so the message has the type info; map it to a field with info, success, warning, failure or a word such as firing or resolved", markup.TruncateBytes(s, maxPrintedWord))
+		q.warnings.add("The type %q is unknown, so the message has the type info; map it to a field with info, success, warning, failure or a "+
+			"word such as firing or resolved", markup.TruncateBytes(s, maxPrintedWord))
 	}
 	return t, nil
 }
@@ -127,9 +128,11 @@ func (q *Request) FormField(name string) string {
 func (q *Request) missingBody() *Error {
 	switch {
 	case q.content.jsonForm:
-		return badField(fieldBody, "the field body is missing; the request is JSON but was sent as a form, so add the header Content-Type: application/json")
+		return badField(fieldBody, "the field body is missing; the request is JSON but was sent as a form, so add the header Content-Type: "+
+			"application/json")
 	case len(q.content.fields[payloadPart].texts) > 0:
-		return badField(fieldBody, "the field body is missing; the form has a part payload, which is read only if the part has Content-Type: application/json")
+		return badField(fieldBody, "the field body is missing; the form has a part payload, which is read only if the part has Content-Type: "+
+			"application/json")
 	}
 	for _, name := range q.content.unread() {
 		if likelyFields[strings.ToLower(name)] == fieldBody {
@@ -274,7 +277,8 @@ func readAskJSON(text json.RawMessage, parse func(string) (time.Duration, error)
 	d.DisallowUnknownFields()
 	err := d.Decode(&v)
 	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return nil, badField(fieldAsk, "the field ask.%s is %s, which it cannot be; see the example {\"options\": [\"deploy\", \"wait\"], \"timeout\": \"10m\"}", e.Field, article(e.Value))
+		return nil, badField(fieldAsk, "the field ask.%s is %s, which it cannot be; see the example "+
+			"{\"options\": [\"deploy\", \"wait\"], \"timeout\": \"10m\"}", e.Field, article(e.Value))
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
@@ -282,7 +286,8 @@ func readAskJSON(text json.RawMessage, parse func(string) (time.Duration, error)
 		}
 		return nil, badField(fieldAsk, "the field ask cannot be read: %w", err)
 	}
-	a := &message.Ask{Options: v.Options, Text: v.Text, Default: v.Default, Login: v.Login, Tell: v.Tell, Callback: v.Callback, Secret: v.Secret}
+	a := &message.Ask{Options: v.Options, Text: v.Text, Default: v.Default, Login: v.Login, Tell: v.Tell, Callback: v.Callback,
+		Secret: v.Secret}
 	a.Timeout, err = askTimeout(v.Timeout, parse)
 	return a, err
 }

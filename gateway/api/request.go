@@ -195,7 +195,9 @@ func (x *requestReader) readBody() error {
 	return errMediaType
 }
 
-var errMediaType = Errorf(http.StatusUnsupportedMediaType, "the header Content-Type must be application/json, application/x-www-form-urlencoded, multipart/form-data, text/plain, text/markdown or text/html, and the body must be in that format; application/xml is for what an xml:// URL sends")
+var errMediaType = Errorf(http.StatusUnsupportedMediaType,
+	"the header Content-Type must be application/json, application/x-www-form-urlencoded, multipart/form-data, text/plain, text/markdown "+
+		"or text/html, and the body must be in that format; application/xml is for what an xml:// URL sends")
 
 var errCompressed = Errorf(http.StatusUnsupportedMediaType, "the body is compressed (Content-Encoding); send it uncompressed")
 

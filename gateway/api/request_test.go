@@ -24,23 +24,25 @@ func TestFields(t *testing.T) {
 		target, contentType, body string
 		want                      want
 	}{
-		"JSON":                         {"/notify", typeJSON, `{"title":"T","body":"B","type":"warning"}`, want{"T", "B", "warning"}},
-		"JSON with charset":            {"/notify", typeJSON + "; charset=utf-8", `{"body":"B"}`, want{"", "B", "info"}},
-		"JSON by its other names":      {"/notify", "text/json", `{"body":"B"}`, want{"", "B", "info"}},
-		"JSON by its x- names":         {"/notify", "application/x-json", `{"body":"B"}`, want{"", "B", "info"}},
-		"JSON by suffix":               {"/notify", "application/ld+json", `{"body":"B"}`, want{"", "B", "info"}},
-		"form":                         {"/notify", typeForm, "title=T&body=B+C%21&type=failure", want{"T", "B C!", "failure"}},
-		"form without escapes":         {"/notify", typeForm, "body=91% full; act now", want{"", "91% full; act now", "info"}},
-		"type in upper case":           {"/notify", typeJSON, `{"body":"B","type":"SUCCESS"}`, want{"", "B", "success"}},
-		"null is absent":               {"/notify?title=Q", typeJSON, `{"body":"B","title":null,"type":null,"format":null}`, want{"Q", "B", "info"}},
-		"unknown fields are ignored":   {"/notify?x=y", typeJSON, `{"body":"B","x":{"y":[1]}}`, want{"", "B", "info"}},
-		"query":                        {"/notify?title=T&type=success&format=html", typeForm, "body=B", want{"T", "B", "success"}},
-		"the payload takes precedence": {"/notify?title=Q&type=success", typeJSON, `{"body":"B","title":"P","type":"failure"}`, want{"P", "B", "failure"}},
-		"an empty field is absent":     {"/notify?title=Q", typeForm, "body=B&title=", want{"Q", "B", "info"}},
-		"the last of two counts":       {"/notify", typeForm, "body=A&body=B", want{"", "B", "info"}},
-		"a title of several lines":     {"/notify", typeJSON, `{"body":"B","title":"T\r\nU\nV\n"}`, want{"T U V", "B", "info"}},
-		"a form that begins with {":    {"/notify", typeForm, "{a=1&body=B", want{"", "B", "info"}},
-		"the last JSON field counts":   {"/notify", typeJSON, `{"body":"A","body":"B"}`, want{"", "B", "info"}},
+		"JSON":                    {"/notify", typeJSON, `{"title":"T","body":"B","type":"warning"}`, want{"T", "B", "warning"}},
+		"JSON with charset":       {"/notify", typeJSON + "; charset=utf-8", `{"body":"B"}`, want{"", "B", "info"}},
+		"JSON by its other names": {"/notify", "text/json", `{"body":"B"}`, want{"", "B", "info"}},
+		"JSON by its x- names":    {"/notify", "application/x-json", `{"body":"B"}`, want{"", "B", "info"}},
+		"JSON by suffix":          {"/notify", "application/ld+json", `{"body":"B"}`, want{"", "B", "info"}},
+		"form":                    {"/notify", typeForm, "title=T&body=B+C%21&type=failure", want{"T", "B C!", "failure"}},
+		"form without escapes":    {"/notify", typeForm, "body=91% full; act now", want{"", "91% full; act now", "info"}},
+		"type in upper case":      {"/notify", typeJSON, `{"body":"B","type":"SUCCESS"}`, want{"", "B", "success"}},
+		"null is absent": {"/notify?title=Q", typeJSON, `{"body":"B","title":null,"type":null,"format":null}`,
+			want{"Q", "B", "info"}},
+		"unknown fields are ignored": {"/notify?x=y", typeJSON, `{"body":"B","x":{"y":[1]}}`, want{"", "B", "info"}},
+		"query":                      {"/notify?title=T&type=success&format=html", typeForm, "body=B", want{"T", "B", "success"}},
+		"the payload takes precedence": {"/notify?title=Q&type=success", typeJSON, `{"body":"B","title":"P","type":"failure"}`,
+			want{"P", "B", "failure"}},
+		"an empty field is absent":   {"/notify?title=Q", typeForm, "body=B&title=", want{"Q", "B", "info"}},
+		"the last of two counts":     {"/notify", typeForm, "body=A&body=B", want{"", "B", "info"}},
+		"a title of several lines":   {"/notify", typeJSON, `{"body":"B","title":"T\r\nU\nV\n"}`, want{"T U V", "B", "info"}},
+		"a form that begins with {":  {"/notify", typeForm, "{a=1&body=B", want{"", "B", "info"}},
+		"the last JSON field counts": {"/notify", typeJSON, `{"body":"A","body":"B"}`, want{"", "B", "info"}},
 	} {
 		if got := post(g, tt.target, tt.contentType, tt.body); got.status != 200 {
 			t.Errorf("%s: status %d: %s", name, got.status, got.body)
@@ -96,13 +98,14 @@ func TestBadRequests(t *testing.T) {
 		"wrong tags beside URLs": {"/notify", typeJSON, `{"body":"x","tags":["a",["b",{}]]}`, 400, "the field tags"},
 		"null among tags":        {"/notify", typeJSON, `{"body":"x","tags":[null]}`, 400, "the field tags"},
 		"types of urls":          {"/notify", typeJSON, `{"body":"x","urls":5}`, 400, "it must be a string or an array of strings"},
-		"types of attach":        {"/notify", typeJSON, `{"body":"x","attach":5}`, 400, "it must be a string, an object, or an array of strings and objects"},
-		"JSON as a form":         {"/notify/k", typeForm, ` {"body":"x"}`, 400, "Content-Type: application/json"},
-		"an array as a form":     {"/notify", typeForm, `[{"body":"x"}]`, 400, "Content-Type: application/json"},
-		"another media type":     {"/notify", "text/csv", "hello", 415, "Content-Type"},
-		"broken media type":      {"/notify", "json", `{"body":"x"}`, 415, "Content-Type"},
-		"JSON too large":         {"/notify", typeJSON, `{"body":"` + strings.Repeat("x", 1024) + `"}`, 413, "1.0 KiB"},
-		"form too large":         {"/notify", typeForm, "body=" + strings.Repeat("x", 1024), 413, "1.0 KiB"},
+		"types of attach": {"/notify", typeJSON, `{"body":"x","attach":5}`, 400,
+			"it must be a string, an object, or an array of strings and objects"},
+		"JSON as a form":     {"/notify/k", typeForm, ` {"body":"x"}`, 400, "Content-Type: application/json"},
+		"an array as a form": {"/notify", typeForm, `[{"body":"x"}]`, 400, "Content-Type: application/json"},
+		"another media type": {"/notify", "text/csv", "hello", 415, "Content-Type"},
+		"broken media type":  {"/notify", "json", `{"body":"x"}`, 415, "Content-Type"},
+		"JSON too large":     {"/notify", typeJSON, `{"body":"` + strings.Repeat("x", 1024) + `"}`, 413, "1.0 KiB"},
+		"form too large":     {"/notify", typeForm, "body=" + strings.Repeat("x", 1024), 413, "1.0 KiB"},
 	} {
 		got := post(g, tt.target, tt.contentType, tt.body)
 		if got.status != tt.status {
@@ -111,7 +114,8 @@ func TestBadRequests(t *testing.T) {
 		if !strings.HasPrefix(got.body, `{"error":"`) || !strings.Contains(got.body, tt.text) {
 			t.Errorf("%s: the error does not say %q: %s", name, tt.text, got.body)
 		}
-		if field := regexp.MustCompile(`"the field (\w+)`).FindStringSubmatch(got.body); field != nil && !strings.Contains(got.body, `,"field":"`+field[1]+`",`) {
+		if field := regexp.MustCompile(`"the field (\w+)`).FindStringSubmatch(got.body); field != nil &&
+			!strings.Contains(got.body, `,"field":"`+field[1]+`",`) {
 			t.Errorf("%s: the answer does not name the field: %s", name, got.body)
 		}
 		if !strings.Contains(got.body, `"details":[]`) || !strings.Contains(got.body, `"results":[]`) {
@@ -201,9 +205,11 @@ func FuzzRequest(f *testing.F) {
 		{"type=info&tag=a", "application/x-www-form-urlencoded", "body=x&title=y&attach=http://127.0.0.1/"},
 		{":a.b[0]=body", "text/json", `{"a":{"b":["x"]}}`},
 		{"", "multipart/form-data; boundary=x", "--x\r\nContent-Disposition: form-data; name=\"attach\"; filename=\"a\"\r\n\r\n1\r\n--x--\r\n"},
-		{"", "multipart/form-data; boundary=x", "--x\r\nContent-Disposition: form-data; name=\"payload\"\r\nContent-Type: application/json\r\n\r\n{\"body\":1}\r\n--x--\r\n"},
+		{"", "multipart/form-data; boundary=x",
+			"--x\r\nContent-Disposition: form-data; name=\"payload\"\r\nContent-Type: application/json\r\n\r\n{\"body\":1}\r\n--x--\r\n"},
 		{"%", "text/plain", "x"},
-		{"", "application/xml", "<E><Notification><Version>1.1</Version><Subject>a</Subject><Message>&lt;b&gt;</Message><MessageType>info</MessageType><Attachments><Attachment filename=\"a\">eA==</Attachment></Attachments></Notification></E>"},
+		{"", "application/xml", "<E><Notification><Version>1.1</Version><Subject>a</Subject><Message>&lt;b&gt;</Message><MessageType>info</" +
+			"MessageType><Attachments><Attachment filename=\"a\">eA==</Attachment></Attachments></Notification></E>"},
 	} {
 		f.Add(seed[0], seed[1], []byte(seed[2]))
 	}

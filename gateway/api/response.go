@@ -147,7 +147,8 @@ func (r *Response) Write(w http.ResponseWriter, req *http.Request) {
 		body = r.JSON()
 	case mediaHTML:
 		var policy string
-		body, policy, _ = view.Render(r.Frame, r.page(req.URL.Path, req.Method == http.MethodPost || r.message != nil)) // a ResponsePage fits its template
+		// a ResponsePage fits its template
+		body, policy, _ = view.Render(r.Frame, r.page(req.URL.Path, req.Method == http.MethodPost || r.message != nil))
 		w.Header().Set("Content-Security-Policy", policy)
 	case mediaStream:
 		body = jsonLine(endLine{r.Status, r.body()})

@@ -31,13 +31,15 @@ func TestAsk(t *testing.T) {
 		for _, method := range []string{http.MethodGet, http.MethodHead} {
 			for _, query := range []string{"", "?answer=deploy", "?answer=deploy&do=answer&by=Eve"} {
 				got := g.Do(gatewaytest.NewRequest(method, one+query, "", "Accept", "text/html"))
-				if got.Status != http.StatusOK || got.Header.Get("Cache-Control") != "no-store" || got.Header.Get("Referrer-Policy") != "no-referrer" || !strings.Contains(got.Header.Get("X-Robots-Tag"), "noindex") {
+				if got.Status != http.StatusOK || got.Header.Get("Cache-Control") != "no-store" || got.Header.Get("Referrer-Policy") != "no-referrer" ||
+					!strings.Contains(got.Header.Get("X-Robots-Tag"), "noindex") {
 					t.Errorf("%s%s: status %d, %v", method, query, got.Status, got.Header)
 				}
 			}
 		}
 		shown := page(g, one+"?answer=deploy")
-		for _, want := range []string{"Deploy 1.4?", "It **adds** a column.", `class="primary" name="answer" value="deploy"`, `<button name="answer" value="wait"`, "wait counts", "JSON 127.0.0.1:"} {
+		for _, want := range []string{"Deploy 1.4?", "It **adds** a column.", `class="primary" name="answer" value="deploy"`,
+			`<button name="answer" value="wait"`, "wait counts", "JSON 127.0.0.1:"} {
 			if !strings.Contains(shown, want) {
 				t.Errorf("the page has no %q: %s", want, shown)
 			}
@@ -48,7 +50,8 @@ func TestAsk(t *testing.T) {
 		if got := said(state(t, g, id, "")); got != "open" {
 			t.Errorf("a look at the page: %s", got)
 		}
-		if got := answer(g, one+"?answer=deploy", "answer=never"); got.Status != http.StatusBadRequest || !strings.Contains(got.Body, "one of the options: deploy, wait") {
+		if got := answer(g, one+"?answer=deploy", "answer=never"); got.Status != http.StatusBadRequest ||
+			!strings.Contains(got.Body, "one of the options: deploy, wait") {
 			t.Errorf("status %d: %s", got.Status, got.Body)
 		}
 		if got := answer(g, one+"?answer=deploy", ""); got.Status != http.StatusBadRequest { // the address decides nothing
@@ -58,13 +61,16 @@ func TestAsk(t *testing.T) {
 		wantAnswered(t, g, one, "answer=deploy&by=Ann", http.StatusOK, "answered deploy by Ann (typed)")
 		wantAnswered(t, g, other, "answer=wait&by=Bob", http.StatusConflict, "answered deploy by Ann (typed)")
 		s := state(t, g, id, "")
-		if got := said(s); got != "answered deploy by Ann (typed)" || s.At == nil || s.Through != strings.TrimSuffix(a.NotifyURL(), "/") && !strings.HasPrefix(s.Through, "json://") {
+		if got := said(s); got != "answered deploy by Ann (typed)" || s.At == nil || s.Through != strings.TrimSuffix(a.NotifyURL(), "/") &&
+			!strings.HasPrefix(s.Through, "json://") {
 			t.Errorf("%s, %+v", got, s)
 		}
-		if shown := page(g, other); !strings.Contains(shown, "deploy") || !strings.Contains(shown, "Ann (typed)") || strings.Contains(shown, "<form class=\"card respond\"") {
+		if shown := page(g, other); !strings.Contains(shown, "deploy") || !strings.Contains(shown, "Ann (typed)") ||
+			strings.Contains(shown, "<form class=\"card respond\"") {
 			t.Errorf("the page after the answer: %s", shown)
 		}
-		for _, wrong := range []string{one[:len(one)-1], one + "a", "/notify/asks/x", "/notify/asks/" + strings.Repeat("a", 52), "/notify/console/asks/" + one[len("/notify/asks/"):]} {
+		for _, wrong := range []string{one[:len(one)-1], one + "a", "/notify/asks/x", "/notify/asks/" + strings.Repeat("a", 52),
+			"/notify/console/asks/" + one[len("/notify/asks/"):]} {
 			if got := g.Get(wrong); got.Status != http.StatusNotFound && got.Status != gatewaytest.NotServed {
 				t.Errorf("%s: status %d", wrong, got.Status)
 			}
@@ -110,16 +116,19 @@ func TestAskText(t *testing.T) {
 		id := ask(t, g, `{"text":true}`)
 		settle(time.Second)
 		link := linkOf(t, p, 0)
-		for form, want := range map[string]int{"answer=": 400, "answer=+": 400, "answer=" + strings.Repeat("x", 2001): 400, "answer=" + strings.Repeat("x", 20_000): 400} {
+		for form, want := range map[string]int{"answer=": 400, "answer=+": 400, "answer=" + strings.Repeat("x", 2001): 400,
+			"answer=" + strings.Repeat("x", 20_000): 400} {
 			if got := answer(g, link, form); got.Status != want {
 				t.Errorf("%.20s: status %d, want %d: %s", form, got.Status, want, got.Body)
 			}
 		}
-		wantAnswered(t, g, link, "answer=%3Cscript%3Ealert(1)%3C%2Fscript%3E%0D%0A{{.}}&by=%3Cb%3EEve", http.StatusOK, "answered <script>alert(1)</script>\n{{.}} by <b>Eve (typed)")
+		wantAnswered(t, g, link, "answer=%3Cscript%3Ealert(1)%3C%2Fscript%3E%0D%0A{{.}}&by=%3Cb%3EEve", http.StatusOK,
+			"answered <script>alert(1)</script>\n{{.}} by <b>Eve (typed)")
 		if got := said(state(t, g, id, "")); !strings.HasPrefix(got, "answered <script>") {
 			t.Error(got)
 		}
-		if shown := page(g, link); strings.Contains(shown, "<script>alert") || strings.Contains(shown, "<b>Eve") || !strings.Contains(shown, "&lt;script&gt;") {
+		if shown := page(g, link); strings.Contains(shown, "<script>alert") || strings.Contains(shown, "<b>Eve") ||
+			!strings.Contains(shown, "&lt;script&gt;") {
 			t.Errorf("the page: %s", shown)
 		}
 	})
@@ -183,7 +192,8 @@ func TestAskForeign(t *testing.T) {
 		g := gatewaytest.New(t, options(dir, gatewaytest.Key("k", p.NotifyURL())))
 		id := ask(t, g, deploy)
 		settle(time.Second)
-		if got := g.PostForm(linkOf(t, p, 0), "answer=deploy", "Sec-Fetch-Site", "cross-site", "Origin", "https://evil.example"); got.Status != http.StatusForbidden {
+		if got := g.PostForm(linkOf(t, p, 0), "answer=deploy", "Sec-Fetch-Site", "cross-site", "Origin",
+			"https://evil.example"); got.Status != http.StatusForbidden {
 			t.Errorf("status %d", got.Status)
 		}
 		if got := said(state(t, g, id, "")); got != "open" {
@@ -226,7 +236,8 @@ func TestAskRefused(t *testing.T) {
 			`5`:                                                                      "the field ask is a number",
 		} {
 			got := post(g, ask)
-			if got.Status != http.StatusBadRequest || !strings.Contains(strings.ReplaceAll(got.Body, `\"`, `"`), want) || !strings.Contains(got.Body, `"field":"ask"`) {
+			if got.Status != http.StatusBadRequest || !strings.Contains(strings.ReplaceAll(got.Body, `\"`, `"`), want) ||
+				!strings.Contains(got.Body, `"field":"ask"`) {
 				t.Errorf("%s: status %d: %s; want %q", ask, got.Status, got.Body, want)
 			}
 		}
@@ -238,7 +249,9 @@ func TestAskRefused(t *testing.T) {
 				t.Errorf("%s: status %d: %s", body, got.Status, got.Body)
 			}
 		}
-		if got := g.Post("/notify", gatewaytest.TypeJSON, `{"urls":"`+p.NotifyURL()+`","body":"b","ask":`+deploy+`}`); got.Status != http.StatusBadRequest || !strings.Contains(got.Body, "needs a key") {
+		if got := g.Post("/notify", gatewaytest.TypeJSON,
+			`{"urls":"`+p.NotifyURL()+`","body":"b","ask":`+deploy+`}`); got.Status != http.StatusBadRequest ||
+			!strings.Contains(got.Body, "needs a key") {
 			t.Errorf("without a key: status %d: %s", got.Status, got.Body)
 		}
 		settle(time.Minute)
@@ -280,7 +293,8 @@ func TestAskForm(t *testing.T) {
 		if got := said(state(t, g, id, "")); got != "expired wait" {
 			t.Error(got)
 		}
-		for form, field := range map[string]string{"ask=a": "ask.options", "ask=a&ask=b&ask_timeout=x": "ask.timeout", "ask=a&ask=b&ask_tell=perhaps": "ask_tell", "ask_text=1&ask=a": "ask has options and text"} {
+		for form, field := range map[string]string{"ask=a": "ask.options", "ask=a&ask=b&ask_timeout=x": "ask.timeout",
+			"ask=a&ask=b&ask_tell=perhaps": "ask_tell", "ask_text=1&ask=a": "ask has options and text"} {
 			if got := g.PostForm("/notify/k", "body=b&"+form); got.Status != http.StatusBadRequest || !strings.Contains(got.Body, field) {
 				t.Errorf("%s: status %d: %s", form, got.Status, got.Body)
 			}
@@ -340,7 +354,8 @@ func TestAskAccess(t *testing.T) {
 		id := got.JSON(t).ID
 		settle(time.Second)
 		wantAnswered(t, g, linkOf(t, p, 0), "answer=deploy", http.StatusOK, "answered deploy")
-		for auth, want := range map[string]string{"": "answered", "Bearer reader-reader-reader": "answered", "Bearer s3cret-s3cret-s3cret": "answered deploy"} {
+		for auth, want := range map[string]string{"": "answered", "Bearer reader-reader-reader": "answered",
+			"Bearer s3cret-s3cret-s3cret": "answered deploy"} {
 			if got := said(state(t, g, id, "", "Authorization", auth)); got != want {
 				t.Errorf("%q: %s, want %s", auth, got, want)
 			}
@@ -356,7 +371,8 @@ func TestAskWithdrawn(t *testing.T) {
 		g := gatewaytest.New(t, options(dir, gatewaytest.Key("k", p.NotifyURL(), down.NotifyURL())))
 		id := ask(t, g, deploy)
 		settle(time.Second)
-		if got := g.Do(gatewaytest.NewRequest(http.MethodDelete, "/notify/messages/"+id, "")); got.Status != http.StatusOK || !strings.Contains(got.Body, `"state":"cancelled"`) {
+		if got := g.Do(gatewaytest.NewRequest(http.MethodDelete, "/notify/messages/"+id, "")); got.Status != http.StatusOK ||
+			!strings.Contains(got.Body, `"state":"cancelled"`) {
 			t.Errorf("status %d: %s", got.Status, got.Body)
 		}
 		n := down.Count()
@@ -491,7 +507,8 @@ func TestAskSilenced(t *testing.T) {
 		o.Site.Managers = gatewaytest.Everybody()
 		g := gatewaytest.New(t, o)
 		g.AddSilence("k", "for=1h&tag=a")
-		if got := post(g, deploy); got.Status != http.StatusAccepted || !strings.Contains(got.Body, "A silence keeps the question from 1 of 2 destinations") {
+		if got := post(g, deploy); got.Status != http.StatusAccepted ||
+			!strings.Contains(got.Body, "A silence keeps the question from 1 of 2 destinations") {
 			t.Errorf("status %d: %s", got.Status, got.Body)
 		}
 		settle(time.Second)
@@ -500,7 +517,8 @@ func TestAskSilenced(t *testing.T) {
 		}
 		g.AddSilence("k", "for=1h&title=Deploy&reason=holidays")
 		got := post(g, deploy)
-		if got.Status != http.StatusConflict || !strings.Contains(got.Body, "a silence until 2000-01-01T01:00:01Z covers all destinations: holidays") {
+		if got.Status != http.StatusConflict ||
+			!strings.Contains(got.Body, "a silence until 2000-01-01T01:00:01Z covers all destinations: holidays") {
 			t.Errorf("status %d: %s", got.Status, got.Body)
 		}
 		settle(2 * time.Hour)

@@ -73,7 +73,8 @@ func (q *Questions) Due(ctx context.Context, conf *outbox.Configuration, name qu
 func (q *Questions) follow(ctx context.Context, x *Question) {
 	conf, o := q.outbox.Current(), x.Outcome
 	key := conf.NameOf(ctx, x.Place)
-	conf.Log.Info("question "+string(o.State), zap.String("key", key), zap.Stringer("id", x.ID), zap.String("by", o.By), zap.String("through", o.Through))
+	conf.Log.Info("question "+string(o.State), zap.String("key", key), zap.Stringer("id", x.ID), zap.String("by", o.By),
+		zap.String("through", o.Through))
 	q.outbox.Dispatcher.Metrics.Asked(string(o.State))
 	q.outbox.Dispatcher.EmitEvent(event.Answered, func() map[string]any {
 		return map[string]any{"key": key, "id": x.ID.String(), "state": string(o.State), "by": o.By, "through": o.Through}

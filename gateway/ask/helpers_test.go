@@ -31,7 +31,8 @@ const deploy = `{"options":["deploy","wait"],"timeout":"10m","default":"wait"}`
 // post sends a message with the field ask to the key k.
 func post(g *gatewaytest.Gateway, ask string, header ...string) gatewaytest.Reply {
 	body := `{"title":"Deploy 1.4?","body":"It **adds** a column.","format":"markdown","ask":` + ask + `}`
-	return g.Do(gatewaytest.NewRequest(http.MethodPost, "/notify/k", body, append([]string{"Content-Type", gatewaytest.TypeJSON}, header...)...))
+	return g.Do(gatewaytest.NewRequest(http.MethodPost, "/notify/k", body,
+		append([]string{"Content-Type", gatewaytest.TypeJSON}, header...)...))
 }
 
 // ask asks a question, and returns the ID of its message.

@@ -16,7 +16,8 @@ import (
 
 // Kind is that of a question of a message. The number is that of open ones. Decided ones are kept
 // as long as results.
-var Kind = outbox.CountedKind('Q', "open questions", 8, 100, 8*outbox.Day, "wait until one is answered or forgotten, or withdraw one with DELETE")
+var Kind = outbox.CountedKind('Q', "open questions", 8, 100, 8*outbox.Day,
+	"wait until one is answered or forgotten, or withdraw one with DELETE")
 
 // State is the state of a question.
 type State string

@@ -161,7 +161,9 @@ func (q *Questions) leaveSilent(d *dispatch.Delivery) error {
 		if by.Reason != "" {
 			reason = ": " + by.Reason
 		}
-		return message.Errorf(message.Conflict, "nobody was asked, because a silence until %s covers all destinations%s; end it, or ask again then", by.Until.UTC().Format(time.RFC3339), reason)
+		return message.Errorf(message.Conflict,
+			"nobody was asked, because a silence until %s covers all destinations%s; end it, or ask again then",
+			by.Until.UTC().Format(time.RFC3339), reason)
 	}
 	to.Warn(fmt.Sprintf("A silence keeps the question from %d of %d destinations", len(d.To.Targets)-len(to.Targets), len(d.To.Targets)))
 	d.To = &to
@@ -179,7 +181,8 @@ func newQuestion(d *dispatch.Delivery, now time.Time) *Question {
 	}
 	x := &Question{
 		Ask: *d.Question, ID: d.ID, Site: d.Site, Place: d.At, Key: d.Key, Title: plain(m.Title), Body: plain(m.Body), Type: m.Type,
-		Created: now, Until: now.Add(d.Question.Timeout), Escalates: d.Rules.IsStep() && slices.ContainsFunc(d.Steps, func(n int) bool { return n != 0 }), Outcome: Outcome{State: Open},
+		Created: now, Until: now.Add(d.Question.Timeout), Escalates: d.Rules.IsStep() &&
+			slices.ContainsFunc(d.Steps, func(n int) bool { return n != 0 }), Outcome: Outcome{State: Open},
 	}
 	for _, t := range d.To.Targets {
 		x.Targets = append(x.Targets, Target{t.Hash(), t.String(), t.Destination.Name()})
@@ -193,7 +196,8 @@ var errDecided = errors.New("the question is decided")
 
 // change changes a question that is open, and returns it as it is then. changed reports
 // whether it was open. f may be called several times.
-func (q *Questions) change(ctx context.Context, id uuid.UUID, by string, f func(x *Question, now time.Time)) (x *Question, changed bool, err error) {
+func (q *Questions) change(ctx context.Context, id uuid.UUID, by string, f func(x *Question, now time.Time)) (x *Question,
+	changed bool, err error) {
 	before, err := q.Get(ctx, id)
 	if err != nil {
 		return nil, false, err

@@ -51,7 +51,8 @@ func TestAskerSeesNoLink(t *testing.T) {
 	t.Cleanup(rude.Close)
 	gatewaytest.InBubble(t, func(t *testing.T) {
 		var seen strings.Builder
-		log := zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()), zapcore.Lock(zapcore.AddSync(&seen)), zapcore.DebugLevel))
+		log := zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()), zapcore.Lock(zapcore.AddSync(&seen)),
+			zapcore.DebugLevel))
 		spans := tracetest.NewInMemoryExporter()
 		o := options(dir, gatewaytest.Key("k", p.NotifyURL(), "json"+strings.TrimPrefix(rude.URL, "http")+"/"))
 		o.Site.Managers, o.Log, o.Tracer = gatewaytest.Everybody(), log, trace.NewTracerProvider(trace.WithSyncer(spans))
@@ -65,7 +66,9 @@ func TestAskerSeesNoLink(t *testing.T) {
 		var texts []string
 		note := func(r gatewaytest.Reply) { texts = append(texts, fmt.Sprint(r.Status, r.Header, r.Body)) }
 		look := func(id string) {
-			for _, path := range []string{"/notify/messages/" + id, "/notify/messages/" + id + "?wait=0", "/notify/console", "/notify/console/messages", "/notify/console/messages/" + id, "/notify/console/queue", "/notify/console/incidents", "/notify/console/keys/k", "/notify/incidents", "/notify/openapi.json", "/notify/status"} {
+			for _, path := range []string{"/notify/messages/" + id, "/notify/messages/" + id + "?wait=0", "/notify/console",
+				"/notify/console/messages", "/notify/console/messages/" + id, "/notify/console/queue", "/notify/console/incidents",
+				"/notify/console/keys/k", "/notify/incidents", "/notify/openapi.json", "/notify/status"} {
 				for _, accept := range []string{"text/html", gatewaytest.TypeJSON, "text/plain"} {
 					note(g.Do(gatewaytest.NewRequest(http.MethodGet, path, "", "Accept", accept)))
 				}
@@ -104,7 +107,8 @@ func TestAskerSeesNoLink(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		texts = append(texts, events...)
-		if len(links) != 1 || len(texts) < 70 || !strings.Contains(seen.String(), "question answered") || len(spans.GetSpans()) < 4 || len(events) == 0 {
+		if len(links) != 1 || len(texts) < 70 || !strings.Contains(seen.String(), "question answered") || len(spans.GetSpans()) < 4 ||
+			len(events) == 0 {
 			t.Errorf("%d links, %d texts, %d spans, %d events", len(links), len(texts), len(spans.GetSpans()), len(events))
 		}
 		secrets := []string{link[strings.LastIndexByte(link, '/')+1:]}
@@ -161,7 +165,8 @@ func TestCallbackAddressIsSecret(t *testing.T) { //nolint:tparallel // they shar
 				wantAnswered(t, g, linkOf(t, p, before), "answer=a", http.StatusOK, "answered a")
 				settle(time.Hour)
 				texts := []string{seen.String(), fmt.Sprintf("%+v", g.Process.History.List())}
-				for _, path := range []string{"/notify/console", "/notify/console/messages", "/notify/console/messages/" + id, "/notify/console/queue", "/notify/console/keys/k", "/notify/status"} {
+				for _, path := range []string{"/notify/console", "/notify/console/messages", "/notify/console/messages/" + id, "/notify/console/queue",
+					"/notify/console/keys/k", "/notify/status"} {
 					texts = append(texts, g.Get(path).Body)
 				}
 				list, _, err := g.Rooms().Outbox.Queue.Messages(t.Context(), uuid.UUID{}, 100)

@@ -88,7 +88,8 @@ func (q *Questions) outcome(ctx context.Context, conf *outbox.Configuration, x *
 	for i := range targets {
 		targets[i].Chain, targets[i].Number = "", 0
 	}
-	m := &notifier.Message{Title: markup.OneLine(x.Title), Body: x.Summary(), Type: notifier.Info, Format: markup.Text, Time: time.Now(), Foreign: true, Thread: x.thread()}
+	m := &notifier.Message{Title: markup.OneLine(x.Title), Body: x.Summary(), Type: notifier.Info, Format: markup.Text, Time: time.Now(),
+		Foreign: true, Thread: x.thread()}
 	d := dispatch.NewDelivery(settings, site.SourceAsk, siteID, m, &message.Selection{Targets: targets}).ToKey(k)
 	d.Rules, d.Steps, d.Inbox = nil, nil, 0
 	return &d
@@ -120,7 +121,8 @@ func (x *Question) Summary() string {
 // callback returns the message to the address that the client has given.
 func (q *Questions) callback(x *Question, settings *site.Site) *dispatch.Delivery {
 	m := &notifier.Message{Body: x.ID.String(), Type: notifier.Info, Format: markup.Text, Time: time.Now()}
-	d := dispatch.NewDelivery(settings, site.SourceCallback, x.Site, m, &message.Selection{Targets: []notifier.Target{{Destination: q.destination(x, settings.Limits.Egress)}}})
+	d := dispatch.NewDelivery(settings, site.SourceCallback, x.Site, m,
+		&message.Selection{Targets: []notifier.Target{{Destination: q.destination(x, settings.Limits.Egress)}}})
 	d.Key = x.Key
 	return &d
 }

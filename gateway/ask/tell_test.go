@@ -89,14 +89,16 @@ func TestAskCallback(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := again[0]
-		if !key.Verify(got.header.Get("Webhook-Id"), got.header.Get("Webhook-Timestamp"), got.header.Get("Webhook-Signature"), strings.NewReader(got.body)) || got.header.Get("Webhook-Id") != first[0].header.Get("Webhook-Id") {
+		if !key.Verify(got.header.Get("Webhook-Id"), got.header.Get("Webhook-Timestamp"), got.header.Get("Webhook-Signature"),
+			strings.NewReader(got.body)) || got.header.Get("Webhook-Id") != first[0].header.Get("Webhook-Id") {
 			t.Errorf("the signature does not match: %v", got.header)
 		}
 		var v struct {
 			ID  string
 			Ask map[string]any
 		}
-		if err := json.Unmarshal([]byte(got.body), &v); err != nil || v.ID != id || v.Ask["state"] != "answered" || v.Ask["answer"] != "b" || v.Ask["by"] != "Ann (typed)" || v.Ask["through"] == nil || v.Ask["at"] == nil {
+		if err := json.Unmarshal([]byte(got.body), &v); err != nil || v.ID != id || v.Ask["state"] != "answered" || v.Ask["answer"] != "b" ||
+			v.Ask["by"] != "Ann (typed)" || v.Ask["through"] == nil || v.Ask["at"] == nil {
 			t.Errorf("the callback is %s", got.body)
 		}
 		if got.header.Get("Content-Type") != gatewaytest.TypeJSON {
@@ -115,7 +117,8 @@ func TestAskCallbackExpires(t *testing.T) {
 		question := `{"options":["a","b"],"timeout":"1m","default":"b","callback":"` + c.URL + `"}`
 		ask(t, g, question)
 		settle(2 * time.Minute)
-		if got := c.take(); len(got) != 1 || !strings.Contains(got[0].body, `"state":"expired"`) || !strings.Contains(got[0].body, `"answer":"b"`) || got[0].header.Get("Webhook-Id") != "" {
+		if got := c.take(); len(got) != 1 || !strings.Contains(got[0].body, `"state":"expired"`) ||
+			!strings.Contains(got[0].body, `"answer":"b"`) || got[0].header.Get("Webhook-Id") != "" {
 			t.Errorf("called %v", got)
 		}
 		g.Message(http.MethodDelete, ask(t, g, question), gatewaytest.TypeJSON)
@@ -137,14 +140,17 @@ func TestAskCallbackRules(t *testing.T) {
 		asked  int
 		called int
 	}{
-		"allowed":                     {func(*gatewaytest.Options) {}, "127.0.0.1", http.StatusAccepted, 1},
-		"egress, an address":          {func(o *gatewaytest.Options) { o.Global.Egress = nil }, "127.0.0.1", http.StatusBadRequest, 0},
-		"egress, a name":              {func(o *gatewaytest.Options) { o.Global.Egress = nil }, "localhost", http.StatusBadRequest, 0},
-		"stateless off":               {func(o *gatewaytest.Options) { o.Site.Stateless = new(false) }, "127.0.0.1", http.StatusForbidden, 0},
-		"stateless off for all":       {func(o *gatewaytest.Options) { o.Site.Stateless, o.Global.Stateless = nil, new(false) }, "127.0.0.1", http.StatusForbidden, 0},
-		"stateless off, callbacks on": {func(o *gatewaytest.Options) { o.Site.Stateless, o.Site.Callbacks = new(false), new(true) }, "127.0.0.1", http.StatusAccepted, 1},
-		"callbacks on for all":        {func(o *gatewaytest.Options) { o.Site.Stateless, o.Global.Callbacks = new(false), new(true) }, "127.0.0.1", http.StatusAccepted, 1},
-		"callbacks off":               {func(o *gatewaytest.Options) { o.Site.Callbacks = new(false) }, "127.0.0.1", http.StatusForbidden, 0},
+		"allowed":            {func(*gatewaytest.Options) {}, "127.0.0.1", http.StatusAccepted, 1},
+		"egress, an address": {func(o *gatewaytest.Options) { o.Global.Egress = nil }, "127.0.0.1", http.StatusBadRequest, 0},
+		"egress, a name":     {func(o *gatewaytest.Options) { o.Global.Egress = nil }, "localhost", http.StatusBadRequest, 0},
+		"stateless off":      {func(o *gatewaytest.Options) { o.Site.Stateless = new(false) }, "127.0.0.1", http.StatusForbidden, 0},
+		"stateless off for all": {func(o *gatewaytest.Options) { o.Site.Stateless, o.Global.Stateless = nil, new(false) }, "127.0.0.1",
+			http.StatusForbidden, 0},
+		"stateless off, callbacks on": {func(o *gatewaytest.Options) { o.Site.Stateless, o.Site.Callbacks = new(false), new(true) }, "127.0.0.1",
+			http.StatusAccepted, 1},
+		"callbacks on for all": {func(o *gatewaytest.Options) { o.Site.Stateless, o.Global.Callbacks = new(false), new(true) },
+			"127.0.0.1", http.StatusAccepted, 1},
+		"callbacks off": {func(o *gatewaytest.Options) { o.Site.Callbacks = new(false) }, "127.0.0.1", http.StatusForbidden, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -220,7 +226,8 @@ func TestAskTell(t *testing.T) {
 		settle(time.Minute)
 		g.PostForm("/notify/k", form+"&ask_tell=true&ask_default=wait")
 		settle(11 * time.Minute)
-		a.WantTold(t, "info: Deploy? | b", "info: Deploy? | b", "info: Deploy? | deploy, by Ann (typed), after 2 min.", "info: Deploy? | b", "info: Deploy? | Nobody has answered in time, so this counts: wait")
+		a.WantTold(t, "info: Deploy? | b", "info: Deploy? | b", "info: Deploy? | deploy, by Ann (typed), after 2 min.", "info: Deploy? | b",
+			"info: Deploy? | Nobody has answered in time, so this counts: wait")
 		b.WantTold(t)
 	})
 }
@@ -239,7 +246,8 @@ func TestAskStream(t *testing.T) {
 		}()
 		got := g.Message(http.MethodGet, id, "text/event-stream")
 		events := strings.Split(strings.TrimSpace(strings.ReplaceAll(got.Body, ": keepalive\n\n", "")), "\n\n")
-		if len(events) != 2 || !strings.Contains(events[0], `"state":"open"`) || !strings.Contains(events[1], `"answer":"deploy"`) || !strings.Contains(got.Body, ": keepalive") || got.Header.Get("Content-Type") != "text/event-stream" {
+		if len(events) != 2 || !strings.Contains(events[0], `"state":"open"`) || !strings.Contains(events[1], `"answer":"deploy"`) ||
+			!strings.Contains(got.Body, ": keepalive") || got.Header.Get("Content-Type") != "text/event-stream" {
 			t.Errorf("%v %q", got.Header, got.Body)
 		}
 		other := g.PostForm("/notify/k", "body=b").JSON(t).ID
@@ -271,7 +279,8 @@ func TestAskEvent(t *testing.T) {
 		settle(time.Second)
 		mu.Lock()
 		defer mu.Unlock()
-		if len(got) != 1 || got[0]["id"] != id || got[0]["key"] != "k" || got[0]["state"] != "answered" || got[0]["by"] != "Ann (typed)" || len(got[0]) != 5 {
+		if len(got) != 1 || got[0]["id"] != id || got[0]["key"] != "k" || got[0]["state"] != "answered" || got[0]["by"] != "Ann (typed)" ||
+			len(got[0]) != 5 {
 			t.Errorf("events %v", got)
 		}
 	})

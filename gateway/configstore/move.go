@@ -80,7 +80,8 @@ func (s *Store) renamed(from, to string, o object) (object, error) {
 	if err != nil {
 		return o, err
 	}
-	names := append([]string{o.first()}, slices.DeleteFunc(append(slices.Clone(o.Names), from), func(name string) bool { return name == o.first() || name == to })...)
+	names := append([]string{o.first()}, slices.DeleteFunc(append(slices.Clone(o.Names), from),
+		func(name string) bool { return name == o.first() || name == to })...)
 	o.Names, o.Key = names, to
 	o.Moves++
 	s.seal(to, &o, text)

@@ -77,7 +77,8 @@ func CheckSpace(name string) error {
 	case name == "" || len(name) > 64 || strings.ContainsFunc(name, outside):
 		return errors.New("a space has a name of 1 to 64 lower-case letters, digits, _ and -")
 	case name == DefaultSpace:
-		return errors.New("no space can have the name default, because that stands for the space without a name; leave the name out, or choose another")
+		return errors.New("no space can have the name default, because that stands for the space without a name; leave the name out, or " +
+			"choose another")
 	}
 	return nil
 }
@@ -221,7 +222,8 @@ func (s *Store) readObject(ctx context.Context, key string) (o object, revision 
 		return o, revision, ErrDamaged
 	}
 	if o.Version != objectVersion {
-		return o, revision, fmt.Errorf("reading the saved configuration: it has the version %d, and this program knows only %d", o.Version, objectVersion)
+		return o, revision, fmt.Errorf("reading the saved configuration: it has the version %d, and this program knows only %d", o.Version,
+			objectVersion)
 	}
 	if slices.ContainsFunc(o.Tokens, func(hash []byte) bool { return len(hash) != len(TokenHash{}) }) {
 		return o, revision, ErrDamaged

@@ -41,7 +41,8 @@ func TestTokens(t *testing.T) {
 		t.Fatal(err)
 	}
 	save(t, other, "ops", "json://a")
-	if c, err := s.Load(t.Context(), "ops"); err != nil || len(c.Tokens) > 0 || s.HasTokens(t.Context(), 0) || other.HasTokens(t.Context(), 0) {
+	if c, err := s.Load(t.Context(), "ops"); err != nil || len(c.Tokens) > 0 || s.HasTokens(t.Context(), 0) ||
+		other.HasTokens(t.Context(), 0) {
 		t.Errorf("after deleting the key: %+v %v", c, err)
 	}
 	if _, err := s.AddToken(t.Context(), "none", TokenHash{}); !errors.Is(err, ErrNotFound) {

@@ -33,8 +33,9 @@ func (h *keyPages) setBeats(r *http.Request, p *view.KeyPage, k *site.Key) {
 	for _, b := range beats {
 		e := b.Expected.ExpectedBeat
 		x := view.Beat{
-			Name: e.Name, How: e.How(), Grace: rules.FormatTime(e.Grace), Outcome: view.Delivered, Exit: b.Beat.Exit, Started: b.Beat.Started, RunEnds: b.RunEnds,
-			Last: b.Beat.Last, Due: b.Due, Late: b.Late, Overdue: b.State(q.Outbox.Queue.Now()) == heartbeat.StateInGrace,
+			Name: e.Name, How: e.How(), Grace: rules.FormatTime(e.Grace), Outcome: view.Delivered, Exit: b.Beat.Exit, Started: b.Beat.Started,
+			RunEnds: b.RunEnds,
+			Last:    b.Beat.Last, Due: b.Due, Late: b.Late, Overdue: b.State(q.Outbox.Queue.Now()) == heartbeat.StateInGrace,
 		}
 		if b.Beat.Ran > 0 {
 			x.Ran = heartbeat.FormatRun(b.Beat.Ran)

@@ -21,7 +21,8 @@ func (h *builder) writeBuilderForm(w http.ResponseWriter, r *http.Request, at bu
 		Service: view.Service{Name: f.service.Name, Scheme: f.service.Schemes[0], Group: string(f.service.Groups[0])},
 		Setup:   f.service.Setup, Site: f.service.Site, Natives: len(f.service.Natives) > 0 && f.form().Address == "",
 		Template: f.form().Template, Form: f.number, Forms: f.formChoices(), Schemes: f.schemeChoices(), Tags: f.tagsField(), Shown: f.shown,
-		Recognized: f.recognized, Note: f.note, Unread: f.unread, Result: f.result, Status: f.status, Line: f.line, URL: f.url, Warnings: f.warnings,
+		Recognized: f.recognized, Note: f.note, Unread: f.unread, Result: f.result, Status: f.status, Line: f.line, URL: f.url,
+		Warnings: f.warnings,
 	}
 	if f.provider != nil {
 		p.Service.Name, p.Provider, p.Setup, p.Of = f.provider.Name, f.provider.Name, f.provider.Setup, f.service.Name
@@ -40,7 +41,8 @@ func (f *builderForm) formChoices() (out []view.Choice) {
 		return nil
 	}
 	for i, form := range f.forms {
-		out = append(out, view.Choice{Value: strconv.Itoa(i + 1), Label: upperFirst(cmp.Or(form.Way, describeForm(form))), Chosen: i+1 == f.number})
+		out = append(out, view.Choice{Value: strconv.Itoa(i + 1), Label: upperFirst(cmp.Or(form.Way, describeForm(form))),
+			Chosen: i+1 == f.number})
 	}
 	return out
 }
@@ -160,7 +162,8 @@ func (f *builderForm) sections() (out []view.Section, problem string) {
 // addressField returns the field for the address that the service hands out.
 func (f *builderForm) addressField() view.Field {
 	return view.Field{
-		ID: addressField, Name: addressField, Label: "The address that " + f.service.Name + " shows", Control: view.ControlSecret, Value: f.address,
+		ID: addressField, Name: addressField, Label: "The address that " + f.service.Name + " shows", Control: view.ControlSecret,
+		Value:   f.address,
 		Example: f.form().Address, Secret: true, Shown: f.shown, Problem: f.own[addressField],
 	}
 }
@@ -168,8 +171,10 @@ func (f *builderForm) addressField() view.Field {
 // accountFields returns the fields for an account at a provider.
 func (f *builderForm) accountFields() []view.Field {
 	return []view.Field{
-		{ID: accountField, Name: accountField, Label: "E-mail address", Control: view.ControlText, Value: f.account.address, Example: f.provider.Example(), Required: true, Problem: f.own[accountField], Hint: "Messages come from it and go to it."},
-		{ID: passwordField, Name: passwordField, Label: f.provider.Password, Control: view.ControlSecret, Value: f.account.password, Required: true, Secret: true, Shown: f.shown, Problem: f.own[passwordField]},
+		{ID: accountField, Name: accountField, Label: "E-mail address", Control: view.ControlText, Value: f.account.address,
+			Example: f.provider.Example(), Required: true, Problem: f.own[accountField], Hint: "Messages come from it and go to it."},
+		{ID: passwordField, Name: passwordField, Label: f.provider.Password, Control: view.ControlSecret, Value: f.account.password,
+			Required: true, Secret: true, Shown: f.shown, Problem: f.own[passwordField]},
 	}
 }
 

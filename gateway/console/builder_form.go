@@ -50,7 +50,8 @@ const (
 
 // recognizedForm returns the form filled in from a text.
 func recognizedForm(x notifier.Recognized, text, tags string) *builderForm {
-	f := &builderForm{service: &x.Service, forms: notifier.URLForms(x.Service.Schemes[0]), values: x.Values, tags: tags, recognized: x.What, note: x.Note}
+	f := &builderForm{service: &x.Service, forms: notifier.URLForms(x.Service.Schemes[0]), values: x.Values, tags: tags, recognized: x.What,
+		note: x.Note}
 	f.setForm(x.Form)
 	switch text = strings.TrimSpace(text); {
 	case providerOf(x, text) != nil:
@@ -136,7 +137,8 @@ func (f *builderForm) build(h *builder) (made string, ok bool) {
 		return "", false
 	}
 	made, f.problems = f.form().Build(f.values)
-	if f.address == "" && f.form().Address != "" && !slices.ContainsFunc(f.form().Fields, func(x notifier.URLField) bool { return x.InAddress && f.given(x) }) {
+	if f.address == "" && f.form().Address != "" &&
+		!slices.ContainsFunc(f.form().Fields, func(x notifier.URLField) bool { return x.InAddress && f.given(x) }) {
 		before := len(f.problems)
 		f.problems = slices.DeleteFunc(f.problems, func(e *notifier.URLError) bool {
 			return slices.ContainsFunc(f.form().Fields, func(x notifier.URLField) bool { return x.InAddress && x.Name == e.Param })

@@ -19,7 +19,8 @@ func (h *sendPages) isDevicePage(r *http.Request, name string) bool {
 	return name != "" && h.Has.Push && (query.Has(httpapi.InviteQuery) || query.Has(httpapi.DeviceQuery))
 }
 
-var errNoInvitations = api.Errorf(http.StatusNotFound, "there are no invitations here, because devices cannot subscribe; the operator can add push to the global option notify")
+var errNoInvitations = api.Errorf(http.StatusNotFound,
+	"there are no invitations here, because devices cannot subscribe; the operator can add push to the global option notify")
 
 // serveInvited writes the page on which an invitation is used.
 func (h *sendPages) serveInvited(w http.ResponseWriter, r *http.Request, to *httpapi.Lookup) *api.Response {

@@ -21,7 +21,8 @@ import (
 // with a token and without one.
 func newDevicePages(t *testing.T, managers *site.Managers, who string) *gatewaytest.Gateway {
 	t.Helper()
-	return gatewaytest.New(t, devicePages(managers, who, site.KeyOptions{Name: "ops", Tokens: []string{"0psT0ken-0psT0ken"}}, site.KeyOptions{Name: "home"}))
+	return gatewaytest.New(t, devicePages(managers, who, site.KeyOptions{Name: "ops", Tokens: []string{"0psT0ken-0psT0ken"}},
+		site.KeyOptions{Name: "home"}))
 }
 
 // devicePages returns the options of a gateway with push that says who can subscribe.
@@ -41,7 +42,8 @@ func subscribeBody(t *testing.T, invite string) string {
 	}
 	b64 := base64.RawURLEncoding.EncodeToString
 	body, err := json.Marshal(map[string]any{"name": "Ann's phone", "invite": invite, "subscription": map[string]any{
-		"endpoint": "https://fcm.googleapis.com/fcm/send/x", "keys": map[string]string{"p256dh": b64(key.PublicKey().Bytes()), "auth": b64(make([]byte, 16))},
+		"endpoint": "https://fcm.googleapis.com/fcm/send/x",
+		"keys":     map[string]string{"p256dh": b64(key.PublicKey().Bytes()), "auth": b64(make([]byte, 16))},
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -121,7 +123,8 @@ func TestInvitationInConsole(t *testing.T) {
 	g := newDevicePages(t, gatewaytest.Everybody(), "invited")
 	invite := inviteInConsole(t, g, "ops", "1:oncall, night")
 	page := browse(g, http.MethodGet, "/notify/ops?invite="+invite, browser)
-	for _, want := range []string{`<span class="tag">1:oncall</span> <span class="tag">night</span>`, `data-invite="` + invite + `"`, `href="../notify/app.webmanifest?key=ops&amp;invite=` + invite + `"`} {
+	for _, want := range []string{`<span class="tag">1:oncall</span> <span class="tag">night</span>`, `data-invite="` + invite + `"`,
+		`href="../notify/app.webmanifest?key=ops&amp;invite=` + invite + `"`} {
 		if !strings.Contains(page.Body, want) {
 			t.Errorf("the page lacks %s: %s", want, page.Body)
 		}
@@ -131,11 +134,13 @@ func TestInvitationInConsole(t *testing.T) {
 	if got := g.Do(r); got.Status != http.StatusCreated {
 		t.Fatalf("%d %s", got.Status, got.Body)
 	}
-	if page := browse(g, http.MethodGet, "/notify/ops?invite="+invite, browser); !strings.Contains(page.Body, "The invitation is used up") || !strings.Contains(page.Body, `data-server-key=""`) {
+	if page := browse(g, http.MethodGet, "/notify/ops?invite="+invite, browser); !strings.Contains(page.Body, "The invitation is used up") ||
+		!strings.Contains(page.Body, `data-server-key=""`) {
 		t.Errorf("a used invitation: %s", page.Body)
 	}
 	key := browse(g, http.MethodGet, "/notify/console/keys/ops?tab=devices", browser).Body
-	for _, want := range []string{html.EscapeString("Ann's phone"), "fcm.googleapis.com", "no receipt yet", `<span class="tag">1:oncall</span>`} {
+	for _, want := range []string{html.EscapeString("Ann's phone"), "fcm.googleapis.com", "no receipt yet",
+		`<span class="tag">1:oncall</span>`} {
 		if !strings.Contains(key, want) {
 			t.Errorf("the page of the key lacks %s", want)
 		}
@@ -150,7 +155,8 @@ func TestInvitationInConsole(t *testing.T) {
 	if got := submit(g, "/notify/console/keys/ops?revoke", url.Values{"device": {id[1]}}); got.Status != http.StatusSeeOther {
 		t.Errorf("revoking: %d %s", got.Status, got.Body)
 	}
-	if key := browse(g, http.MethodGet, "/notify/console/keys/ops?tab=devices", browser).Body; !strings.Contains(key, "No browser or phone has subscribed") {
+	if key := browse(g, http.MethodGet, "/notify/console/keys/ops?tab=devices", browser).
+		Body; !strings.Contains(key, "No browser or phone has subscribed") {
 		t.Error("the device is still there")
 	}
 }
@@ -194,13 +200,15 @@ func TestDeviceButton(t *testing.T) {
 // that nothing is there without push.
 func TestAppFiles(t *testing.T) {
 	t.Parallel()
-	g, off := newDevicePages(t, nil, "invited"), gatewaytest.New(t, gatewaytest.Options{Site: site.Options{Keys: []site.KeyOptions{gatewaytest.Key("home", "json://h")}}})
+	g, off := newDevicePages(t, nil, "invited"),
+		gatewaytest.New(t, gatewaytest.Options{Site: site.Options{Keys: []site.KeyOptions{gatewaytest.Key("home", "json://h")}}})
 	for path, mediaType := range map[string]string{
 		"/notify/push.js": "text/javascript; charset=utf-8", "/notify/icon.svg": "image/svg+xml", "/notify/icon-192.png": "image/png",
 		"/notify/icon-512.png": "image/png", "/notify/badge.png": "image/png", "/notify/app.webmanifest?key=ops": "application/manifest+json",
 	} {
 		got, head := browse(g, http.MethodGet, path, "*/*"), browse(g, http.MethodHead, path, "*/*")
-		if got.Status != http.StatusOK || got.Header.Get("Content-Type") != mediaType || got.Header.Get("X-Content-Type-Options") != "nosniff" || got.Body == "" {
+		if got.Status != http.StatusOK || got.Header.Get("Content-Type") != mediaType || got.Header.Get("X-Content-Type-Options") != "nosniff" ||
+			got.Body == "" {
 			t.Errorf("%s: %d %v", path, got.Status, got.Header)
 		}
 		if head.Body != "" || head.Header.Get("Content-Length") != got.Header.Get("Content-Length") {
@@ -227,7 +235,8 @@ func TestAppFiles(t *testing.T) {
 func TestManifest(t *testing.T) {
 	t.Parallel()
 	g := newDevicePages(t, nil, "invited")
-	for query, start := range map[string]string{"key=ops&invite=a_-1": "ops?invite=a_-1", "key=ops&device": "ops?device", "key=ops": "ops?device"} {
+	for query, start := range map[string]string{"key=ops&invite=a_-1": "ops?invite=a_-1", "key=ops&device": "ops?device",
+		"key=ops": "ops?device"} {
 		var m struct {
 			ID, Scope, Display string
 			Start              string `json:"start_url"`

@@ -68,7 +68,8 @@ func incidentID(t *testing.T, g *gatewaytest.Gateway) string {
 // beginning.
 func TestLastRound(t *testing.T) {
 	t.Parallel()
-	chat, ann, bob, dir := gatewaytest.NewPager(t, http.StatusOK), gatewaytest.NewPager(t, http.StatusOK), gatewaytest.NewPager(t, http.StatusOK), t.TempDir()
+	chat, ann, bob, dir := gatewaytest.NewPager(t, http.StatusOK), gatewaytest.NewPager(t, http.StatusOK),
+		gatewaytest.NewPager(t, http.StatusOK), t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
 		g := gatewaytest.New(t, escalated(dir, 1, chat, ann, bob))
 		g.PostForm("/notify/ops", "title=Disk+full&body=b&type=failure&incident=db1")
@@ -90,7 +91,8 @@ func TestLastRound(t *testing.T) {
 // the whole incident.
 func TestSilenceOfOneStep(t *testing.T) {
 	t.Parallel()
-	chat, ann, bob, dir := gatewaytest.NewPager(t, http.StatusOK), gatewaytest.NewPager(t, http.StatusOK), gatewaytest.NewPager(t, http.StatusOK), t.TempDir()
+	chat, ann, bob, dir := gatewaytest.NewPager(t, http.StatusOK), gatewaytest.NewPager(t, http.StatusOK),
+		gatewaytest.NewPager(t, http.StatusOK), t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
 		g := gatewaytest.New(t, escalated(dir, 3, chat, ann, bob))
 		silence := func(form url.Values) {
@@ -109,7 +111,8 @@ func TestSilenceOfOneStep(t *testing.T) {
 			wantTexts(t, g, address, "silent for JSON 127.0.0.1:", "(1:ann) until")
 		}
 		wantTexts(t, g, "/notify/console", "Disk full", "silent for JSON 127.0.0.1:", "(1:ann) until", "Acknowledge Silence")
-		if body := get(g, "/notify/incidents/"+id, browser).Body; !strings.Contains(body, `value="silence"`) || strings.Contains(plain(body), "of 1") {
+		if body := get(g, "/notify/incidents/"+id, browser).Body; !strings.Contains(body, `value="silence"`) ||
+			strings.Contains(plain(body), "of 1") {
 			t.Errorf("the incident cannot be silenced: %s", body)
 		}
 		silence(url.Values{"tag": {"bob"}})
@@ -127,7 +130,8 @@ func TestSilenceOfOneStep(t *testing.T) {
 // and did not mention the acknowledgement.
 func TestMessageOfEscalation(t *testing.T) {
 	t.Parallel()
-	chat, ann, bob, dir := gatewaytest.NewPager(t, http.StatusOK), gatewaytest.NewPager(t, http.StatusOK), gatewaytest.NewPager(t, http.StatusOK), t.TempDir()
+	chat, ann, bob, dir := gatewaytest.NewPager(t, http.StatusOK), gatewaytest.NewPager(t, http.StatusOK),
+		gatewaytest.NewPager(t, http.StatusOK), t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
 		core, logs := observer.New(zap.InfoLevel)
 		o := escalated(dir, 3, chat, ann, bob)
@@ -135,7 +139,8 @@ func TestMessageOfEscalation(t *testing.T) {
 		g := gatewaytest.New(t, o)
 		g.PostForm("/notify/ops", "title=Disk+full&body=b&type=failure&incident=db1")
 		synctest.Wait()
-		address := regexp.MustCompile(`href="\.\./\.\./(notify/console/messages/[0-9a-f-]{36})"`).FindStringSubmatch(get(g, "/notify/console/messages", browser).Body)
+		address := regexp.MustCompile(`href="\.\./\.\./(notify/console/messages/[0-9a-f-]{36})"`).
+			FindStringSubmatch(get(g, "/notify/console/messages", browser).Body)
 		if address == nil {
 			t.Fatal("the message has no page")
 		}
@@ -145,7 +150,8 @@ func TestMessageOfEscalation(t *testing.T) {
 		if body := get(g, page, browser).Body; strings.Contains(body, "Try now") || !strings.Contains(body, "Drop it") {
 			t.Errorf("the page offers to try now what waits for its time: %s", body)
 		}
-		if body := get(g, "/notify/console/keys/ops?tab=messages", browser).Body; strings.Contains(body, "×") || !strings.Contains(body, "1 message<") {
+		if body := get(g, "/notify/console/keys/ops?tab=messages", browser).Body; strings.Contains(body, "×") ||
+			!strings.Contains(body, "1 message<") {
 			t.Errorf("a message counts once for each round: %s", plain(body))
 		}
 		if r := submit(g, "/notify/console?acknowledge", url.Values{"id": {incidentID(t, g)}}); r.Status != http.StatusSeeOther {
@@ -169,7 +175,8 @@ func TestMessageOfEscalation(t *testing.T) {
 		synctest.Wait()
 		wantTexts(t, g, "/notify/console/messages?key=ops", "02:00", "Delivered", "00:00", "Acknowledged by Bob (typed)")
 		resolved := logs.FilterMessage("incident resolved").All()
-		if len(resolved) != 1 || resolved[0].ContextMap()["user"] != "Eve (typed)" || resolved[0].ContextMap()["key"] != "ops" || resolved[0].ContextMap()["incident"] != "db1" {
+		if len(resolved) != 1 || resolved[0].ContextMap()["user"] != "Eve (typed)" || resolved[0].ContextMap()["key"] != "ops" ||
+			resolved[0].ContextMap()["incident"] != "db1" {
 			t.Errorf("the log has %v", resolved)
 		}
 	})

@@ -33,7 +33,8 @@ func TestConsoleHealthAfterRestart(t *testing.T) {
 				t.Errorf("%s is not %s: %s", key, want, body)
 			}
 		}
-		if body := get(g, "/notify/console/keys?state=fine", browser).Body; !strings.Contains(body, ">mine</a>") || strings.Contains(body, ">refused</a>") {
+		if body := get(g, "/notify/console/keys?state=fine", browser).Body; !strings.Contains(body, ">mine</a>") ||
+			strings.Contains(body, ">refused</a>") {
 			t.Errorf("the list: %s", body)
 		}
 	}

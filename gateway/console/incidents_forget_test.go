@@ -57,7 +57,8 @@ func TestForgetButton(t *testing.T) {
 			"key=k&filter-state=shut":       http.StatusBadRequest,
 			"id=" + strings.Repeat("a", 26): http.StatusNotFound,
 		} {
-			if resp := g.PostForm("/notify/console/incidents?forget", form, "Accept", "text/html", "Sec-Fetch-Site", "same-origin"); resp.Status != want {
+			if resp := g.PostForm("/notify/console/incidents?forget", form, "Accept", "text/html", "Sec-Fetch-Site",
+				"same-origin"); resp.Status != want {
 				t.Errorf("%s: %d, want %d: %s", form, resp.Status, want, resp.Body)
 			}
 		}

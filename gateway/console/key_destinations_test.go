@@ -27,14 +27,17 @@ func TestDestinationTests(t *testing.T) {
 	for _, key := range []string{"fixed", "saved"} {
 		page := get(g, "/notify/console/keys/"+key, browser)
 		shown := "/" + redact.Mask // the path, which may be a token
-		if !strings.Contains(page.Body, `action="../../../notify/console/keys/`+key+`?test#destination-1"`) || !strings.Contains(page.Body, shown) {
+		if !strings.Contains(page.Body, `action="../../../notify/console/keys/`+key+`?test#destination-1"`) ||
+			!strings.Contains(page.Body, shown) {
 			t.Errorf("%s: the page has no test: %s", key, page.Body)
 		}
 		got := submit(g, "/cfg/"+key+"?test", url.Values{"destination": {"1"}})
-		if got.Status != http.StatusOK || !strings.Contains(got.Body, `<li id="destination-1" class="item is-fine delivered">`) || !strings.Contains(got.Body, "Delivered in ") || got.Header.Get("Cache-Control") != "no-store" {
+		if got.Status != http.StatusOK || !strings.Contains(got.Body, `<li id="destination-1" class="item is-fine delivered">`) ||
+			!strings.Contains(got.Body, "Delivered in ") || got.Header.Get("Cache-Control") != "no-store" {
 			t.Errorf("%s: %d %s", key, got.Status, got.Body)
 		}
-		if a := s.One(t); a.Path != "/a-token-of-the-path" || a.Title != "Test from Caddy" || a.Type != string(notifier.Info) || !strings.Contains(a.Message, "of the key "+key+" works") {
+		if a := s.One(t); a.Path != "/a-token-of-the-path" || a.Title != "Test from Caddy" || a.Type != string(notifier.Info) ||
+			!strings.Contains(a.Message, "of the key "+key+" works") {
 			t.Errorf("%s: the message is %+v", key, a)
 		}
 		got = submit(g, "/cfg/"+key+"?test", url.Values{"destination": {"2"}})
@@ -132,7 +135,9 @@ func TestConsoleTestAll(t *testing.T) {
 			t.Errorf("%s got no test: %s", want, arrived)
 		}
 	}
-	if got.Status != http.StatusOK || strings.Count(got.Body, `role="status">Delivered in `) != 2 || strings.Count(got.Body, `role="status">Failed: the service answered 500`) != 1 || !strings.Contains(got.Body, `<li id="destination-2" class="item is-failing failed">`) {
+	if got.Status != http.StatusOK || strings.Count(got.Body, `role="status">Delivered in `) != 2 ||
+		strings.Count(got.Body, `role="status">Failed: the service answered 500`) != 1 ||
+		!strings.Contains(got.Body, `<li id="destination-2" class="item is-failing failed">`) {
 		t.Errorf("%d %s", got.Status, got.Body)
 	}
 	if got := g.PostForm("/notify/console/keys/ops?test", form.Encode()); len(got.JSON(t).Results) != 3 {

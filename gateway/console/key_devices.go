@@ -52,7 +52,8 @@ func (h *keyPages) setDevices(r *http.Request, p *view.KeyPage, k *site.Key) {
 	for i := range devices.All {
 		d, s := &devices.All[i], states[i]
 		p.Devices = append(p.Devices, view.Device{
-			ID: d.ID, Name: d.Name, Tags: d.Tags(), Service: d.Subscription.Host(), Added: d.Created, Sent: s.Sent, Seen: s.Seen, Problem: s.Problem(time.Now()),
+			ID: d.ID, Name: d.Name, Tags: d.Tags(), Service: d.Subscription.Host(), Added: d.Created, Sent: s.Sent, Seen: s.Seen,
+			Problem: s.Problem(time.Now()),
 		})
 	}
 }

@@ -20,7 +20,8 @@ func TestKeyPageInbox(t *testing.T) {
 	both := gatewaytest.Key("both", s.NotifyURL(""))
 	both.Inbox = 36 * time.Hour
 	g := gatewaytest.New(t, queued(openConsole(
-		site.KeyOptions{Name: "kept", KeySettings: site.KeySettings{Inbox: 7 * 24 * time.Hour}, Readers: []string{reader}, Tokens: []string{token}},
+		site.KeyOptions{Name: "kept", KeySettings: site.KeySettings{Inbox: 7 * 24 * time.Hour}, Readers: []string{reader},
+			Tokens: []string{token}},
 		both, gatewaytest.Key("fine", s.NotifyURL("")),
 	)))
 	page := func(key string) string {
@@ -33,18 +34,23 @@ func TestKeyPageInbox(t *testing.T) {
 	}
 	body := page("kept")
 	for _, want := range []string{
-		`href="../../../notify/kept/messages"`, "are kept for 7 days", "curl -N -H &#34;Authorization: Bearer $READER&#34; http://example.com/notify/kept/stream",
-		`<code>http://example.com/notify/kept/ntfy</code>`, "ntfy subscribe --token &#34;$READER&#34; http://example.com/notify/kept/ntfy/phone", "stands for a <code>reader</code> of the key",
+		`href="../../../notify/kept/messages"`, "are kept for 7 days",
+		"curl -N -H &#34;Authorization: Bearer $READER&#34; http://example.com/notify/kept/stream",
+		`<code>http://example.com/notify/kept/ntfy</code>`, "ntfy subscribe --token &#34;$READER&#34; http://example.com/notify/kept/ntfy/phone",
+		"stands for a <code>reader</code> of the key",
 		`href="../../../notify/console/keys/kept?send"`,
 	} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the page of kept lacks %q: %s", want, body)
 		}
 	}
-	if body := get(g, "/notify/console/keys/kept", browser).Body; !strings.Contains(body, `kept in its <a href="../../../notify/kept/messages">inbox</a>`) || !strings.Contains(body, `href="../../../notify/console/keys/kept?send"`) {
+	if body := get(g, "/notify/console/keys/kept", browser).
+		Body; !strings.Contains(body, `kept in its <a href="../../../notify/kept/messages">inbox</a>`) ||
+		!strings.Contains(body, `href="../../../notify/console/keys/kept?send"`) {
 		t.Errorf("the state of kept: %s", body)
 	}
-	if body := page("both"); !strings.Contains(body, "are kept for 36 hours") || !strings.Contains(body, "The key has no <code>reader</code>") || strings.Contains(body, "below.</p>\n<p class=\"buttons\">") {
+	if body := page("both"); !strings.Contains(body, "are kept for 36 hours") ||
+		!strings.Contains(body, "The key has no <code>reader</code>") || strings.Contains(body, "below.</p>\n<p class=\"buttons\">") {
 		t.Errorf("the page of both: %s", body)
 	}
 	if body := page("fine"); strings.Contains(body, `id="inbox"`) || strings.Contains(body, "$READER") {
@@ -62,7 +68,9 @@ func TestDevicePageInbox(t *testing.T) {
 		if manage != "open" {
 			managers = &site.Managers{Named: []string{manage}}
 		}
-		g := gatewaytest.New(t, devicePages(managers, "open", site.KeyOptions{Name: "ops", KeySettings: site.KeySettings{Inbox: 7 * 24 * time.Hour}, Readers: []string{reader}}, site.KeyOptions{Name: "home"}))
+		g := gatewaytest.New(t, devicePages(managers, "open",
+			site.KeyOptions{Name: "ops", KeySettings: site.KeySettings{Inbox: 7 * 24 * time.Hour}, Readers: []string{reader}},
+			site.KeyOptions{Name: "home"}))
 		for key, want := range map[string]bool{"ops": want, "home": false, "none": false} {
 			body := get(g, "/notify/"+key+"?device", browser).Body
 			if got := strings.Contains(body, `href="../notify/`+key+`/messages"`); got != want {

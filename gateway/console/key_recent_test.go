@@ -18,7 +18,8 @@ import (
 func TestKeyPageRecent(t *testing.T) {
 	t.Parallel()
 	p := gatewaytest.NewPager(t, http.StatusTeapot)
-	g := gatewaytest.New(t, openConfigs(gatewaytest.Key("ops", "json://user:s3cret-t0ken-x@"+strings.TrimPrefix(p.URL, "http://")+"/"), gatewaytest.Key("other", p.NotifyURL())))
+	g := gatewaytest.New(t, openConfigs(gatewaytest.Key("ops", "json://user:s3cret-t0ken-x@"+strings.TrimPrefix(p.URL, "http://")+"/"),
+		gatewaytest.Key("other", p.NotifyURL())))
 	page := func(key string) string {
 		t.Helper()
 		r := get(g, "/notify/console/keys/"+key+"?tab=messages", "text/html")
@@ -72,7 +73,8 @@ func TestKeyPageQueue(t *testing.T) {
 	id := send()
 	gatewaytest.Eventually(t, func() bool { return dead(id) })
 	body := page("ops")
-	if !strings.Contains(body, ">Given up</strong>") || !strings.Contains(body, id) || !strings.Contains(body, "404") || strings.Contains(body, "confidential") {
+	if !strings.Contains(body, ">Given up</strong>") || !strings.Contains(body, id) || !strings.Contains(body, "404") ||
+		strings.Contains(body, "confidential") {
 		t.Errorf("the page does not show what was given up: %s", body)
 	}
 	if strings.Contains(page("other"), id) {
@@ -101,7 +103,8 @@ func TestKeyPageQueue(t *testing.T) {
 	g.Resolved.Managers.Open = true
 
 	p.Answer(http.StatusOK)
-	if r := submit(g, "/notify/console/keys/ops?retry", form); r.Status != http.StatusSeeOther || r.Header.Get("Location") != "../../../notify/console/keys/ops?tab=messages#queue" {
+	if r := submit(g, "/notify/console/keys/ops?retry", form); r.Status != http.StatusSeeOther ||
+		r.Header.Get("Location") != "../../../notify/console/keys/ops?tab=messages#queue" {
 		t.Errorf("trying again gets %d, Location %q, %s", r.Status, r.Header.Get("Location"), r.Body)
 	}
 	gatewaytest.Eventually(t, func() bool { return p.Count() == 2 && !strings.Contains(page("ops"), ">Waiting</strong>") })
@@ -131,7 +134,8 @@ func TestKeyPageOfOtherSite(t *testing.T) {
 	}
 	g.SetSiteID("other")
 	for _, address := range []string{"/notify/console/keys/ops", "/notify/console/keys/ops?tab=messages", "/notify/console/keys"} {
-		if body := get(g, address, "text/html").Body; strings.Contains(body, "elivered</span>") || strings.Contains(body, " is-fine\"") || strings.Contains(body, "<time") {
+		if body := get(g, address, "text/html").Body; strings.Contains(body, "elivered</span>") || strings.Contains(body, " is-fine\"") ||
+			strings.Contains(body, "<time") {
 			t.Errorf("%s shows a message of another site: %s", address, body)
 		}
 	}

@@ -52,9 +52,11 @@ func TestOneAddress(t *testing.T) {
 	g := gatewaytest.New(t, queued(openConfigs(gatewaytest.Key("ops", s.NotifyURL("/fine")))))
 	for target, want := range map[string]string{
 		"/cfg": "./notify/console/keys", "/cfg/": "../notify/console/keys", "/cfg?search=a%26b": "./notify/console/keys?search=a%26b",
-		"/cfg/ops": "../notify/console/keys/ops", "/cfg/ops/": "../../notify/console/keys/ops", "/cfg/new?build=json&form=2": "../notify/console/keys/new?build=json&form=2",
+		"/cfg/ops": "../notify/console/keys/ops", "/cfg/ops/": "../../notify/console/keys/ops",
+		"/cfg/new?build=json&form=2": "../notify/console/keys/new?build=json&form=2",
 	} {
-		if r := get(g, target, browser); r.Status != http.StatusSeeOther || r.Header.Get("Location") != want || r.Header.Get("Cache-Control") != "no-store" {
+		if r := get(g, target, browser); r.Status != http.StatusSeeOther || r.Header.Get("Location") != want ||
+			r.Header.Get("Cache-Control") != "no-store" {
 			t.Errorf("%s leads a browser to %q, %d, want %q", target, r.Header.Get("Location"), r.Status, want)
 		}
 	}
@@ -62,7 +64,8 @@ func TestOneAddress(t *testing.T) {
 		t.Errorf("a program that gets a key: %d %s", r.Status, r.Body)
 	}
 	for _, query := range []string{"build", "build=json", "retry", "drop", "hurry", "invite", "revoke", "send"} {
-		if r := submit(g, "/cfg/ops?"+query, nil); r.Status != http.StatusForbidden || !strings.Contains(r.Body, "is in the configuration of the gateway") {
+		if r := submit(g, "/cfg/ops?"+query, nil); r.Status != http.StatusForbidden ||
+			!strings.Contains(r.Body, "is in the configuration of the gateway") {
 			t.Errorf("?%s does something at /cfg/ops: %d %s", query, r.Status, r.Body)
 		}
 	}

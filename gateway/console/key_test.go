@@ -94,7 +94,8 @@ func TestCheck(t *testing.T) { //nolint:tparallel // the end checks that the sub
 					}
 					return out
 				}
-				if got.URLs != c.urls || !reflect.DeepEqual(lines(got.Mistakes), c.mistakes) || !reflect.DeepEqual(lines(got.Warnings), c.warnings) || strings.Contains(r.Body, "t0ken") {
+				if got.URLs != c.urls || !reflect.DeepEqual(lines(got.Mistakes), c.mistakes) || !reflect.DeepEqual(lines(got.Warnings), c.warnings) ||
+					strings.Contains(r.Body, "t0ken") {
 					t.Errorf("%s answers %s", query, r.Body)
 				}
 			}
@@ -122,7 +123,8 @@ func TestSaveRetired(t *testing.T) {
 	s := gatewaytest.NewStation(t)
 	g := gatewaytest.New(t, openConfigs())
 	r := g.PostForm("/add/ops", "config=msteams://t0ken%0A"+s.NotifyURL("/a"))
-	if r.Status != http.StatusOK || !strings.Contains(r.Body, "line 1: ") || !strings.Contains(r.Body, "workflows://") || strings.Contains(r.Body, "t0ken") {
+	if r.Status != http.StatusOK || !strings.Contains(r.Body, "line 1: ") || !strings.Contains(r.Body, "workflows://") ||
+		strings.Contains(r.Body, "t0ken") {
 		t.Errorf("saving gets %d %s", r.Status, r.Body)
 	}
 	if r := g.PostForm("/notify/ops", "body=x"); r.Status != http.StatusOK || s.Paths() != "a" {

@@ -51,7 +51,8 @@ func (h *keysPage) serveKeysPage(w http.ResponseWriter, r *http.Request, _ *http
 	case err != nil:
 		p.Problem = httpapi.ErrQueueUnread
 	case states.q == nil:
-		p.Hint = "Without a queue, health is what the last messages since the start of the gateway tell. With queue in the global option notify, what cannot be delivered waits and is tried again, and health is remembered."
+		p.Hint = "Without a queue, health is what the last messages since the start of the gateway tell. With queue in the global option " +
+			"notify, what cannot be delivered waits and is tried again, and health is remembered."
 	}
 	if states.q != nil {
 		p.Watchdog = watchdogTrouble(r.Context(), states.q.Beats)

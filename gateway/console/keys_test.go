@@ -34,7 +34,8 @@ func TestKeyList(t *testing.T) {
 		t.Errorf("with a key of the Caddyfile alone: %s", body)
 	}
 	for i := range 120 {
-		if err := g.Saved.Store.Save(t.Context(), fmt.Sprintf("key%03d", i), configstore.FormatText, s.NotifyURL("/x")+"\nxml://127.0.0.1/t0ken-of-the-url\n", 1000); err != nil {
+		if err := g.Saved.Store.Save(t.Context(), fmt.Sprintf("key%03d", i), configstore.FormatText,
+			s.NotifyURL("/x")+"\nxml://127.0.0.1/t0ken-of-the-url\n", 1000); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -43,7 +44,8 @@ func TestKeyList(t *testing.T) {
 	}
 	storage.Loads.Store(0)
 	body := page("")
-	for _, want := range []string{"Keys 1 to 50 of 122", ", XML 127.0.0.1</p>", ">key047</a>", `href="../../notify/console/keys?page=2"`, "has mistakes"} {
+	for _, want := range []string{"Keys 1 to 50 of 122", ", XML 127.0.0.1</p>", ">key047</a>", `href="../../notify/console/keys?page=2"`,
+		"has mistakes"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the first page lacks %q: %s", want, body)
 		}
@@ -58,7 +60,8 @@ func TestKeyList(t *testing.T) {
 	if page(""); storage.Loads.Load() != 2*n {
 		t.Errorf("two pages read %d keys, and one reads %d: it keeps them", storage.Loads.Load(), n)
 	}
-	if body := page("?page=3"); !strings.Contains(body, "Keys 101 to 122 of 122") || !strings.Contains(body, `href="../../notify/console/keys?page=2"`) || strings.Contains(body, "Next keys") {
+	if body := page("?page=3"); !strings.Contains(body, "Keys 101 to 122 of 122") ||
+		!strings.Contains(body, `href="../../notify/console/keys?page=2"`) || strings.Contains(body, "Next keys") {
 		t.Errorf("the last page: %s", body)
 	}
 	if body := page("?search=KEY11&page=1"); !strings.Contains(body, "Keys 1 to 10 of 10 with “KEY11”") {

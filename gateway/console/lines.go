@@ -46,7 +46,8 @@ func SendingLines(r *http.Request, k *site.Key, login bool) []view.CopiedLine {
 	if login {
 		inQuery = only
 	}
-	alertmanager := "receivers:\n  - name: " + k.Name + "\n    webhook_configs:\n      - url: \"" + notify + "/alertmanager" + inQuery + "\"\n" + httpConfig
+	alertmanager := "receivers:\n  - name: " + k.Name + "\n    webhook_configs:\n      - url: \"" + notify + "/alertmanager" + inQuery +
+		"\"\n" + httpConfig
 	ntfy := "For programs that speak to ntfy: the server is " + notify + "/ntfy, with any topic"
 	switch {
 	case login && token:
@@ -60,12 +61,16 @@ func SendingLines(r *http.Request, k *site.Key, login bool) []view.CopiedLine {
 	}
 	return []view.CopiedLine{
 		{Name: "curl", Text: "curl -f" + auth + ` -d "backup done" ` + quoted(notify+inQuery)},
-		{Name: "curl, with a title and a type", Text: "curl -f" + auth + ` -H "Title: Disk full" -d "/data has 2 GB left" "` + notify + "?type=failure" + more + `"`},
-		{Name: "cron", Text: "0 3 * * * /usr/local/bin/backup || curl -fsS" + auth + ` -d "backup failed on $(hostname)" "` + notify + "?type=failure" + more + `"`, Note: "A line of a crontab: a message comes only if the command fails."},
-		{Name: "apprise", Text: `apprise -b "backup done" "` + strings.Replace(scheme, "http", "apprise", 1) + "://" + user + apprise + `"`, Note: "Programs that know Apprise take the same URL."},
+		{Name: "curl, with a title and a type", Text: "curl -f" + auth + ` -H "Title: Disk full" -d "/data has 2 GB left" "` + notify +
+			"?type=failure" + more + `"`},
+		{Name: "cron", Text: "0 3 * * * /usr/local/bin/backup || curl -fsS" + auth + ` -d "backup failed on $(hostname)" "` + notify +
+			"?type=failure" + more + `"`, Note: "A line of a crontab: a message comes only if the command fails."},
+		{Name: "apprise", Text: `apprise -b "backup done" "` + strings.Replace(scheme, "http", "apprise", 1) + "://" + user + apprise + `"`,
+			Note: "Programs that know Apprise take the same URL."},
 		{Name: "ntfy", Text: "curl" + auth + ` -d "backup done" ` + quoted(notify+"/ntfy/alerts"+inQuery), Note: ntfy},
 		{Name: "Alertmanager", Text: alertmanager, Note: "Into alertmanager.yml."},
-		{Name: "Uptime Kuma", Text: strings.Replace(notify, "://", "://"+user, 1) + "/uptime_kuma" + only, Note: "Settings, Notifications, Webhook: the Post URL, with the content type application/json."},
+		{Name: "Uptime Kuma", Text: strings.Replace(notify, "://", "://"+user, 1) + "/uptime_kuma" + only,
+			Note: "Settings, Notifications, Webhook: the Post URL, with the content type application/json."},
 	}
 }
 

@@ -139,7 +139,8 @@ func (s *messageSearch) fitting(entries []*queue.Entry) []view.ListedMessage {
 		s.list.until = e.Message.Created
 		if m := s.pages.queueMessage(s.r, e); m.Time.Before(s.filter.since) {
 			s.list.next = uuid.UUID{}
-		} else if queued.SiteID(e.Message) == siteID && outbox.SentAs(e) == (uuid.UUID{}) && (m.Outcome != view.Planned || s.filter.state == string(view.Planned)) && s.filter.fits(&m) {
+		} else if queued.SiteID(e.Message) == siteID && outbox.SentAs(e) == (uuid.UUID{}) &&
+			(m.Outcome != view.Planned || s.filter.state == string(view.Planned)) && s.filter.fits(&m) {
 			out = append(out, m)
 		}
 	}
@@ -176,7 +177,8 @@ func (s *messageSearch) addHistory(belongs func(*history.Entry) bool) {
 
 // historyMessage returns an entry of the history as the pages show it.
 func (h *messagePages) historyMessage(r *http.Request, e *history.Entry) view.ListedMessage {
-	m := view.ListedMessage{Time: e.Time, Source: e.Source, Outcome: view.Outcome(e.Outcome), Incident: e.Incident, Type: string(e.Type), Count: e.Count, Client: e.Client}
+	m := view.ListedMessage{Time: e.Time, Source: e.Source, Outcome: view.Outcome(e.Outcome), Incident: e.Incident, Type: string(e.Type),
+		Count: e.Count, Client: e.Client}
 	if e.Key != nil {
 		m.Key, m.KeyAddress = *e.Key, httpapi.ConsoleKey(r, *e.Key)
 	}
@@ -287,8 +289,9 @@ var sinceChoices = map[string]time.Duration{"1h": time.Hour, "24h": 24 * time.Ho
 func (h *messagePages) serveMessagesPage(w http.ResponseWriter, r *http.Request, _ *httpapi.Route) error {
 	query := r.URL.Query()
 	p := view.MessagesPage{
-		Root:   api.RootOf(r.URL.Path),
-		Filter: view.MessageFilter{Key: query.Get("key"), State: query.Get("state"), Type: query.Get("type"), Since: query.Get("since"), Title: strings.TrimSpace(query.Get("title"))},
+		Root: api.RootOf(r.URL.Path),
+		Filter: view.MessageFilter{Key: query.Get("key"), State: query.Get("state"), Type: query.Get("type"), Since: query.Get("since"),
+			Title: strings.TrimSpace(query.Get("title"))},
 	}
 	p.Titles, p.Stored = p.Filter.Title != "" || h.Resolved.HasInboxes(), h.Has.Queue
 	f := messageFilter{key: p.Filter.Key, state: p.Filter.State, kind: p.Filter.Type, title: p.Filter.Title}
@@ -369,7 +372,8 @@ func (h *messagePages) setPlanned(r *http.Request, p *view.MessagesPage, f *mess
 	for _, x := range all {
 		address := httpapi.AddressOf(r, httpapi.RouteConsoleMessages) + "/" + x.ID.String()
 		p.Planned = append(p.Planned, view.PlannedMessage{
-			ID: x.ID.String(), Address: address, Cancel: address + "?" + dropQuery, Key: x.Key, KeyAddress: httpapi.ConsoleKey(r, x.Key), Tags: x.Tags, At: x.At,
+			ID: x.ID.String(), Address: address, Cancel: address + "?" + dropQuery, Key: x.Key, KeyAddress: httpapi.ConsoleKey(r, x.Key),
+			Tags: x.Tags, At: x.At,
 		})
 	}
 	return nil
@@ -379,7 +383,8 @@ func (h *messagePages) setPlanned(r *http.Request, p *view.MessagesPage, f *mess
 func messagesHint(stored, titles bool) string {
 	switch {
 	case !stored:
-		return "These are the latest messages and refused requests since the gateway started. With queue in the global option notify, messages are kept over restarts, for seven days, and what cannot be delivered is tried again."
+		return "These are the latest messages and refused requests since the gateway started. With queue in the global option notify, " +
+			"messages are kept over restarts, for seven days, and what cannot be delivered is tried again."
 	case titles:
 		return "A title is shown if the inbox of the key has the message. Refused requests are the latest since the gateway started."
 	}
@@ -451,7 +456,8 @@ func (h *messagePages) serveMessagePage(w http.ResponseWriter, r *http.Request, 
 // newPageDelivery returns a delivery as the page of its message shows it.
 func newPageDelivery(r message.QueuedResult, j *queue.Job) view.Delivery {
 	d := view.Delivery{
-		Named: named(r.Service, r.Destination), URL: r.Destination, Outcome: view.Outcome(r.Status), Attempts: r.Attempts, Tags: strings.Join(r.Tags, ", "),
+		Named: named(r.Service, r.Destination), URL: r.Destination, Outcome: view.Outcome(r.Status), Attempts: r.Attempts,
+		Tags: strings.Join(r.Tags, ", "),
 	}
 	if r.Error != nil {
 		d.Error = *r.Error

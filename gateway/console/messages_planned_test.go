@@ -25,7 +25,8 @@ func TestConsolePlanned(t *testing.T) {
 	later, soon := plan("body=confidential&send_at=3h"), plan("body=confidential&send_at=2h")
 	page := func(path string) string { return get(g, path, browser).Body }
 	list := page("/notify/console/messages")
-	if i, j := strings.Index(list, soon), strings.Index(list, later); i < 0 || j < i || !strings.Contains(list, "Planned") || strings.Contains(list, "confidential") {
+	if i, j := strings.Index(list, soon), strings.Index(list, later); i < 0 || j < i || !strings.Contains(list, "Planned") ||
+		strings.Contains(list, "confidential") {
 		t.Errorf("the list: %s", list)
 	}
 	for _, query := range []string{"?key=ops", "?state=failed", "?type=warning"} {
@@ -33,7 +34,8 @@ func TestConsolePlanned(t *testing.T) {
 			t.Errorf("%s lists planned messages", query)
 		}
 	}
-	if body := page("/notify/console/messages/" + soon); !strings.Contains(body, "Send now") || !strings.Contains(body, ">Cancel<") || !strings.Contains(body, "looked up when the message is due") {
+	if body := page("/notify/console/messages/" + soon); !strings.Contains(body, "Send now") || !strings.Contains(body, ">Cancel<") ||
+		!strings.Contains(body, "looked up when the message is due") {
 		t.Errorf("the page: %s", body)
 	}
 	if r := submit(g, "/notify/console/messages/"+later+"?drop", nil); r.Status != http.StatusSeeOther {

@@ -55,7 +55,8 @@ func TestConsoleMessages(t *testing.T) {
 		}
 	}
 	body := page("?key=ops")
-	for _, want := range []string{"answered 500", "Delivered to JSON 127.0.0.1:", "incident disk db1", `class="tag type-failure"`, ` UTC" data-clock>`, "http"} {
+	for _, want := range []string{"answered 500", "Delivered to JSON 127.0.0.1:", "incident disk db1", `class="tag type-failure"`,
+		` UTC" data-clock>`, "http"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the page lacks %q: %s", want, body)
 		}
@@ -122,11 +123,13 @@ func TestConsoleMessagesWithoutQueue(t *testing.T) {
 		g.PostForm("/notify/"+key+"?type=warning", "body=confidential")
 	}
 	body := get(g, "/notify/console/messages?type=warning", browser).Body
-	if got := listed(body); !slices.Equal(got, []string{"delivered fine", "failed ops"}) || !strings.Contains(body, "With queue in the global option notify") {
+	if got := listed(body); !slices.Equal(got, []string{"delivered fine", "failed ops"}) ||
+		!strings.Contains(body, "With queue in the global option notify") {
 		t.Errorf("%q: %s", got, body)
 	}
 	body = get(g, "/notify/console/keys", browser).Body
-	if !strings.Contains(body, `<span class="dot is-failing">`) || !strings.Contains(body, `<span class="dot is-fine">`) || strings.Contains(body, "console/queue") {
+	if !strings.Contains(body, `<span class="dot is-failing">`) || !strings.Contains(body, `<span class="dot is-fine">`) ||
+		strings.Contains(body, "console/queue") {
 		t.Errorf("the keys: %s", body)
 	}
 	if r := get(g, "/notify/console/messages/"+uuid.NewString(), browser); r.Status != http.StatusNotFound {
@@ -148,7 +151,8 @@ func TestConsoleMessage(t *testing.T) {
 		body = get(g, address, browser).Body
 		return strings.Contains(body, "1 attempt") && strings.Contains(body, "Next attempt")
 	})
-	for _, want := range []string{"Message to <span class=\"key\">ops</span>", "is-queued", "answered 503", "Next attempt", `<ol class="tries"`, id, "1 attempt", "type-failure"} {
+	for _, want := range []string{"Message to <span class=\"key\">ops</span>", "is-queued", "answered 503", "Next attempt",
+		`<ol class="tries"`, id, "1 attempt", "type-failure"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the page lacks %q: %s", want, body)
 		}
@@ -164,13 +168,15 @@ func TestConsoleMessage(t *testing.T) {
 	if r := submit(g, address, nil); r.Status != http.StatusBadRequest {
 		t.Errorf("a form without a button: %d", r.Status)
 	}
-	if r := submit(g, address+"?retry", nil); r.Status != http.StatusSeeOther || r.Header.Get("Location") != "../../../notify/console/messages/"+id {
+	if r := submit(g, address+"?retry", nil); r.Status != http.StatusSeeOther ||
+		r.Header.Get("Location") != "../../../notify/console/messages/"+id {
 		t.Errorf("trying it again: %d %v", r.Status, r.Header)
 	}
 	gatewaytest.Eventually(t, func() bool {
 		return p.Count() == 2 && strings.Contains(get(g, address, browser).Body, "<strong>×2</strong>")
 	})
 	gatewaytest.Eventually(t, func() bool {
-		return submit(g, address+"?drop", nil).Status == http.StatusSeeOther && strings.Contains(get(g, address, browser).Body, `<strong class="state is-cancelled">`)
+		return submit(g, address+"?drop", nil).Status == http.StatusSeeOther &&
+			strings.Contains(get(g, address, browser).Body, `<strong class="state is-cancelled">`)
 	})
 }

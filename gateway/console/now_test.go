@@ -18,10 +18,11 @@ import (
 
 var (
 	sentenceOf = regexp.MustCompile(`<h1 class="situation is-(\w+)">(.*?)</h1>`)
-	countOf    = regexp.MustCompile(`data-count>(?: <span class="badge" aria-hidden="true">(\d+)</span>)?(?:<span class="unseen">: ([^<]*)</span>)?</span>`)
-	tagOf      = regexp.MustCompile(`<[^>]*>`)
-	titleOf    = regexp.MustCompile(`<title>(.*?)</title>`)
-	barOf      = regexp.MustCompile(`<svg class="bar"[^>]*role="img" aria-label="([^"]*)"`)
+	countOf    = regexp.MustCompile(`data-count>(?: <span class="badge" aria-hidden="true">(\d+)</span>)?(?:<span class="unseen">: ` +
+		`([^<]*)</span>)?</span>`)
+	tagOf   = regexp.MustCompile(`<[^>]*>`)
+	titleOf = regexp.MustCompile(`<title>(.*?)</title>`)
+	barOf   = regexp.MustCompile(`<svg class="bar"[^>]*role="img" aria-label="([^"]*)"`)
 )
 
 // situation returns the sentence of a page, its state, and the count in the navigation.
@@ -62,7 +63,8 @@ func TestNow(t *testing.T) {
 			return body
 		}
 		body := want("fine: All quiet: 2 keys", "")
-		if !strings.Contains(body, "no message yet · nothing lost") || strings.Count(body, "never used") != 2 || !strings.Contains(body, "<title>Now · Notify</title>") {
+		if !strings.Contains(body, "no message yet · nothing lost") || strings.Count(body, "never used") != 2 ||
+			!strings.Contains(body, "<title>Now · Notify</title>") {
 			t.Errorf("before the first message: %s", body)
 		}
 		g.PostForm("/notify/ops", "title=Disk+full&body=confidential&type=failure&incident=db1")
@@ -70,15 +72,18 @@ func TestNow(t *testing.T) {
 		synctest.Wait()
 		body = want("failing: 1 incident open", "1 1 incident open")
 		for _, want := range []string{
-			">Disk full</a>", "open <time datetime=\"2000-01-01T00:00:00Z\" title=\"2000-01-01 00:00:00 UTC\" data-lasts>for 14 min</time>", `class="primary" aria-label="Acknowledge Disk full"`,
-			`silences?incident=db1&amp;key=ops#silence`, "last message <time datetime=\"2000-01-01T00:00:00Z\" title=\"2000-01-01 00:00:00 UTC\" data-short>14 min ago</time>",
+			">Disk full</a>", "open <time datetime=\"2000-01-01T00:00:00Z\" title=\"2000-01-01 00:00:00 UTC\" data-lasts>for 14 min</time>",
+			`class="primary" aria-label="Acknowledge Disk full"`,
+			`silences?incident=db1&amp;key=ops#silence`,
+			"last message <time datetime=\"2000-01-01T00:00:00Z\" title=\"2000-01-01 00:00:00 UTC\" data-short>14 min ago</time>",
 			"fill='%23b3261e'", "JSON 127.0.0.1:",
 		} {
 			if !strings.Contains(body, want) {
 				t.Errorf("the page lacks %s: %s", want, body)
 			}
 		}
-		if got := barOf.FindAllStringSubmatch(body, -1); len(got) != 2 || got[0][1] != "Last 24 hours: 1 delivered" || got[1][1] != "Last 24 hours: nothing" {
+		if got := barOf.FindAllStringSubmatch(body, -1); len(got) != 2 || got[0][1] != "Last 24 hours: 1 delivered" ||
+			got[1][1] != "Last 24 hours: nothing" {
 			t.Errorf("the bars say %q", got)
 		}
 		if strings.Contains(body, "confidential") || strings.Count(body, "<rect class=\"delivered\"") != 1 {
@@ -95,18 +100,22 @@ func TestNow(t *testing.T) {
 			t.Errorf("an incident that does not exist: %d", r.Status)
 		}
 		for _, done := range []string{"acknowledge", "over"} {
-			if r := submit(g, "/notify/console?acknowledge", url.Values{"id": {id}}); r.Status != http.StatusSeeOther || r.Header.Get("Location") != "../notify/console?done="+done {
+			if r := submit(g, "/notify/console?acknowledge", url.Values{"id": {id}}); r.Status != http.StatusSeeOther ||
+				r.Header.Get("Location") != "../notify/console?done="+done {
 				t.Errorf("acknowledging answers %d, %q", r.Status, r.Header.Get("Location"))
 			}
 		}
 		list := url.Values{"id": {id}, "filter-state": {"acknowledged"}}
-		if r := submit(g, "/notify/console/incidents?acknowledge", list); r.Status != http.StatusSeeOther || r.Header.Get("Location") != "../../notify/console/incidents?done=over&state=acknowledged" {
+		if r := submit(g, "/notify/console/incidents?acknowledge", list); r.Status != http.StatusSeeOther ||
+			r.Header.Get("Location") != "../../notify/console/incidents?done=over&state=acknowledged" {
 			t.Errorf("acknowledging it in the list: %d %s", r.Status, r.Header.Get("Location"))
 		}
-		if body := page("/incidents?state=acknowledged"); !strings.Contains(body, `console/incidents?resolve"><input type="hidden" name="id" value="`+id+`"`) {
+		if body := page("/incidents?state=acknowledged"); !strings.Contains(body,
+			`console/incidents?resolve"><input type="hidden" name="id" value="`+id+`"`) {
 			t.Errorf("the list of incidents: %s", body)
 		}
-		if body = want("waiting: 1 incident acknowledged", ""); !strings.Contains(body, "?resolve") || !strings.Contains(page("?done=acknowledge"), "You take care of it.") {
+		if body = want("waiting: 1 incident acknowledged", ""); !strings.Contains(body, "?resolve") ||
+			!strings.Contains(page("?done=acknowledge"), "You take care of it.") {
 			t.Errorf("an incident that is acknowledged: %s", body)
 		}
 		if r := submit(g, "/notify/console?resolve", url.Values{"id": {id}}); r.Status != http.StatusSeeOther {
@@ -122,14 +131,16 @@ func TestNow(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
 		body = want("failing: 1 destination down", "1 1 destination down")
-		for _, want := range []string{"the service answered 503", "1 waits", "Down <time datetime", `aria-label="Try now: JSON 127.0.0.1:`, "waited in 1 half hour"} {
+		for _, want := range []string{"the service answered 503", "1 waits", "Down <time datetime", `aria-label="Try now: JSON 127.0.0.1:`,
+			"waited in 1 half hour"} {
 			if !strings.Contains(body, want) {
 				t.Errorf("the page lacks %s: %s", want, body)
 			}
 		}
 		p.Answer(http.StatusOK)
 		destination := console.EncodeDestination(g.Rooms().Outbox.Queue.Hash(g.Resolved.Keys["garage"].Targets[0].Hash()))
-		if r := submit(g, "/notify/console?hurry", url.Values{"destination": {destination}}); r.Status != http.StatusSeeOther || r.Header.Get("Location") != "../notify/console?dead=0&done=hurry&waiting=1" {
+		if r := submit(g, "/notify/console?hurry", url.Values{"destination": {destination}}); r.Status != http.StatusSeeOther ||
+			r.Header.Get("Location") != "../notify/console?dead=0&done=hurry&waiting=1" {
 			t.Errorf("trying now answers %d, %q", r.Status, r.Header.Get("Location"))
 		}
 		time.Sleep(2 * time.Second)
@@ -140,14 +151,16 @@ func TestNow(t *testing.T) {
 		p.Answer(http.StatusUnauthorized)
 		g.PostForm("/notify/garage", "body=x")
 		synctest.Wait()
-		if body := want("failing: 1 destination failing", "1 1 destination failing"); !strings.Contains(body, `aria-label="Try now: JSON 127.0.0.1:`) {
+		if body := want("failing: 1 destination failing", "1 1 destination failing"); !strings.Contains(body,
+			`aria-label="Try now: JSON 127.0.0.1:`) {
 			t.Errorf("what was given up cannot be tried: %s", body)
 		}
 		p.Answer(http.StatusOK)
 		n := p.Count()
 		for _, want := range []string{"dead=1&done=hurry&waiting=0", ""} {
 			r := submit(g, "/notify/console?hurry", url.Values{"destination": {destination}})
-			if at := r.Header.Get("Location"); want != "" && (r.Status != http.StatusSeeOther || at != "../notify/console?"+want) || want == "" && r.Status != http.StatusNotFound {
+			if at := r.Header.Get("Location"); want != "" && (r.Status != http.StatusSeeOther || at != "../notify/console?"+want) || want == "" &&
+				r.Status != http.StatusNotFound {
 				t.Errorf("trying now answers %d, %q", r.Status, at)
 			}
 			synctest.Wait()
@@ -159,8 +172,10 @@ func TestNow(t *testing.T) {
 			t.Errorf("after the repair: %s", s)
 		}
 		for query, want := range map[string]string{
-			"dead=0&waiting=0": "Nothing waits there, and nothing was given up.", "dead=1&waiting=0": "1 delivery that was given up is being tried now.",
-			"dead=0&waiting=2": "2 deliveries that waited are being tried now.", "dead=3&waiting=2": "2 that waited and 3 that were given up are being tried now.",
+			"dead=0&waiting=0": "Nothing waits there, and nothing was given up.",
+			"dead=1&waiting=0": "1 delivery that was given up is being tried now.",
+			"dead=0&waiting=2": "2 deliveries that waited are being tried now.",
+			"dead=3&waiting=2": "2 that waited and 3 that were given up are being tried now.",
 		} {
 			if body := page("?done=hurry&" + query); !strings.Contains(body, want) {
 				t.Errorf("the page does not say %q: %s", want, plain(body))
@@ -175,13 +190,15 @@ func TestNowWithoutQueue(t *testing.T) {
 	s := gatewaytest.NewStation(t)
 	g := gatewaytest.New(t, openConsole(gatewaytest.Key("ops", s.NotifyURL("/refuse")), gatewaytest.Key("fine", s.NotifyURL("/ok"))))
 	body := get(g, "/notify/console", browser).Body
-	if got, _ := situation(t, body); got != "fine: All quiet: 2 keys" || strings.Contains(body, "never used") || strings.Count(body, "nothing since the start") != 2 || !strings.Contains(body, "Last 24 hours, since the start of the gateway: nothing") {
+	if got, _ := situation(t, body); got != "fine: All quiet: 2 keys" || strings.Contains(body, "never used") ||
+		strings.Count(body, "nothing since the start") != 2 || !strings.Contains(body, "Last 24 hours, since the start of the gateway: nothing") {
 		t.Errorf("%s: %s", got, body)
 	}
 	g.PostForm("/notify/ops", "body=x")
 	g.PostForm("/notify/fine", "body=x")
 	body = get(g, "/notify/console", browser).Body
-	if got, _ := situation(t, body); got != "failing: 1 key fails" || !strings.Contains(body, "since the start of the gateway: 1 failed") || !strings.Contains(body, "since the start of the gateway: 1 delivered") {
+	if got, _ := situation(t, body); got != "failing: 1 key fails" || !strings.Contains(body, "since the start of the gateway: 1 failed") ||
+		!strings.Contains(body, "since the start of the gateway: 1 delivered") {
 		t.Errorf("%s: %s", got, body)
 	}
 }
@@ -190,7 +207,8 @@ func TestNowWithoutQueue(t *testing.T) {
 func TestPagesWithoutQueue(t *testing.T) {
 	t.Parallel()
 	g := gatewaytest.New(t, openConsole(gatewaytest.Key("ops", "json://127.0.0.1:1")))
-	for path, not := range map[string]string{"incidents": "cannot be read", "queue": "Retries are", "messages": `value="queued"`, "silences": "cannot be read"} {
+	for path, not := range map[string]string{"incidents": "cannot be read", "queue": "Retries are", "messages": `value="queued"`,
+		"silences": "cannot be read"} {
 		r := get(g, "/notify/console/"+path, browser)
 		if r.Status != http.StatusOK || strings.Contains(r.Body, not) {
 			t.Errorf("%s: %d %s", path, r.Status, plain(r.Body))
@@ -213,7 +231,8 @@ func TestNowUnqueued(t *testing.T) {
 	if got, counted := situation(t, body); got != "failing: 1 key fails" || counted != "1 1 key fails" {
 		t.Errorf("%s, %s", got, counted)
 	}
-	if body := get(g, "/notify/console/messages", browser).Body; !strings.Contains(titleOf.FindString(body), "(1)") || !strings.Contains(body, "fill='%23fff'%3E1%3C/text%3E") {
+	if body := get(g, "/notify/console/messages", browser).Body; !strings.Contains(titleOf.FindString(body), "(1)") ||
+		!strings.Contains(body, "fill='%23fff'%3E1%3C/text%3E") {
 		t.Errorf("another page does not count it: %s", body)
 	}
 }
@@ -223,7 +242,8 @@ func TestOldAddressOfKeys(t *testing.T) {
 	t.Parallel()
 	g := gatewaytest.New(t, openConsole(gatewaytest.Key("ops", "json://127.0.0.1:1")))
 	for _, query := range []string{"state=fine", "page=1", "search=op&state=down", "key=new"} {
-		if r := get(g, "/notify/console?"+query, browser); r.Status != http.StatusSeeOther || r.Header.Get("Location") != "../notify/console/keys?"+query {
+		if r := get(g, "/notify/console?"+query, browser); r.Status != http.StatusSeeOther ||
+			r.Header.Get("Location") != "../notify/console/keys?"+query {
 			t.Errorf("%s: %d, %q", query, r.Status, r.Header.Get("Location"))
 		}
 	}
@@ -239,7 +259,8 @@ func TestNowOfOtherSite(t *testing.T) {
 	gatewaytest.InBubble(t, func(t *testing.T) {
 		ops := gatewaytest.Key("ops", p.NotifyURL())
 		ops.Rules = &rules.Rules{Dedupe: &rules.Dedupe{Window: time.Hour}}
-		o := gatewaytest.Options{Site: site.Options{Keys: []site.KeyOptions{ops}, Managers: gatewaytest.Everybody()}, Queue: &outbox.Settings{Path: dir}}
+		o := gatewaytest.Options{Site: site.Options{Keys: []site.KeyOptions{ops}, Managers: gatewaytest.Everybody()},
+			Queue: &outbox.Settings{Path: dir}}
 		g := gatewaytest.New(t, o)
 		g.PostForm("/notify/ops", "title=t&body=x&type=failure&incident=db1")
 		synctest.Wait()

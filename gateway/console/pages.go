@@ -31,8 +31,9 @@ func New(h *httpapi.API) httpapi.PageFuncs {
 	p.send = &sendPages{base, key}
 	files := &appFiles{base}
 	return httpapi.PageFuncs{
-		AppFile: files.serveAppFile, Manifest: files.serveManifest, Send: p.send.servePage, Preview: p.send.servePreview, Invited: p.send.serveInvited,
-		Draft: key.writeKeyPage, NewToken: key.writeNewToken, Frame: base.frame, Actions: p.actions(),
+		AppFile: files.serveAppFile, Manifest: files.serveManifest, Send: p.send.servePage, Preview: p.send.servePreview,
+		Invited: p.send.serveInvited,
+		Draft:   key.writeKeyPage, NewToken: key.writeNewToken, Frame: base.frame, Actions: p.actions(),
 	}
 }
 

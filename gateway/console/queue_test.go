@@ -17,7 +17,8 @@ import (
 func TestConsoleQueue(t *testing.T) {
 	t.Parallel()
 	bad, good := gatewaytest.NewPager(t, http.StatusServiceUnavailable), gatewaytest.NewPager(t, http.StatusServiceUnavailable)
-	g := gatewaytest.New(t, queued(openConsole(gatewaytest.Key("ops", bad.NotifyURL(), good.NotifyURL()), gatewaytest.Key("idle", "json://127.0.0.1:1/idle"))))
+	g := gatewaytest.New(t, queued(openConsole(gatewaytest.Key("ops", bad.NotifyURL(), good.NotifyURL()),
+		gatewaytest.Key("idle", "json://127.0.0.1:1/idle"))))
 	page := func() string { return get(g, "/notify/console/queue", browser).Body }
 	if body := page(); !strings.Contains(body, "Nothing waits, nothing fails") {
 		t.Errorf("an empty queue: %s", body)
@@ -36,7 +37,8 @@ func TestConsoleQueue(t *testing.T) {
 		t.Errorf("the page shows what is fine, or a text: %s", body)
 	}
 	keys := get(g, "/notify/console/keys", browser).Body
-	if strings.Index(keys, ">ops</a>") > strings.Index(keys, ">idle</a>") || !regexp.MustCompile(`JSON 127\.0\.0\.1:\d+: the service answered 503`).MatchString(keys) {
+	if strings.Index(keys, ">ops</a>") > strings.Index(keys, ">idle</a>") ||
+		!regexp.MustCompile(`JSON 127\.0\.0\.1:\d+: the service answered 503`).MatchString(keys) {
 		t.Errorf("the worst key is not the first, or has no cause: %s", keys)
 	}
 	id := console.EncodeDestination(g.Rooms().Outbox.Queue.Hash(g.Resolved.Keys["ops"].Targets[0].Hash()))
@@ -101,7 +103,8 @@ func TestConsoleQueue(t *testing.T) {
 	if location := r.Header.Get("Location"); !strings.HasSuffix(location, "?dead=1&done=hurry&waiting=1") {
 		t.Errorf("trying what waits and what was given up: %d %s", r.Status, location)
 	}
-	if r := get(g, "/notify/console/queue?dead=1&done=hurry&waiting=2", browser); !strings.Contains(r.Body, "2 that waited and 1 that were given up are being tried now.") {
+	if r := get(g, "/notify/console/queue?dead=1&done=hurry&waiting=2", browser); !strings.Contains(r.Body,
+		"2 that waited and 1 that were given up are being tried now.") {
 		t.Error("the numbers are not shown")
 	}
 	gatewaytest.Eventually(t, func() bool {

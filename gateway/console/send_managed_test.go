@@ -60,12 +60,14 @@ func TestSendManaged(t *testing.T) {
 		}
 	}
 	page := g.Do(request("GET", address, "ann", ""))
-	for _, want := range []string{`Key <span class="key">secret</span>`, `action="./secret?send"`, `data-preview="./secret?send&amp;preview"`, `It goes to JSON 127.0.0.1:`, `<a href="../../../notify/console"`} {
+	for _, want := range []string{`Key <span class="key">secret</span>`, `action="./secret?send"`, `data-preview="./secret?send&amp;preview"`,
+		`It goes to JSON 127.0.0.1:`, `<a href="../../../notify/console"`} {
 		if !strings.Contains(page.Body, want) {
 			t.Errorf("the page does not have %s: %s", want, page.Body)
 		}
 	}
-	if sent := g.Do(request("POST", address, "ann", "")); !strings.Contains(sent.Body, `<a class="button primary" href="./secret?send">Back</a>`) {
+	if sent := g.Do(request("POST", address, "ann", "")); !strings.Contains(sent.Body,
+		`<a class="button primary" href="./secret?send">Back</a>`) {
 		t.Error(sent.Body)
 	}
 	// The script of the page reads the results as they come in.
@@ -75,11 +77,14 @@ func TestSendManaged(t *testing.T) {
 		t.Errorf("%d %s", lines.Status, lines.Body)
 	}
 	s.Take()
-	if key := g.Do(request("GET", "/notify/console/keys/secret", "ann", "")); !strings.Contains(key.Body, `href="../../../notify/console/keys/secret?send">Send a message</a>`) {
+	if key := g.Do(request("GET", "/notify/console/keys/secret", "ann", "")); !strings.Contains(key.Body,
+		`href="../../../notify/console/keys/secret?send">Send a message</a>`) {
 		t.Error(key.Body)
 	}
 	key := g.Do(request("GET", "/notify/console/keys/secret?send", "ann", ""))
-	for _, want := range []string{`aria-current="page">Send</a>`, `keys/secret?tab=settings">Settings</a>`, `curl -f -u USER:PASSWORD -d &#34;backup done&#34; &#34;http://example.com/notify/secret?token=$TOKEN&#34;`, `<code>USER</code> and <code>PASSWORD</code> stand for a login`} {
+	for _, want := range []string{`aria-current="page">Send</a>`, `keys/secret?tab=settings">Settings</a>`,
+		`curl -f -u USER:PASSWORD -d &#34;backup done&#34; &#34;http://example.com/notify/secret?token=$TOKEN&#34;`,
+		`<code>USER</code> and <code>PASSWORD</code> stand for a login`} {
 		if !strings.Contains(key.Body, want) {
 			t.Errorf("the page of the key does not have %s: %s", want, key.Body)
 		}
@@ -89,7 +94,8 @@ func TestSendManaged(t *testing.T) {
 		t.Error(list.Body)
 	}
 	g.Logins = func() map[string]bool { return map[string]bool{"secret": false} }
-	if key := g.Do(request("GET", "/notify/console/keys/secret?send", "ann", "")); strings.Contains(key.Body, "USER") || !strings.Contains(key.Body, "Authorization: Bearer $TOKEN") {
+	if key := g.Do(request("GET", "/notify/console/keys/secret?send", "ann", "")); strings.Contains(key.Body, "USER") ||
+		!strings.Contains(key.Body, "Authorization: Bearer $TOKEN") {
 		t.Error(key.Body)
 	}
 }

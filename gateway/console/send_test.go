@@ -62,7 +62,8 @@ func TestPageIsForBrowsers(t *testing.T) {
 	} {
 		got := browse(tt.g, tt.method, tt.path, tt.accept)
 		if got.Status != tt.status || got.Header.Get("Allow") != tt.allow {
-			t.Errorf("%s %s for %s: status %d, Allow %q, want %d, %q", tt.method, tt.path, tt.accept, got.Status, got.Header.Get("Allow"), tt.status, tt.allow)
+			t.Errorf("%s %s for %s: status %d, Allow %q, want %d, %q", tt.method, tt.path, tt.accept, got.Status, got.Header.Get("Allow"),
+				tt.status, tt.allow)
 		}
 		if tt.method == "GET" && tt.status != 200 && tt.accept == browser && !strings.Contains(got.Body, "<h1>There is no page here</h1>") {
 			t.Errorf("GET %s: %s", tt.path, got.Body)
@@ -171,7 +172,8 @@ func TestAbout(t *testing.T) {
 	r := httptest.NewRequest("GET", "/notify", nil)
 	r.Header.Set("Accept", browser)
 	below := before("/alerts/notify")
-	if got := g.DoIn(below, r); got.Status != 200 || !strings.Contains(got.Body, "http://example.com/alerts/notify/KEY") || strings.Contains(got.Body, "ops") || strings.Contains(got.Body, "/console") {
+	if got := g.DoIn(below, r); got.Status != 200 || !strings.Contains(got.Body, "http://example.com/alerts/notify/KEY") ||
+		strings.Contains(got.Body, "ops") || strings.Contains(got.Body, "/console") {
 		t.Errorf("a stranger gets %d %s", got.Status, got.Body)
 	}
 	if got := g.DoIn(below, gatewaytest.As(r, "ann")); got.Status != 303 || got.Header.Get("Location") != "./notify/console" {
@@ -187,7 +189,8 @@ func TestPageHeaders(t *testing.T) {
 	r := httptest.NewRequest("POST", "/notify/ops", strings.NewReader("title=x"))
 	r.Header.Set("Content-Type", gatewaytest.TypeForm)
 	r.Header.Set("Accept", browser)
-	for what, got := range map[string]gatewaytest.Reply{"the page": browse(g, "GET", "/notify/ops", browser), "an unknown key": browse(g, "GET", "/notify/none", browser), "no body": g.Do(r)} {
+	for what, got := range map[string]gatewaytest.Reply{"the page": browse(g, "GET", "/notify/ops", browser),
+		"an unknown key": browse(g, "GET", "/notify/none", browser), "no body": g.Do(r)} {
 		if policy := got.Header.Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none';") {
 			t.Errorf("%s: the policy is %q", what, policy)
 		}
@@ -205,7 +208,8 @@ func TestPageLabels(t *testing.T) {
 	t.Parallel()
 	g := gatewaytest.New(t, withKeys(gatewaytest.Key("ops", "json://h a")))
 	for path, labels := range map[string][]string{
-		"/notify":     {`<label for="urls">Notification URLs`, `<label for="title">Title `, `<label for="body">Body<`, `<label for="files">Attachments `},
+		"/notify": {`<label for="urls">Notification URLs`, `<label for="title">Title `, `<label for="body">Body<`,
+			`<label for="files">Attachments `},
 		"/notify/ops": {`<legend>Tags<`, `<legend>Type<`, `<legend>Format<`},
 	} {
 		got := browse(g, "GET", path, browser)
@@ -215,7 +219,8 @@ func TestPageLabels(t *testing.T) {
 			}
 		}
 	}
-	if got := g.PostForm("/notify/ops", "title=x"); !strings.Contains(got.Body, "the field body is missing; send a body, an attachment or both") {
+	if got := g.PostForm("/notify/ops", "title=x"); !strings.Contains(got.Body,
+		"the field body is missing; send a body, an attachment or both") {
 		t.Error(got.Body)
 	}
 }
@@ -234,8 +239,10 @@ func TestPreview(t *testing.T) {
 		"body=%3Ci%3E%0Ax&format=text":           "&lt;i&gt;<br/>x",
 		"":                                       "<body>\n\n</body>",
 		// the message that a source makes of a payload
-		"source=proxmox&payload=" + url.QueryEscape(`{"title":"a<b","message":"x<y","severity":"error"}`): "<h1>a&lt;b</h1>\n<p><small>failure</small></p>\nx&lt;y",
-		"source=sns&payload=" + url.QueryEscape(string(confirm)):                                          "<p><small>nothing to send</small></p>",
+		"source=proxmox&payload=" + url.QueryEscape(`{"title":"a<b","message":"x<y","severity":"error"}`): "<h1>a&lt;b</" +
+			"h1>\n<p><small>failure</small></p>\nx&lt;y",
+		"source=sns&payload=" + url.QueryEscape(string(confirm)): "<p><small>nothing to " +
+			"send</small></p>",
 	} {
 		got := g.PostForm("/notify/ops?preview", form)
 		if got.Status != 200 || got.Header.Get("Content-Type") != "text/html; charset=utf-8" || !strings.Contains(got.Body, want) {

@@ -99,7 +99,8 @@ func (h *silencePages) setSilences(r *http.Request, p *view.SilencesPage, q *gat
 		}
 		for _, s := range all {
 			listed := view.ListedSilence{
-				ID: s.ID.String(), Key: name, KeyAddress: httpapi.ConsoleKey(r, name), Until: s.Until, Incident: s.Incident, Tag: s.Tag, Title: s.Title, Reason: s.Reason, Who: s.Who, Messages: s.Count,
+				ID: s.ID.String(), Key: name, KeyAddress: httpapi.ConsoleKey(r, name), Until: s.Until, Incident: s.Incident, Tag: s.Tag, Title: s.Title,
+				Reason: s.Reason, Who: s.Who, Messages: s.Count,
 				Configured: s.Window != uuid.UUID{}, Told: s.Tell,
 			}
 			if s.Planned(now) {

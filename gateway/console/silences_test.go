@@ -30,10 +30,12 @@ func TestSilencesPage(t *testing.T) {
 		})
 		page := func(path string) string { return g.Get(path).Body }
 		html := []string{"Accept", "text/html"}
-		if got := page("/notify/console/silences?key=k&tag=phone"); !strings.Contains(got, "in the configuration") || !strings.Contains(got, `value="phone"`) {
+		if got := page("/notify/console/silences?key=k&tag=phone"); !strings.Contains(got, "in the configuration") ||
+			!strings.Contains(got, `value="phone"`) {
 			t.Error(got)
 		}
-		if got := page("/notify/console/keys/k"); !strings.Contains(got, `href="../../../notify/console/silences?key=k#silence"`) || !strings.Contains(got, `console/silences?key=k&amp;tag=phone#silence"`) {
+		if got := page("/notify/console/keys/k"); !strings.Contains(got, `href="../../../notify/console/silences?key=k#silence"`) ||
+			!strings.Contains(got, `console/silences?key=k&amp;tag=phone#silence"`) {
 			t.Error(got)
 		}
 		resp := g.PostForm("/notify/console/silences?make", "key=k&for=2h&title=disk&reason=new+disks&who=ann", html...)
@@ -46,18 +48,23 @@ func TestSilencesPage(t *testing.T) {
 				t.Errorf("the page lacks %q", want)
 			}
 		}
-		if resp := g.PostForm("/notify/console/silences?make", "key=k&for=2h", html...); resp.Status != http.StatusBadRequest || !strings.Contains(resp.Body, `<p class="reason">It would match nothing`) || !strings.Contains(resp.Body, `<a class="button primary" href="./silences">Back</a>`) || strings.Contains(resp.Body, `class="logs"`) {
+		if resp := g.PostForm("/notify/console/silences?make", "key=k&for=2h", html...); resp.Status != http.StatusBadRequest ||
+			!strings.Contains(resp.Body, `<p class="reason">It would match nothing`) ||
+			!strings.Contains(resp.Body, `<a class="button primary" href="./silences">Back</a>`) || strings.Contains(resp.Body, `class="logs"`) {
 			t.Errorf("status %d: %s", resp.Status, resp.Body)
 		}
 		resp = g.PostForm("/notify/console/silences?make", "key=k&for=2h&from=2000-01-02T02:00&tag=phone&tell=yes", html...)
 		got = page("/notify/console/silences")
-		begins := time.Date(2000, 1, 2, 2, 0, 0, 0, time.Local).UTC().Format("2006-01-02 15:04:05 UTC") //nolint:gosmopolitan // the page has the server's time
-		for _, want := range []string{"Planned</strong> <span>from <time", begins, "told when it begins and ends", ">Cancel<", "in the configuration"} {
+		begins := time.Date(2000, 1, 2, 2, 0, 0, 0, time.Local).UTC().
+			Format("2006-01-02 15:04:05 UTC") //nolint:gosmopolitan // the page has the server's time
+		for _, want := range []string{"Planned</strong> <span>from <time", begins, "told when it begins and ends", ">Cancel<",
+			"in the configuration"} {
 			if resp.Status != http.StatusSeeOther || !strings.Contains(got, want) {
 				t.Errorf("status %d; the page lacks %q: %s", resp.Status, want, got)
 			}
 		}
-		if resp := g.PostForm("/notify/console/silences?end", "key=ruled&id="+g.ListSilences("ruled")[0].ID, html...); resp.Status != http.StatusConflict || !strings.Contains(resp.Body, "a line of the key in the configuration") {
+		if resp := g.PostForm("/notify/console/silences?end", "key=ruled&id="+g.ListSilences("ruled")[0].ID,
+			html...); resp.Status != http.StatusConflict || !strings.Contains(resp.Body, "a line of the key in the configuration") {
 			t.Errorf("status %d: %s", resp.Status, resp.Body)
 		}
 		if status := g.EndSilence("k", g.ListSilences("k")[1].ID); status != http.StatusOK {
@@ -80,7 +87,8 @@ func TestSilenceOfDestination(t *testing.T) {
 	body := get(g, "/notify/console/keys/k", browser).Body
 	for _, want := range []string{
 		`silences?key=k&amp;tag=ann#silence" aria-label="Silence JSON 127.0.0.1:1">Silence</a>`,
-		`silences?key=k&amp;tag=oncall#silence" aria-label="Silence 2 destinations with the tag oncall">Silence 2 destinations with the tag oncall</a>`,
+		`silences?key=k&amp;tag=oncall#silence" aria-label="Silence 2 destinations with the tag oncall">Silence 2 destinations with the tag ` +
+			`oncall</a>`,
 	} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the page lacks %s: %s", want, body)
@@ -95,7 +103,8 @@ func TestSilenceOfDestination(t *testing.T) {
 		"?key=k&tag=none":   "Tag of URLs",
 		"?key=none&tag=ann": "Tag of URLs",
 	} {
-		if body := get(g, "/notify/console/silences"+query, browser).Body; !strings.Contains(body, want) || strings.Contains(want, "stands") != strings.Contains(body, "stands for") {
+		if body := get(g, "/notify/console/silences"+query, browser).Body; !strings.Contains(body, want) ||
+			strings.Contains(want, "stands") != strings.Contains(body, "stands for") {
 			t.Errorf("%s: %s", query, plain(body))
 		}
 	}

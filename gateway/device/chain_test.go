@@ -21,14 +21,16 @@ func TestDeviceTakesNoChain(t *testing.T) {
 	station := gatewaytest.NewStation(t)
 	g := newOpenGateway(t, t.TempDir(), gatewaytest.Key("k", station.NotifyURL("/one")+" 1:duty", station.NotifyURL("/two")+" 2:duty"))
 	for _, tag := range []string{"duty", "Duty", "0:duty", "00:duty", "0:new"} {
-		got := g.Ask(http.MethodPost, "/notify/k/devices", map[string]any{"name": "phone", "tags": []string{tag}, "subscription": s.Subscription("/p")})
+		got := g.Ask(http.MethodPost, "/notify/k/devices",
+			map[string]any{"name": "phone", "tags": []string{tag}, "subscription": s.Subscription("/p")})
 		if got.Status != http.StatusBadRequest || !strings.Contains(got.Body, "number") {
 			t.Errorf("%s: status %d %s", tag, got.Status, got.Body)
 		}
 	}
 	phone := s.Subscribe(t, g, "phone")
 	bearer := []string{"Authorization", "Bearer " + phone.Secret}
-	if got := g.Ask(http.MethodPut, "/notify/k/devices/"+phone.ID, map[string]any{"tags": []string{"duty"}}, bearer...); got.Status != http.StatusBadRequest {
+	if got := g.Ask(http.MethodPut, "/notify/k/devices/"+phone.ID, map[string]any{"tags": []string{"duty"}},
+		bearer...); got.Status != http.StatusBadRequest {
 		t.Errorf("the tag later: status %d %s", got.Status, got.Body)
 	}
 	// As if the key had got its numbers after the phone had chosen.
@@ -53,7 +55,8 @@ func TestDeviceBesideChain(t *testing.T) {
 	t.Parallel()
 	s := gatewaytest.NewPushService(t)
 	station := gatewaytest.NewStation(t)
-	g := newOpenGateway(t, t.TempDir(), gatewaytest.Key("k", station.NotifyURL("/one")+" 1:duty 1:eu", station.NotifyURL("/two")+" 2:duty 2:eu"))
+	g := newOpenGateway(t, t.TempDir(), gatewaytest.Key("k", station.NotifyURL("/one")+" 1:duty 1:eu",
+		station.NotifyURL("/two")+" 2:duty 2:eu"))
 	s.Subscribe(t, g, "phone", "night", "lab")
 	for _, tag := range []string{"duty eu, all", "duty eu, night lab"} {
 		var got []string

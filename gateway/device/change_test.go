@@ -53,7 +53,8 @@ func TestCheckTags(t *testing.T) {
 		{[]string{"00:oncall"}, "a number is for invitations", ""},
 	} {
 		for granted, want := range map[bool]string{false: tt.own, true: tt.granted} {
-			if err := CheckTags(tt.tags, granted, checkTag); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			if err := CheckTags(tt.tags, granted, checkTag); want == "" && err != nil || want != "" &&
+				(err == nil || !strings.Contains(err.Error(), want)) {
 				t.Errorf("%q, granted %t: %v, want %q", tt.tags, granted, err, want)
 			}
 		}
@@ -66,7 +67,8 @@ func TestCheckChange(t *testing.T) {
 	short.Keys.Auth = short.Keys.Auth[:16] // 12 bytes
 	long := short
 	long.Keys.Auth += "AAAAAAAA" // 18 bytes
-	good, bad, tags := subscriptionAt(t, "https://push.example.com/x"), webpush.Subscription{Endpoint: "https://push.example.com/x"}, []string{"all"}
+	good, bad, tags := subscriptionAt(t, "https://push.example.com/x"), webpush.Subscription{Endpoint: "https://push.example.com/x"},
+		[]string{"all"}
 	for want, c := range map[string]*Change{
 		"name:":                  {Name: new(string)},
 		"tags:":                  {Tags: &tags},

@@ -90,14 +90,16 @@ func TestDevicesDamaged(t *testing.T) {
 			t.Errorf("%s: after the back-up was restored: %+v", name, a)
 		}
 		store(bad)
-		if _, err := q.Devices.Of(t.Context(), place); !errors.Is(err, device.ErrDamaged) || !strings.Contains(device.ErrDamaged.Fault.Error(), "revoke <key> --all") {
+		if _, err := q.Devices.Of(t.Context(), place); !errors.Is(err, device.ErrDamaged) ||
+			!strings.Contains(device.ErrDamaged.Fault.Error(), "revoke <key> --all") {
 			t.Errorf("%s: the operator is told %v", name, err) // as TestErrorsForOperators checks
 		}
 		if removed, err := q.Devices.RemoveAll(t.Context(), place, ""); len(removed) != 0 || err != nil || q.Devices.Any() {
 			t.Errorf("%s: %v, %v are removed", name, removed, err)
 		}
 		s.Subscribe(t, g, "new")
-		if removed, err := q.Devices.RemoveAll(t.Context(), place, ""); len(removed) != 1 || removed[0].Name != "new" || err != nil || q.Devices.Any() {
+		if removed, err := q.Devices.RemoveAll(t.Context(), place, ""); len(removed) != 1 || removed[0].Name != "new" || err != nil ||
+			q.Devices.Any() {
 			t.Errorf("%s: after a device was added: %v, %v are removed", name, removed, err)
 		}
 	}

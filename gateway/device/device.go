@@ -91,7 +91,8 @@ func (d *Device) added() *notifier.Message {
 func (d *Device) gone() *notifier.Message {
 	return &notifier.Message{
 		Title: "Device gone: " + d.Name, Type: notifier.Warning,
-		Body: "Its browser has ended the subscription, so that it was removed and gets no more messages. If that was not intended, invite it again.",
+		Body: "Its browser has ended the subscription, so that it was removed and gets no more messages. If that was not intended, " +
+			"invite it again.",
 	}
 }
 

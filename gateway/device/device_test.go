@@ -37,10 +37,12 @@ func TestDevices(t *testing.T) {
 	request := map[string]any{"name": "Jo's phone", "tags": []string{"night"}, "subscription": s.Subscription("/jo"), "invite": invite}
 	got = g.Ask(http.MethodPost, "/notify/k/devices", request)
 	var jo gatewaytest.Phone
-	if err := json.Unmarshal([]byte(got.Body), &jo); err != nil || got.Status != http.StatusCreated || got.Header.Get("Location") != "/notify/k/devices/"+jo.ID || !strings.Contains(got.Body, `["ops","always","night"]`) {
+	if err := json.Unmarshal([]byte(got.Body), &jo); err != nil || got.Status != http.StatusCreated ||
+		got.Header.Get("Location") != "/notify/k/devices/"+jo.ID || !strings.Contains(got.Body, `["ops","always","night"]`) {
 		t.Fatalf("status %d: %s", got.Status, got.Body)
 	}
-	if got := g.Ask(http.MethodPost, "/notify/k/devices", request); got.Status != http.StatusForbidden || !strings.Contains(got.Body, "used up") {
+	if got := g.Ask(http.MethodPost, "/notify/k/devices", request); got.Status != http.StatusForbidden ||
+		!strings.Contains(got.Body, "used up") {
 		t.Errorf("the invitation again: status %d %s", got.Status, got.Body)
 	}
 
@@ -53,7 +55,8 @@ func TestDevices(t *testing.T) {
 		t.Fatalf("%d pushes", len(all))
 	}
 	p := all[0].Payload
-	if p.Key != "k" || p.Title != "Disk" || p.Text != "full" || p.Type != "failure" || len(p.Incident) != 32 || !p.Renotify || p.Device != jo.ID {
+	if p.Key != "k" || p.Title != "Disk" || p.Text != "full" || p.Type != "failure" || len(p.Incident) != 32 || !p.Renotify ||
+		p.Device != jo.ID {
 		t.Errorf("payload %+v", p)
 	}
 	header := all[0].Header
@@ -79,7 +82,8 @@ func TestDevices(t *testing.T) {
 
 	bearer := []string{"Authorization", "Bearer " + jo.Secret}
 	at := "/notify/k/devices/" + jo.ID
-	if got := g.Ask(http.MethodGet, at, nil, bearer...); got.Status != http.StatusOK || !strings.Contains(got.Body, `"seen"`) || strings.Contains(got.Body, jo.Secret) {
+	if got := g.Ask(http.MethodGet, at, nil, bearer...); got.Status != http.StatusOK || !strings.Contains(got.Body, `"seen"`) ||
+		strings.Contains(got.Body, jo.Secret) {
 		t.Errorf("GET: status %d %s", got.Status, got.Body)
 	}
 	for _, method := range []string{http.MethodGet, http.MethodPut, http.MethodDelete} {
@@ -90,7 +94,8 @@ func TestDevices(t *testing.T) {
 	if got := g.Ask(http.MethodPut, at, map[string]any{"tags": []string{"always"}}, bearer...); got.Status != http.StatusBadRequest {
 		t.Errorf("a device gives itself always: status %d %s", got.Status, got.Body)
 	}
-	if got := g.Ask(http.MethodPut, at, map[string]any{"name": "Jo", "tags": []string{"day"}, "subscription": s.Subscription("/new")}, bearer...); got.Status != http.StatusOK || !strings.Contains(got.Body, `"Jo","tags":["ops","always","day"]`) {
+	if got := g.Ask(http.MethodPut, at, map[string]any{"name": "Jo", "tags": []string{"day"}, "subscription": s.Subscription("/new")},
+		bearer...); got.Status != http.StatusOK || !strings.Contains(got.Body, `"Jo","tags":["ops","always","day"]`) {
 		t.Errorf("PUT: status %d %s", got.Status, got.Body)
 	}
 	if got := g.Ask(http.MethodPost, at+"/test", nil, bearer...); got.Status != http.StatusOK {
@@ -115,7 +120,8 @@ func TestDeviceLongText(t *testing.T) {
 	g := newGateway(t, t.TempDir(), keyK)
 	s.Subscribe(t, g, "phone")
 	for _, text := range []string{strings.Repeat("ä", 9000), strings.Repeat(`"\`, 3000), strings.Repeat("<", 3900)} {
-		if got := g.Ask(http.MethodPost, "/notify/k", map[string]string{"title": strings.Repeat(`"`, 400), "body": text}); got.Status != http.StatusOK {
+		if got := g.Ask(http.MethodPost, "/notify/k",
+			map[string]string{"title": strings.Repeat(`"`, 400), "body": text}); got.Status != http.StatusOK {
 			t.Fatalf("status %d %s", got.Status, got.Body)
 		}
 		all := s.Got()
@@ -198,7 +204,8 @@ func TestDeviceRefusals(t *testing.T) {
 			t.Errorf("%s: status %d %s", address, got.Status, got.Body)
 		}
 	}
-	if got := g.Ask(http.MethodPost, "/notify/k/devices", good()); got.Status != http.StatusConflict || !strings.Contains(got.Body, "max_devices") {
+	if got := g.Ask(http.MethodPost, "/notify/k/devices", good()); got.Status != http.StatusConflict ||
+		!strings.Contains(got.Body, "max_devices") {
 		t.Errorf("one more: status %d %s", got.Status, got.Body)
 	}
 	limited := false
@@ -211,7 +218,8 @@ func TestDeviceRefusals(t *testing.T) {
 	if got := g.Ask(http.MethodGet, "/notify/k/devices", nil); got.Status != http.StatusForbidden {
 		t.Errorf("the list for everybody: status %d %s", got.Status, got.Body)
 	}
-	if got := g.Ask(http.MethodPost, "/notify", map[string]string{"urls": "device://phone", "body": "b"}); got.Status != http.StatusBadRequest {
+	if got := g.Ask(http.MethodPost, "/notify",
+		map[string]string{"urls": "device://phone", "body": "b"}); got.Status != http.StatusBadRequest {
 		t.Errorf("a device as a URL of a client: status %d %s", got.Status, got.Body)
 	}
 }
@@ -280,7 +288,8 @@ func TestDevicesLast(t *testing.T) {
 	if err != nil || after.Public() != before.Public() {
 		t.Errorf("the VAPID key has changed: %v", err)
 	}
-	if got := g.Ask(http.MethodPost, "/notify/k/devices", map[string]any{"name": "two", "subscription": s.Subscription("/two"), "invite": invite}); got.Status != http.StatusCreated {
+	if got := g.Ask(http.MethodPost, "/notify/k/devices",
+		map[string]any{"name": "two", "subscription": s.Subscription("/two"), "invite": invite}); got.Status != http.StatusCreated {
 		t.Errorf("status %d %s", got.Status, got.Body)
 	}
 	if a := g.PostForm("/notify/k", "body=b").JSON(t); len(a.Results) != 2 || a.State != "" && a.State != "delivered" {
@@ -304,7 +313,8 @@ func TestDeviceSilent(t *testing.T) {
 			return all[len(all)-1].Payload
 		}
 		confirm := func(m device.Payload) {
-			if got := g.Ask(http.MethodPost, "/notify/k/devices/"+p.ID+"/receipts", map[string]string{"receipt": m.Receipt}); got.Status != http.StatusOK {
+			if got := g.Ask(http.MethodPost, "/notify/k/devices/"+p.ID+"/receipts",
+				map[string]string{"receipt": m.Receipt}); got.Status != http.StatusOK {
 				t.Fatalf("status %d %s", got.Status, got.Body)
 			}
 		}
@@ -396,13 +406,15 @@ func TestDeviceEscalates(t *testing.T) {
 				t.Helper()
 				id := m.Link[strings.LastIndexByte(m.Link, '/')+1:]
 				var got struct{ Begun []struct{ Outcome string } }
-				if err := json.Unmarshal([]byte(g.Do(gatewaytest.NewRequest(http.MethodGet, site.RouteIncidents+"/"+id, "")).Body), &got); err != nil || len(got.Begun) == 0 || got.Begun[0].Outcome != want {
+				if err := json.Unmarshal([]byte(g.Do(gatewaytest.NewRequest(http.MethodGet, site.RouteIncidents+"/"+id, "")).Body), &got); err != nil ||
+					len(got.Begun) == 0 || got.Begun[0].Outcome != want {
 					t.Errorf("with a receipt %t: the steps that have begun are %+v, want %q, %v", confirms, got.Begun, want, err)
 				}
 			}
 			confirm := func() {
 				t.Helper()
-				if got := g.Ask(http.MethodPost, "/notify/k/devices/"+p.ID+"/receipts", map[string]string{"receipt": m.Receipt}); got.Status != http.StatusOK {
+				if got := g.Ask(http.MethodPost, "/notify/k/devices/"+p.ID+"/receipts",
+					map[string]string{"receipt": m.Receipt}); got.Status != http.StatusOK {
 					t.Errorf("the receipt: status %d %s", got.Status, got.Body)
 				}
 			}
@@ -447,7 +459,8 @@ func TestDevicePolicy(t *testing.T) {
 	}
 	url, phone := k.Targets[0], k.Targets[1]
 	for _, targets := range [][]notifier.Target{{url, phone}, {phone, url}} {
-		d := dispatch.NewDelivery(g.Resolved, site.SourceHTTP, g.Site(), &notifier.Message{Body: "b"}, &message.Selection{Targets: targets}).ToKey(k)
+		d := dispatch.NewDelivery(g.Resolved, site.SourceHTTP, g.Site(), &notifier.Message{Body: "b"}, &message.Selection{Targets: targets}).
+			ToKey(k)
 		var text queued.Text
 		if err := text.Decode(outbox.MessageOf(&d).Body); err != nil {
 			t.Fatal(err)
@@ -503,10 +516,13 @@ func TestPushKeyDamaged(t *testing.T) {
 		}
 		good := store(record)
 		a := g.PostForm("/notify/k", "body=b").JSON(t)
-		if len(a.Results) != 1 || a.Results[0].Status != "queued" || a.Results[0].Error == nil || !strings.Contains(*a.Results[0].Error, "restore a back-up") {
+		if len(a.Results) != 1 || a.Results[0].Status != "queued" || a.Results[0].Error == nil ||
+			!strings.Contains(*a.Results[0].Error, "restore a back-up") {
 			t.Errorf("%s: %+v", name, a.Results)
 		}
-		if got := g.Ask(http.MethodPost, "/notify/k/devices", map[string]any{"name": "two", "subscription": s.Subscription("/two"), "invite": g.Invite("k")}); got.Status != http.StatusServiceUnavailable || !strings.Contains(got.Body, "the log") {
+		if got := g.Ask(http.MethodPost, "/notify/k/devices",
+			map[string]any{"name": "two", "subscription": s.Subscription("/two"),
+				"invite": g.Invite("k")}); got.Status != http.StatusServiceUnavailable || !strings.Contains(got.Body, "the log") {
 			t.Errorf("%s: another device: status %d %s", name, got.Status, got.Body)
 		}
 		store(queue.Record{Data: good})
@@ -514,7 +530,8 @@ func TestPushKeyDamaged(t *testing.T) {
 			t.Errorf("%s: after the back-up was restored: %v", name, err)
 		}
 		store(record)
-		if got := g.Ask(http.MethodDelete, "/notify/k/devices/"+phone.ID, nil, "Authorization", "Bearer "+phone.Secret); got.Status != http.StatusOK {
+		if got := g.Ask(http.MethodDelete, "/notify/k/devices/"+phone.ID, nil, "Authorization",
+			"Bearer "+phone.Secret); got.Status != http.StatusOK {
 			t.Errorf("%s: status %d %s", name, got.Status, got.Body)
 		}
 		if after, err := q.Devices.PushKey(t.Context()); err != nil || after.Public() == before.Public() {
@@ -541,7 +558,8 @@ func TestReceiptGone(t *testing.T) {
 	if err != nil || before[0].Seen.IsZero() {
 		t.Fatalf("%+v, %v", before[0], err)
 	}
-	if err := q.Devices.Receipts.Due(t.Context(), q.Devices.Records.Receipt(device.Hash(phone.ID), "another"), &device.Receipt{Device: phone.ID}); err != nil {
+	if err := q.Devices.Receipts.Due(t.Context(), q.Devices.Records.Receipt(device.Hash(phone.ID), "another"),
+		&device.Receipt{Device: phone.ID}); err != nil {
 		t.Fatal(err)
 	}
 	if after, err := q.Devices.States(t.Context(), []device.Device{*d}); err != nil || *after[0] != *before[0] {

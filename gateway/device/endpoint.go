@@ -19,7 +19,8 @@ var services = []string{"fcm.googleapis.com", "push.services.mozilla.com", "push
 const maxEndpoint = 2 << 10
 
 // ErrEndpoint is returned for a subscription at a push service that is not allowed.
-var ErrEndpoint = message.Errorf(message.Invalid, "subscription: the endpoint is not that of a push service that is known; the operator can allow its host with push { services <host> }")
+var ErrEndpoint = message.Errorf(message.Invalid,
+	"subscription: the endpoint is not that of a push service that is known; the operator can allow its host with push { services <host> }")
 
 // checkEndpoint returns [ErrEndpoint] if the endpoint of a subscription is not that of a
 // push service that is allowed: a known one, or one of others, which are hosts as

@@ -30,7 +30,8 @@ func TestDevicesInFullQueue(t *testing.T) {
 		}
 	}
 	for n := 0; ; n++ {
-		if _, _, err := g.Rooms().Devices.Invitations.Make(t.Context(), site.Place{Key: "k"}, nil); message.IsUnavailable(err) && strings.Contains(err.Error(), "max_size") {
+		if _, _, err := g.Rooms().Devices.Invitations.Make(t.Context(), site.Place{Key: "k"}, nil); message.IsUnavailable(err) &&
+			strings.Contains(err.Error(), "max_size") {
 			break
 		} else if err != nil || n == 100 {
 			t.Fatalf("%d invitations are stored, %v", n, err)

@@ -21,7 +21,8 @@ type Invitation struct {
 }
 
 // ErrInvitation is returned for a token that opens nothing.
-var ErrInvitation = message.Errorf(message.Forbidden, "the invitation is used up, is older than 24 hours, or is for another key; ask for another one")
+var ErrInvitation = message.Errorf(message.Forbidden,
+	"the invitation is used up, is older than 24 hours, or is for another key; ask for another one")
 
 // newInvitation returns an invitation to a key that is made now.
 func newInvitation(to site.Place, tags []string, now time.Time) *Invitation {

@@ -29,11 +29,12 @@ func (q *Invitations) Make(ctx context.Context, to site.Place, tags []string) (t
 	token = NewSecret()
 	store := q.records.outbox.Queue
 	name := q.records.invitation(token)
-	err = q.records.outbox.Apply(ctx, q.usage.Ruled(to.String(), true, &queue.Ruled{Names: []queue.Hash{name}, Adds: true, Decide: func(tx *queue.Tx) error {
-		x = newInvitation(to, tags, store.Now())
-		invitations.Put(tx, name, x, x.Until, q.records.invitations(to.String()))
-		return nil
-	}}))
+	err = q.records.outbox.Apply(ctx, q.usage.Ruled(to.String(), true,
+		&queue.Ruled{Names: []queue.Hash{name}, Adds: true, Decide: func(tx *queue.Tx) error {
+			x = newInvitation(to, tags, store.Now())
+			invitations.Put(tx, name, x, x.Until, q.records.invitations(to.String()))
+			return nil
+		}}))
 	return token, x, outbox.QueueError(err)
 }
 

@@ -23,7 +23,8 @@ func TestInvitationTellsNoKey(t *testing.T) {
 			var answers []string
 			for _, key := range []string{"t", "none"} {
 				g.Rooms().Devices.Registrations = device.Limiter{}
-				got := g.Ask(http.MethodPost, "/notify/"+key+"/devices", map[string]any{"name": "phone", "subscription": s.Subscription("/p"), "invite": invite})
+				got := g.Ask(http.MethodPost, "/notify/"+key+"/devices",
+					map[string]any{"name": "phone", "subscription": s.Subscription("/p"), "invite": invite})
 				if got.Status != http.StatusForbidden {
 					t.Errorf("devices %s, %s, %s: status %d %s", who, name, key, got.Status, got.Body)
 				}

@@ -89,7 +89,8 @@ func (x *KeyDevices) with(k *site.Key) *site.Key {
 	for i := range devices.All {
 		t := x.target(q, devices, i, known, k.Name)
 		if t.Tags = devices.tagsOf(&devices.All[i], numbered); len(t.Tags) < len(devices.All[i].Tags()) && k.Log != nil {
-			k.Log.Warn("tags that a device has given itself do not count, because the key has them with a number; invite it with them", zap.String("device", devices.All[i].Name))
+			k.Log.Warn("tags that a device has given itself do not count, because the key has them with a number; invite it with them",
+				zap.String("device", devices.All[i].Name))
 		}
 		after.Targets = append(after.Targets, t)
 	}

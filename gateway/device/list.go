@@ -21,7 +21,8 @@ type List struct {
 var (
 	ErrNone    = message.Errorf(message.Unidentified, "there is no such device, or the secret is not its own; subscribe again")
 	ErrUnknown = message.Errorf(message.NotFound, "the key has no such device; caddy notify devices list shows them")
-	ErrTooMany = message.Errorf(message.Conflict, "the key has as many devices as it can have (push max_devices); revoke one of them with caddy notify devices revoke")
+	ErrTooMany = message.Errorf(message.Conflict,
+		"the key has as many devices as it can have (push max_devices); revoke one of them with caddy notify devices revoke")
 )
 
 // Find returns the device with an ID, or nil. l may be nil.

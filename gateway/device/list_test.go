@@ -26,7 +26,8 @@ func (l *List) names() string {
 
 func TestSecret(t *testing.T) {
 	secret := NewSecret()
-	if d := newDevice(secret); len(secret) != 22 || secret == NewSecret() || d.ID == newDevice(secret).ID || !d.HasSecret(secret) || d.HasSecret(secret+"x") || d.HasSecret("") {
+	if d := newDevice(secret); len(secret) != 22 || secret == NewSecret() || d.ID == newDevice(secret).ID || !d.HasSecret(secret) ||
+		d.HasSecret(secret+"x") || d.HasSecret("") {
 		t.Errorf("the secret %q of %+v", secret, d)
 	}
 }
@@ -57,17 +58,20 @@ func TestAdd(t *testing.T) {
 	l := new(List)
 	one, two := newDevice(""), newDevice("")
 	one.Granted = []string{"ops", "always"}
-	if err := l.add(one, chosen(t, "One", "https://fcm.googleapis.com/1", "ops", "night"), nil, 2); err != nil || !reflect.DeepEqual(l.All[0].Tags(), []string{"ops", "always", "night"}) {
+	if err := l.add(one, chosen(t, "One", "https://fcm.googleapis.com/1", "ops", "night"), nil, 2); err != nil ||
+		!reflect.DeepEqual(l.All[0].Tags(), []string{"ops", "always", "night"}) {
 		t.Errorf("%v, tags %q", err, l.All[0].Tags())
 	}
 	if err := l.add(two, chosen(t, "Two", "https://fcm.googleapis.com/2"), nil, 2); err != nil {
 		t.Error(err)
 	}
-	if err := l.add(newDevice(""), chosen(t, "Three", "https://fcm.googleapis.com/3"), nil, 2); !errors.Is(err, ErrTooMany) || l.names() != "One, Two" {
+	if err := l.add(newDevice(""), chosen(t, "Three", "https://fcm.googleapis.com/3"), nil, 2); !errors.Is(err, ErrTooMany) ||
+		l.names() != "One, Two" {
 		t.Errorf("%v, %s", err, l.names())
 	}
 	again := newDevice("")
-	if err := l.add(again, chosen(t, "One", "https://fcm.googleapis.com/1"), nil, 2); err != nil || l.names() != "Two, One" || l.Find(again.ID) == nil || l.Find(one.ID) != nil {
+	if err := l.add(again, chosen(t, "One", "https://fcm.googleapis.com/1"), nil, 2); err != nil || l.names() != "Two, One" ||
+		l.Find(again.ID) == nil || l.Find(one.ID) != nil {
 		t.Errorf("%v, %s", err, l.names())
 	}
 }

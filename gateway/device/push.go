@@ -78,14 +78,16 @@ func (d *deviceService) Send(ctx context.Context, c *notifier.Client, m *notifie
 		return err
 	}
 	if err := d.queue.Receipts.pushed(context.WithoutCancel(ctx), d.key, d.device, m, began); err != nil {
-		d.queue.outbox.Log.Warn("it cannot be stored that a device was sent a message, so that nobody waits for its receipt", zap.String("key", d.keyName), zap.String("device", d.device.Name), zap.Error(err))
+		d.queue.outbox.Log.Warn("it cannot be stored that a device was sent a message, so that nobody waits for its receipt",
+			zap.String("key", d.keyName), zap.String("device", d.device.Name), zap.Error(err))
 	}
 	return nil
 }
 
 // errHostRemoved is returned for a device whose push service push { services } had when the
 // device subscribed, and does not have now.
-var errHostRemoved = errors.New("the host of its push service is not allowed any more; the operator can allow it with push { services <host> }")
+var errHostRemoved = errors.New("the host of its push service is not allowed any more; the operator can allow it with push { " +
+	"services <host> }")
 
 // refused notes that a message is not taken for the device, and tells its key, at most once
 // a day. The device stays: the reason may be a setting or the clock of the gateway, which
@@ -103,7 +105,8 @@ func (d *deviceService) refused(ctx context.Context, why string) {
 	}})
 	switch {
 	case err != nil:
-		q.outbox.Log.Warn("it cannot be stored that a push service refuses the messages for a device", zap.String("key", d.keyName), zap.String("device", d.device.Name), zap.Error(err))
+		q.outbox.Log.Warn("it cannot be stored that a push service refuses the messages for a device", zap.String("key", d.keyName),
+			zap.String("device", d.device.Name), zap.Error(err))
 	case tell:
 		conf := q.outbox.Current()
 		q.changed(conf, refused, d.keyName, d.device.Name, "")
@@ -119,7 +122,8 @@ func (d *deviceService) gone(ctx context.Context) {
 	case errors.Is(err, ErrUnknown):
 		return // another message has found that
 	case err != nil:
-		d.queue.outbox.Log.Warn("a device that has ended its subscription cannot be removed now; it is tried again with the next message", zap.String("key", d.keyName), zap.String("device", d.device.Name), zap.Error(err))
+		d.queue.outbox.Log.Warn("a device that has ended its subscription cannot be removed now; it is tried again with the next message",
+			zap.String("key", d.keyName), zap.String("device", d.device.Name), zap.Error(err))
 		return
 	}
 	conf := d.queue.outbox.Current()

@@ -50,7 +50,8 @@ func TestReceipt(t *testing.T) {
 			}
 			return second(n)
 		}
-		if received, known := x.confirms(second(tt.now)); received != tt.received || known != tt.known || !x.Received.Equal(at(tt.first)) || !x.Last.Equal(at(tt.last)) {
+		if received, known := x.confirms(second(tt.now)); received != tt.received || known != tt.known || !x.Received.Equal(at(tt.first)) ||
+			!x.Last.Equal(at(tt.last)) {
 			t.Errorf("%s: received %t, known %t, first %s, last %s", name, received, known, x.Received, x.Last)
 		}
 		if x.Device != d.ID || x.Name != d.Name || x.Place != ops || x.Message != told || x.Target != Hash(d.ID) {

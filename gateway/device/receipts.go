@@ -101,15 +101,17 @@ func (q *Receipts) received(ctx context.Context, key site.Place, d *Device, mess
 // change changes the receipt for a message to a device of a key and the state of the device.
 // f gets the receipt until now, or nil, and returns the new one. It may be called several
 // times.
-func (q *Receipts) change(ctx context.Context, key site.Place, d *Device, message uuid.UUID, f func(now time.Time, before *Receipt, s *State) *Receipt) (x *Receipt, err error) {
+func (q *Receipts) change(ctx context.Context, key site.Place, d *Device, message uuid.UUID,
+	f func(now time.Time, before *Receipt, s *State) *Receipt) (x *Receipt, err error) {
 	receipt, state := q.records.Receipt(Hash(d.ID), message.String()), q.records.state(d.ID)
-	err = q.records.outbox.Apply(ctx, q.memory.Ruled(key.String(), true, &queue.Ruled{Names: []queue.Hash{receipt, state}, Decide: func(tx *queue.Tx) error {
-		now, s := q.records.outbox.Queue.Now(), states.GetOrNew(tx, state)
-		x = f(now, receipts.Get(tx, receipt), s)
-		q.records.putReceipt(tx, receipt, x)
-		q.records.putState(tx, state, s, now)
-		return nil
-	}}))
+	err = q.records.outbox.Apply(ctx, q.memory.Ruled(key.String(), true,
+		&queue.Ruled{Names: []queue.Hash{receipt, state}, Decide: func(tx *queue.Tx) error {
+			now, s := q.records.outbox.Queue.Now(), states.GetOrNew(tx, state)
+			x = f(now, receipts.Get(tx, receipt), s)
+			q.records.putReceipt(tx, receipt, x)
+			q.records.putState(tx, state, s, now)
+			return nil
+		}}))
 	return x, err
 }
 
@@ -125,18 +127,19 @@ func (q *Receipts) Due(ctx context.Context, name queue.Hash, before *Receipt) er
 		}
 	}
 	state := q.records.state(before.Device)
-	return q.records.outbox.Apply(ctx, q.memory.Ruled(before.Place.String(), true, &queue.Ruled{Names: []queue.Hash{name, state}, Decide: func(tx *queue.Tx) error {
-		now, s := q.records.outbox.Queue.Now(), states.GetOrNew(tx, state)
-		if x := receipts.Get(tx, name); x != nil && x.expire(s, q.records.outbox.Queue.Keep(), now) {
-			q.records.putReceipt(tx, name, x)
-		} else {
-			tx.Delete(name)
-		}
-		if s.ID != "" {
-			q.records.putState(tx, state, s, now)
-		}
-		return nil
-	}}))
+	return q.records.outbox.Apply(ctx, q.memory.Ruled(before.Place.String(), true,
+		&queue.Ruled{Names: []queue.Hash{name, state}, Decide: func(tx *queue.Tx) error {
+			now, s := q.records.outbox.Queue.Now(), states.GetOrNew(tx, state)
+			if x := receipts.Get(tx, name); x != nil && x.expire(s, q.records.outbox.Queue.Keep(), now) {
+				q.records.putReceipt(tx, name, x)
+			} else {
+				tx.Delete(name)
+			}
+			if s.ID != "" {
+				q.records.putState(tx, state, s, now)
+			}
+			return nil
+		}}))
 }
 
 // confirmStep tells the incident of a message, if it escalates, whether the device has

@@ -39,11 +39,14 @@ func TestDeviceRefused(t *testing.T) {
 		if got := g.PostForm("/notify/k", "body=b&tag=phone"); got.Status != http.StatusFailedDependency {
 			t.Errorf("%d: a message that nobody has: status %d %s", status, got.Status, got.Body)
 		}
-		if list, err := g.Rooms().Devices.States(t.Context(), g.Rooms().Devices.Known(g.Devices.DevicePlace(g.Resolved.Keys["k"])).All); err != nil || !strings.Contains(list[0].Problem(g.Rooms().Outbox.Queue.Now()), "its push service answers") {
+		if list, err := g.Rooms().Devices.States(t.Context(),
+			g.Rooms().Devices.Known(g.Devices.DevicePlace(g.Resolved.Keys["k"])).All); err != nil ||
+			!strings.Contains(list[0].Problem(g.Rooms().Outbox.Queue.Now()), "its push service answers") {
 			t.Errorf("%d: %v, %v", status, list, err)
 		}
 		s.Answer(http.StatusCreated)
-		if a := g.PostForm("/notify/k", "body=b").JSON(t); a.Results[1].Status != "delivered" || a.Results[1].Destination != "device://"+phone.Name {
+		if a := g.PostForm("/notify/k", "body=b").JSON(t); a.Results[1].Status != "delivered" ||
+			a.Results[1].Destination != "device://"+phone.Name {
 			t.Errorf("%d: when it takes messages again: %+v", status, a.Results)
 		}
 	}

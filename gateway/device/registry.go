@@ -326,7 +326,8 @@ func (q *Registry) removeDamaged(ctx context.Context, key site.Place) error {
 // Update changes the devices of a key in the transaction that f gets, which can use others, too. adds
 // reports whether it adds a device, which needs room in the queue. f may be called several times.
 // Devices that cannot be read are not overwritten: another version of the gateway may be able to read them.
-func (q *Registry) Update(ctx context.Context, key site.Place, adds bool, others []queue.Hash, f func(tx *queue.Tx, now time.Time, l *List) error) error {
+func (q *Registry) Update(ctx context.Context, key site.Place, adds bool, others []queue.Hash,
+	f func(tx *queue.Tx, now time.Time, l *List) error) error {
 	return q.apply(ctx, key, adds, others, func(tx *queue.Tx, now time.Time, record []byte) (*List, error) {
 		l, err := decodeDevices(record)
 		if err != nil {
@@ -338,7 +339,8 @@ func (q *Registry) Update(ctx context.Context, key site.Place, adds bool, others
 }
 
 // apply stores the devices of a key that f returns. f gets their record, and can use other records.
-func (q *Registry) apply(ctx context.Context, key site.Place, adds bool, others []queue.Hash, f func(tx *queue.Tx, now time.Time, record []byte) (*List, error)) error {
+func (q *Registry) apply(ctx context.Context, key site.Place, adds bool, others []queue.Hash,
+	f func(tx *queue.Tx, now time.Time, record []byte) (*List, error)) error {
 	version, devices := q.Records.Version(), q.Records.Devices(key)
 	change := &queue.Ruled{Names: append([]queue.Hash{version, devices}, others...), Adds: adds, Decide: func(tx *queue.Tx) error {
 		now := q.outbox.Queue.Now()
@@ -362,7 +364,10 @@ func (q *Registry) apply(ctx context.Context, key site.Place, adds bool, others 
 }
 
 // ErrDamaged is returned for devices of a key that are in the store, but cannot be read.
-var ErrDamaged = brokenError("the devices of this key cannot be read; the log of the gateway tells its operator why", "the devices of the key cannot be read in the queue's store, so that they get no messages and none can be added; a later version of the gateway may have written them: start that one, restore a back-up of the queue (caddy notify queue backup), or remove them with caddy notify devices revoke <key> --all and invite the phones again")
+var ErrDamaged = brokenError("the devices of this key cannot be read; the log of the gateway tells its operator why",
+	"the devices of the key cannot be read in the queue's store, so that they get no messages and none can be added; a later version of "+
+		"the gateway may have written them: start that one, restore a back-up of the queue (caddy notify queue backup), or remove them with "+
+		"caddy notify devices revoke <key> --all and invite the phones again")
 
 // brokenError returns an error that clients are told in other words than the operator.
 func brokenError(text, fault string) *message.Error {

@@ -8,7 +8,8 @@ import (
 
 // searchWords are what people search for when they mean the phone or the browser that they use.
 var searchWords = []string{
-	"phone", "this phone", "my phone", "iphone", "ipad", "android", "smartphone", "mobile", "tablet", "browser", "this browser", "device", "this device",
+	"phone", "this phone", "my phone", "iphone", "ipad", "android", "smartphone", "mobile", "tablet", "browser", "this browser", "device",
+	"this device",
 	"push", "web push", "push notification", "desktop", "notification", "chrome", "firefox", "safari",
 }
 
@@ -19,5 +20,6 @@ const minSearch = 3
 // the gateway reaches without a service.
 func IsMeant(text string) bool {
 	word := strings.Join(strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) }), " ")
-	return len(word) >= minSearch && slices.ContainsFunc(searchWords, func(w string) bool { return strings.HasPrefix(w, word) || w+"s" == word })
+	return len(word) >= minSearch && slices.ContainsFunc(searchWords,
+		func(w string) bool { return strings.HasPrefix(w, word) || w+"s" == word })
 }

@@ -127,7 +127,9 @@ func (s *State) noAnswer(name string) *notifier.Message {
 func (s *State) notTaken(name string) *notifier.Message {
 	return &notifier.Message{
 		Title: "No messages for " + name, Type: notifier.Warning,
-		Body: "It does not get the messages for this key: " + s.Refused + ". If it is the only such device, its subscription is broken: revoke it, and invite it again. Otherwise look at the settings of push, and at the clock of the gateway.",
+		Body: "It does not get the messages for this key: " + s.Refused +
+			". If it is the only such device, its subscription is broken: revoke it, and invite it again. Otherwise look at the settings of " +
+			"push, and at the clock of the gateway.",
 	}
 }
 

@@ -64,10 +64,12 @@ func examples(t *testing.T) map[string]example {
 	t.Helper()
 	list := &List{Place: ops, All: []Device{
 		{
-			ID: "id-1", Name: "Jo's phone", Granted: []string{"always", "1:oncall"}, Own: []string{"night"}, By: "jo", Created: second(0).Add(5 * time.Microsecond),
-			secret: sha256.Sum256([]byte("secret")), Subscription: subscriptionAt(t, "https://fcm.googleapis.com/1"),
+			ID: "id-1", Name: "Jo's phone", Granted: []string{"always", "1:oncall"}, Own: []string{"night"}, By: "jo",
+			Created: second(0).Add(5 * time.Microsecond),
+			secret:  sha256.Sum256([]byte("secret")), Subscription: subscriptionAt(t, "https://fcm.googleapis.com/1"),
 		},
-		{ID: "id-2", Name: "Tablet", Created: second(24 * 3600), secret: sha256.Sum256([]byte("other")), Subscription: subscriptionAt(t, "https://fcm.googleapis.com/2")},
+		{ID: "id-2", Name: "Tablet", Created: second(24 * 3600), secret: sha256.Sum256([]byte("other")),
+			Subscription: subscriptionAt(t, "https://fcm.googleapis.com/2")},
 	}}
 	return map[string]example{
 		"list": {list, func(b []byte) (stored, error) { return decodeList(b) }},
@@ -148,7 +150,8 @@ func TestNothingStored(t *testing.T) {
 	x, err2 := decode(nil, (*Invitation).fields)
 	r, err3 := decode(nil, (*Receipt).fields)
 	s, err4 := decode(nil, (*State).fields)
-	if err := errors.Join(err1, err2, err3, err4); err != nil || len(l.All) != 0 || x.check(site.Place{}, second(0)) == nil || r.answered() || s.ID != "" {
+	if err := errors.Join(err1, err2, err3, err4); err != nil || len(l.All) != 0 || x.check(site.Place{}, second(0)) == nil || r.answered() ||
+		s.ID != "" {
 		t.Errorf("%+v, %+v, %+v, %+v, %v", l, x, r, s, err)
 	}
 }

@@ -25,7 +25,8 @@ func TestNumberedTags(t *testing.T) {
 	}
 	for _, tag := range []string{"DUTY", "zero", "oncall", "ops"} {
 		_, err := l.change(d.ID, &Change{Tags: &[]string{"night", tag}}, urls)
-		if e, ok := errors.AsType[*message.Error](err); !ok || e.Kind != message.Invalid || !strings.Contains(e.Error(), "the key has "+tag+" with a number") {
+		if e, ok := errors.AsType[*message.Error](err); !ok || e.Kind != message.Invalid ||
+			!strings.Contains(e.Error(), "the key has "+tag+" with a number") {
 			t.Errorf("%s: %v", tag, err)
 		}
 		if err := l.add(newDevice(""), chosen(t, "Two", "https://fcm.googleapis.com/2", tag), urls, 9); err == nil {

@@ -43,7 +43,8 @@ type SiteSettings struct {
 // a change in the same transaction. at is where the key was, if the configuration does not
 // have it any more. It reports whether it has done so: the key may have no
 // other destination, or be gone.
-func (q *Registry) tell(ctx context.Context, conf *outbox.Configuration, at SiteSettings, of site.Place, id string, m *notifier.Message, with *queue.Ruled) bool {
+func (q *Registry) tell(ctx context.Context, conf *outbox.Configuration, at SiteSettings, of site.Place, id string, m *notifier.Message,
+	with *queue.Ruled) bool {
 	k, settings, siteID := conf.FindPlace(ctx, of)
 	if k == nil && at.Settings != nil {
 		settings, siteID = at.Settings, at.Site

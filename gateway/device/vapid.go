@@ -21,7 +21,10 @@ type pushKeyCache struct {
 
 // ErrPushKeyLost is returned when devices have subscribed with a VAPID key that the store
 // does not have any more. Another one would end all their subscriptions.
-var ErrPushKeyLost = brokenError("no device can be added at the moment; the log of the gateway tells its operator why", "the VAPID key that the devices have subscribed with is damaged in the queue's store; restore a back-up of the queue (caddy notify queue backup), or revoke all devices with caddy notify devices revoke <key> --all and invite them again: without a device, a new VAPID key is made")
+var ErrPushKeyLost = brokenError("no device can be added at the moment; the log of the gateway tells its operator why",
+	"the VAPID key that the devices have subscribed with is damaged in the queue's store; restore a back-up of the queue (caddy notify "+
+		"queue backup), or revoke all devices with caddy notify devices revoke <key> --all and invite them again: without a device, a new "+
+		"VAPID key is made")
 
 // PushKey returns the VAPID key, which is made when it is needed first. The transaction
 // of the store is the lock.

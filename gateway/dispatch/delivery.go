@@ -137,7 +137,8 @@ func NewDelivery(settings *site.Site, source, siteID string, m *notifier.Message
 	if m.ID == "" {
 		m.ID = queue.NewID().String()
 	}
-	return Delivery{Message: m, To: to, Settings: settings, Origin: Origin{Source: source, Site: siteID, At: site.Place{Home: "site " + siteID}}}
+	return Delivery{Message: m, To: to, Settings: settings,
+		Origin: Origin{Source: source, Site: siteID, At: site.Place{Home: "site " + siteID}}}
 }
 
 // ToKey returns d as a delivery for a key, with its logger, rules, inbox and limits.
@@ -253,7 +254,8 @@ func (s *Dispatcher) Conclude(d Delivery, made []notifier.Result, report *notifi
 // HistoryEntry returns the entry of the message without its results.
 func (d *Delivery) HistoryEntry(outcome string) history.Entry {
 	e := history.Entry{
-		Time: d.Message.Time, Source: d.Source, Outcome: outcome, Site: d.Site, Type: d.Message.Type, Incident: strings.Clone(d.Message.Incident.Name), IncidentID: d.IncidentID,
+		Time: d.Message.Time, Source: d.Source, Outcome: outcome, Site: d.Site, Type: d.Message.Type,
+		Incident: strings.Clone(d.Message.Incident.Name), IncidentID: d.IncidentID,
 	}
 	if d.ID != (uuid.UUID{}) {
 		e.ID = d.ID.String()

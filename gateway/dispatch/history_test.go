@@ -21,13 +21,15 @@ func TestHistory(t *testing.T) {
 		for i := range results {
 			results[i] = notifier.Result{Service: "JSON", Destination: "json://" + text, Status: notifier.Failed, Err: fmt.Errorf("%s", text)}
 		}
-		h.Add((&Delivery{Message: &notifier.Message{Time: time.Now()}, Origin: Origin{Source: site.SourceHTTP, Key: key}}).HistoryEntry(outcomeOfMessage(results)), results)
+		h.Add((&Delivery{Message: &notifier.Message{Time: time.Now()}, Origin: Origin{Source: site.SourceHTTP, Key: key}}).
+			HistoryEntry(outcomeOfMessage(results)), results)
 	}
 	for i := range history.MaxHistoryMessages + 5 {
 		add(fmt.Sprint("k", i), 1, "h")
 	}
 	list := h.List()
-	if len(list) != history.MaxHistoryMessages || *list[0].Key != fmt.Sprint("k", history.MaxHistoryMessages+4) || *list[len(list)-1].Key != "k5" {
+	if len(list) != history.MaxHistoryMessages || *list[0].Key != fmt.Sprint("k", history.MaxHistoryMessages+4) ||
+		*list[len(list)-1].Key != "k5" {
 		t.Errorf("%d messages, from %s to %s", len(list), *list[0].Key, *list[len(list)-1].Key)
 	}
 	add("", history.MaxHistoryResults-2, strings.Repeat("ü", history.MaxHistoryText))
@@ -60,9 +62,11 @@ func TestHistoryOfRefusals(t *testing.T) {
 		h.AddRefusal(history.Refusal{RefusalID: metrics.RefusalID{Key: key, Reason: metrics.RefusalTooLarge}, Time: at(seconds), Status: 413})
 	}
 	refuse("a", 0)
-	h.Add((&Delivery{Message: &notifier.Message{Time: at(1)}, Origin: Origin{Source: site.SourceHTTP, Key: "m"}}).HistoryEntry(site.OutcomeDelivered), nil)
+	h.Add((&Delivery{Message: &notifier.Message{Time: at(1)}, Origin: Origin{Source: site.SourceHTTP, Key: "m"}}).
+		HistoryEntry(site.OutcomeDelivered), nil)
 	refuse("b", 2)
-	h.Add((&Delivery{Message: &notifier.Message{Time: at(3)}, Origin: Origin{Source: site.SourceHTTP, Key: "n"}}).HistoryEntry(site.OutcomeDelivered), nil)
+	h.Add((&Delivery{Message: &notifier.Message{Time: at(3)}, Origin: Origin{Source: site.SourceHTTP, Key: "n"}}).
+		HistoryEntry(site.OutcomeDelivered), nil)
 	refuse("", 4)
 	refuse("b", 5)
 	var got []string

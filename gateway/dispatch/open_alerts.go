@@ -125,7 +125,8 @@ func (a *openAlert) forget() time.Time {
 // message however long ago that was. resolved means that somebody has resolved what was open.
 //
 // After an error, the message is told.
-func (x *OpenAlerts) Opens(ctx context.Context, d *Delivery, resolved bool, quiet func(notifier.Target) bool) (n int, repeats bool, err error) {
+func (x *OpenAlerts) Opens(ctx context.Context, d *Delivery, resolved bool, quiet func(notifier.Target) bool) (n int,
+	repeats bool, err error) {
 	now, text := x.at(d.Message.Time), textOf(d.Message, d.Message.Body, d.Priority)
 	resolved = resolved || x.isMissed(d.alert())
 	var key alertText

@@ -63,13 +63,17 @@ func TestStoredAlerts(t *testing.T) {
 			return "told: " + err.Error()
 		},
 		"close": func(x *dispatch.OpenAlerts) string {
-			return fmt.Sprint(x.Note(t.Context(), delivery(notifier.Message{Body: "x", Type: notifier.Success, Incident: notifier.Incident{Name: "disk"}}), false))
+			return fmt.Sprint(x.Note(t.Context(),
+				delivery(notifier.Message{Body: "x", Type: notifier.Success, Incident: notifier.Incident{Name: "disk"}}), false))
 		},
 		"acknowledge": func(x *dispatch.OpenAlerts) string {
-			return fmt.Sprint(x.Note(t.Context(), delivery(notifier.Message{Body: "x", Type: notifier.Info, Incident: notifier.Incident{Name: "disk", State: notifier.Acknowledged}}), false))
+			return fmt.Sprint(x.Note(t.Context(),
+				delivery(notifier.Message{Body: "x", Type: notifier.Info, Incident: notifier.Incident{Name: "disk", State: notifier.Acknowledged}}),
+				false))
 		},
 		"unacknowledge": func(x *dispatch.OpenAlerts) string {
-			return fmt.Sprint(x.Note(t.Context(), delivery(notifier.Message{Body: "x", Type: notifier.Info, Incident: notifier.Incident{Name: "disk"}}), true))
+			return fmt.Sprint(x.Note(t.Context(),
+				delivery(notifier.Message{Body: "x", Type: notifier.Info, Incident: notifier.Incident{Name: "disk"}}), true))
 		},
 		"refresh": func(x *dispatch.OpenAlerts) string { x.Refresh(t.Context()); return "" },
 	}
@@ -82,14 +86,21 @@ func TestStoredAlerts(t *testing.T) {
 	}
 	toggle := step{}
 	for name, steps := range map[string][]step{
-		"either":             {{0, 1, "open", "told: db1"}, {0, 2, "open", "repetition 1"}, {time.Hour, 1, "open", "repetition 2"}, {5 * time.Hour, 2, "open", "told: db1 2 repetitions"}, {0, 1, "open", "repetition 1"}},
-		"closed":             {{0, 1, "open", "told: db1"}, {0, 2, "close", "<nil>"}, {0, 1, "open", "told: db1"}, {0, 2, "open", "repetition 1"}},
-		"acknowledged":       {{0, 1, "open", "told: db1"}, {0, 2, "acknowledge", "<nil>"}, {99 * time.Hour, 1, "open", "repetition 1"}, {0, 1, "unacknowledge", "<nil>"}, {99 * time.Hour, 2, "open", "told: db1"}},
-		"away":               {{0, 1, "open", "told: db1"}, toggle, {0, 1, "open", "told: " + away}, {0, 2, "open", "told: " + away}, toggle, {0, 2, "open", "repetition 1"}},
-		"closed, away":       {{0, 1, "open", "told: db1"}, toggle, {0, 2, "close", away}, toggle, {0, 2, "open", "told: db1"}, {0, 1, "open", "repetition 1"}},
-		"closed, then known": {{0, 1, "open", "told: db1"}, toggle, {0, 2, "close", away}, {0, 2, "refresh", ""}, toggle, {0, 2, "refresh", ""}, {0, 1, "open", "told: db1"}, {0, 2, "open", "repetition 1"}},
+		"either": {{0, 1, "open", "told: db1"}, {0, 2, "open", "repetition 1"}, {time.Hour, 1, "open", "repetition 2"},
+			{5 * time.Hour, 2, "open", "told: db1 2 repetitions"}, {0, 1, "open", "repetition 1"}},
+		"closed": {{0, 1, "open", "told: db1"}, {0, 2, "close", "<nil>"}, {0, 1, "open", "told: db1"},
+			{0, 2, "open", "repetition 1"}},
+		"acknowledged": {{0, 1, "open", "told: db1"}, {0, 2, "acknowledge", "<nil>"}, {99 * time.Hour, 1, "open", "repetition 1"},
+			{0, 1, "unacknowledge", "<nil>"}, {99 * time.Hour, 2, "open", "told: db1"}},
+		"away": {{0, 1, "open", "told: db1"}, toggle, {0, 1, "open", "told: " + away}, {0, 2, "open", "told: " + away}, toggle,
+			{0, 2, "open", "repetition 1"}},
+		"closed, away": {{0, 1, "open", "told: db1"}, toggle, {0, 2, "close", away}, toggle, {0, 2, "open", "told: db1"},
+			{0, 1, "open", "repetition 1"}},
+		"closed, then known": {{0, 1, "open", "told: db1"}, toggle, {0, 2, "close", away}, {0, 2, "refresh", ""}, toggle, {0, 2, "refresh", ""},
+			{0, 1, "open", "told: db1"}, {0, 2, "open", "repetition 1"}},
 		"not acknowledged, away": {
-			{0, 1, "open", "told: db1"}, {0, 1, "acknowledge", "<nil>"}, toggle, {0, 2, "unacknowledge", away}, toggle, {0, 2, "refresh", ""}, {99 * time.Hour, 1, "open", "told: db1"},
+			{0, 1, "open", "told: db1"}, {0, 1, "acknowledge", "<nil>"}, toggle, {0, 2, "unacknowledge", away}, toggle, {0, 2, "refresh", ""},
+			{99 * time.Hour, 1, "open", "told: db1"},
 		},
 		"the clock was ahead": {{0, 1, "open", "told: db1"}, {-25 * time.Hour, 2, "open", "told: db1"}, {0, 1, "open", "repetition 1"}},
 	} {

@@ -75,7 +75,8 @@ func TestTracing(t *testing.T) {
 			t.Fatalf("%s: status %d: %s", tt.name, got.Status, got.Body)
 		}
 		for _, header := range heard {
-			if got := strings.Contains(header.Get("Traceparent"), request.SpanContext().TraceID().String()); got != tt.propagated || header.Get("Baggage") != "" {
+			if got := strings.Contains(header.Get("Traceparent"), request.SpanContext().TraceID().String()); got != tt.propagated ||
+				header.Get("Baggage") != "" {
 				t.Errorf("%s: the destination got %v", tt.name, header)
 			}
 		}
@@ -100,7 +101,8 @@ func TestTracing(t *testing.T) {
 			}
 			if span.Status.Code == codes.Error {
 				failed++
-				if set := attribute.NewSet(span.Attributes...); !set.HasValue("notify.destination") || strings.Contains(set.Encoded(attribute.DefaultEncoder()), "secret") || !strings.Contains(span.Status.Description, "403") {
+				if set := attribute.NewSet(span.Attributes...); !set.HasValue("notify.destination") ||
+					strings.Contains(set.Encoded(attribute.DefaultEncoder()), "secret") || !strings.Contains(span.Status.Description, "403") {
 					t.Errorf("%s: the failed delivery's span: %+v", tt.name, span)
 				}
 			}

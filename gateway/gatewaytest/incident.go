@@ -46,7 +46,8 @@ func (g *Gateway) AddSilence(key, form string) string {
 	target := "/notify/" + key + "/silences"
 	got := g.PostForm(target, form)
 	var s silence.JSON
-	if err := json.Unmarshal([]byte(got.Body), &s); err != nil || got.Status != http.StatusCreated || got.Header.Get("Location") != target+"/"+s.ID {
+	if err := json.Unmarshal([]byte(got.Body), &s); err != nil || got.Status != http.StatusCreated ||
+		got.Header.Get("Location") != target+"/"+s.ID {
 		g.t.Fatalf("status %d, Location %q: %s", got.Status, got.Header.Get("Location"), got.Body)
 	}
 	return s.ID

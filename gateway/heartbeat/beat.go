@@ -346,8 +346,10 @@ type AdminBeat struct {
 func (s *BeatStatus) Admin(now time.Time) AdminBeat {
 	e := s.Expected.ExpectedBeat
 	out := AdminBeat{
-		Key: s.Expected.Key.Name, Scope: "global", Name: e.Name, Cron: e.Calendar.Fields(), Zone: e.Calendar.Zone(), Grace: rules.FormatTime(e.Grace),
-		State: s.State(now), Last: s.Beat.Last.UTC(), Due: s.Due.UTC(), Late: s.Late.UTC(), Started: s.Beat.Started.UTC(), RunEnds: s.RunEnds.UTC(),
+		Key: s.Expected.Key.Name, Scope: "global", Name: e.Name, Cron: e.Calendar.Fields(), Zone: e.Calendar.Zone(),
+		Grace: rules.FormatTime(e.Grace),
+		State: s.State(now), Last: s.Beat.Last.UTC(), Due: s.Due.UTC(), Late: s.Late.UTC(), Started: s.Beat.Started.UTC(),
+		RunEnds: s.RunEnds.UTC(),
 	}
 	out.Exit, _ = strconv.ParseInt(s.Beat.Exit, 10, 64)
 	if s.Expected.Key.OfSite {

@@ -38,7 +38,8 @@ func TestMissedBeat(t *testing.T) {
 		p.WantTold(t, late, back)
 		beat(t, g, http.MethodPost, "/notify/k?beat=nightly", "", http.StatusOK)
 		gatewaytest.Until(t, "2000-01-01 02:25:30")
-		p.WantTold(t, late, back, "failure: nightly is late | The last beat came at 2000-01-01 02:00 UTC. One is expected every 20m, with a grace of 5m.")
+		p.WantTold(t, late, back, "failure: nightly is late | The last beat came at 2000-01-01 02:00 UTC. One is expected every 20m, with a "+
+			"grace of 5m.")
 	})
 }
 
@@ -59,11 +60,13 @@ func TestFailingBeat(t *testing.T) {
 		}
 		beat(t, g, http.MethodGet, "/notify/k?beat=nightly&type=failure", "", http.StatusOK)
 		tell("failure: nightly has failed | The beat came with the type failure.")
-		if got := g.Post("/notify/k?beat=nightly", gatewaytest.TypeJSON, `{"type": "failure", "title": "backup", "body": "disk full"}`); got.Status != http.StatusOK || got.JSON(t).Error != nil {
+		if got := g.Post("/notify/k?beat=nightly", gatewaytest.TypeJSON,
+			`{"type": "failure", "title": "backup", "body": "disk full"}`); got.Status != http.StatusOK || got.JSON(t).Error != nil {
 			t.Errorf("status %d: %s", got.Status, got.Body)
 		}
 		tell("failure: backup | disk full")
-		if got := g.Post("/notify/k?beat=nightly&:state=type&:log.text=body", gatewaytest.TypeJSON, `{"state": "critical", "log": {"text": "no space"}}`); got.Status != http.StatusOK {
+		if got := g.Post("/notify/k?beat=nightly&:state=type&:log.text=body", gatewaytest.TypeJSON,
+			`{"state": "critical", "log": {"text": "no space"}}`); got.Status != http.StatusOK {
 			t.Errorf("status %d: %s", got.Status, got.Body)
 		}
 		tell("failure: nightly has failed | no space")
@@ -71,7 +74,8 @@ func TestFailingBeat(t *testing.T) {
 			t.Errorf("status %d: %s", got.Status, got.Body)
 		}
 		tell("failure: nightly has failed | tape missing")
-		if got := g.Post("/notify/k/ntfy?beat=nightly", gatewaytest.TypeJSON, `{"topic": "t", "message": "all is well"}`); got.Status != http.StatusOK {
+		if got := g.Post("/notify/k/ntfy?beat=nightly", gatewaytest.TypeJSON,
+			`{"topic": "t", "message": "all is well"}`); got.Status != http.StatusOK {
 			t.Errorf("ntfy: status %d: %s", got.Status, got.Body)
 		}
 		tell("success: nightly is back | The beat has come. It failed at " + time.Now().Add(-2*time.Second).Format("2006-01-02 15:04") + " UTC.")
@@ -167,7 +171,8 @@ func TestBeatAndRules(t *testing.T) {
 		t.Fatal(err)
 	}
 	key := gatewaytest.Key("k", p.NotifyURL()+"?tz=UTC phone", other.NotifyURL())
-	key.Rules = &rules.Rules{Quiet: []rules.Quiet{{Window: window, Scope: rules.Scope{Types: []notifier.Type{notifier.Failure, notifier.Success}}}}}
+	key.Rules = &rules.Rules{Quiet: []rules.Quiet{{Window: window,
+		Scope: rules.Scope{Types: []notifier.Type{notifier.Failure, notifier.Success}}}}}
 	nightly := expect("nightly", 20*time.Minute, 5*time.Minute)
 	nightly.Tag = "phone"
 	key.Expects = []site.BeatOptions{nightly}
@@ -193,7 +198,8 @@ func TestPartialBeat(t *testing.T) {
 	const failure, late, back = "failure", "late", "back"
 	payload := func(status string, leftOut int) string {
 		return fmt.Sprintf(`{"version": "4", "status": %q, "groupKey": "{}", "externalURL": "http://am", "truncatedAlerts": %d,
-			"alerts": [{"status": %[1]q, "labels": {"alertname": "Disk"}, "annotations": {}, "startsAt": "2000-01-01T00:00:00Z", "fingerprint": "a"}]}`, status, leftOut)
+			"alerts": [{"status": %[1]q, "labels": {"alertname": "Disk"}, "annotations": {}, "startsAt": "2000-01-01T00:00:00Z",
+				"fingerprint": "a"}]}`, status, leftOut)
 	}
 	type step struct {
 		after      time.Duration
@@ -202,15 +208,17 @@ func TestPartialBeat(t *testing.T) {
 		leftOut    int
 		told, says string
 	}
-	whole, broken, partial := step{0, "", "resolved", 0, "", "has come. The"}, step{0, "", "firing", 0, failure, "has failed"}, step{0, "", "resolved", 3, "", "has come, and leaves out"}
+	whole, broken, partial := step{0, "", "resolved", 0, "", "has come. The"}, step{0, "", "firing", 0, failure, "has failed"},
+		step{0, "", "resolved", 3, "", "has come, and leaves out"}
 	with := func(s step, f func(*step)) step { f(&s); return s }
 	wait := func(d time.Duration, s step) step { return with(s, func(s *step) { s.after = d }) }
 	told := func(what, says string, s step) step { return with(s, func(s *step) { s.told, s.says = what, says }) }
 	for name, steps := range map[string][]step{
-		"well":                  {whole, told("", "has come. The", partial), whole},
-		"failed":                {broken, partial, partial, told(back, "has come. The", whole)},
-		"failed twice":          {broken, partial, broken, partial},
-		"a sign of life":        {broken, wait(50*time.Minute, partial), wait(50*time.Minute, partial), wait(50*time.Minute, told(back, "has come. The", whole))},
+		"well":         {whole, told("", "has come. The", partial), whole},
+		"failed":       {broken, partial, partial, told(back, "has come. The", whole)},
+		"failed twice": {broken, partial, broken, partial},
+		"a sign of life": {broken, wait(50*time.Minute, partial), wait(50*time.Minute, partial),
+			wait(50*time.Minute, told(back, "has come. The", whole))},
 		"late":                  {whole, wait(2*time.Hour, told(late+" "+back, "has come. The", partial))},
 		"failed, with its exit": {broken, told(back, "has come. The", with(partial, func(s *step) { s.query = "&exit=0" }))},
 		"a failure is left out": {whole, told(failure, "has failed", with(broken, func(s *step) { s.leftOut = 3 }))},

@@ -74,7 +74,8 @@ func (m *Monitor) emit(name string, x *ExpectedBeat, b *rules.Beat) {
 			last = b.Last.UTC().Format(time.RFC3339)
 		}
 		data := map[string]any{
-			"key": x.Key.Name, "beat": x.Name, "last": last, "state": string(b.State), "every": "", "cron": x.Calendar.String(), "ran": "", "exit": b.Exit,
+			"key": x.Key.Name, "beat": x.Name, "last": last, "state": string(b.State), "every": "", "cron": x.Calendar.String(), "ran": "",
+			"exit": b.Exit,
 		}
 		if x.Calendar.IsZero() {
 			data["every"] = rules.FormatTime(x.Every)

@@ -70,7 +70,8 @@ func TestRun(t *testing.T) {
 		long := "failure: nightly has not ended after 1h | nightly started at 2000-01-01 03:15 UTC and has not ended after 1h."
 		p.WantTold(t, long)
 		gatewaytest.Until(t, "2000-01-01 05:15:10")
-		late := "failure: nightly is late | No beat has come yet. A run started at 2000-01-01 03:15 UTC and has not ended. One was due at 2000-01-01 03:15 UTC, with a grace of 2h."
+		late := "failure: nightly is late | No beat has come yet. A run started at 2000-01-01 03:15 UTC and has not ended. One was due at " +
+			"2000-01-01 03:15 UTC, with a grace of 2h."
 		p.WantTold(t, long, late)
 		gatewaytest.Until(t, "2000-01-01 06:20:00")
 		got = beat(t, g, http.MethodGet, "/notify/k?beat=nightly", "", http.StatusOK)
@@ -93,7 +94,8 @@ func TestRun(t *testing.T) {
 		p.WantTold(t, long, late, back, second)
 		beat(t, g, http.MethodGet, "/notify/k?beat=nightly&state=end", "", http.StatusOK)
 		time.Sleep(time.Second)
-		p.WantTold(t, long, late, back, second, "success: nightly is back | The beat has come after a run of 1h5m. It had not ended by 2000-01-02 04:45 UTC.")
+		p.WantTold(t, long, late, back, second,
+			"success: nightly is back | The beat has come after a run of 1h5m. It had not ended by 2000-01-02 04:45 UTC.")
 	})
 }
 
@@ -114,19 +116,22 @@ func TestExitCode(t *testing.T) {
 		}
 		beat(t, g, http.MethodGet, "/notify/k?beat=nightly&exit=0", "", http.StatusOK)
 		tell()
-		if got := beat(t, g, http.MethodGet, "/notify/k?beat=nightly&exit=3", "", http.StatusOK).Body; !strings.Contains(got, "Beat nightly has come, and has failed with the exit code 3. The next one") {
+		if got := beat(t, g, http.MethodGet, "/notify/k?beat=nightly&exit=3", "", http.StatusOK).
+			Body; !strings.Contains(got, "Beat nightly has come, and has failed with the exit code 3. The next one") {
 			t.Errorf("the answer is %s", got)
 		}
 		tell("failure: nightly has failed, exit 3 | The beat came with the exit code 3.")
 		beat(t, g, http.MethodGet, "/notify/k?beat=nightly&state=start", "", http.StatusOK)
 		time.Sleep(12 * time.Minute)
-		if got := g.Post("/notify/k?beat=nightly&state=end&exit=-1", "text/plain", "no space left"); got.Status != http.StatusOK || !strings.Contains(got.Body, "has come after a run of 12m, and has failed with the exit code -1.") {
+		if got := g.Post("/notify/k?beat=nightly&state=end&exit=-1", "text/plain", "no space left"); got.Status != http.StatusOK ||
+			!strings.Contains(got.Body, "has come after a run of 12m, and has failed with the exit code -1.") {
 			t.Errorf("status %d: %s", got.Status, got.Body)
 		}
 		tell("failure: nightly has failed after 12m, exit -1 | no space left")
 		beat(t, g, http.MethodGet, "/notify/k?beat=nightly&state=start", "", http.StatusOK)
 		time.Sleep(42 * time.Second)
-		if got := g.Post("/notify/k?beat=nightly&type=failure&exit=0", gatewaytest.TypeJSON, `{"title": "backup", "body": "disk full"}`); got.Status != http.StatusOK {
+		if got := g.Post("/notify/k?beat=nightly&type=failure&exit=0", gatewaytest.TypeJSON,
+			`{"title": "backup", "body": "disk full"}`); got.Status != http.StatusOK {
 			t.Errorf("status %d: %s", got.Status, got.Body)
 		}
 		tell("failure: backup: failed after 42s | disk full")
@@ -194,11 +199,13 @@ func TestRunShown(t *testing.T) {
 			`"due":"2000-01-01T03:15:00Z","late":"2000-01-01T05:15:00Z","started":"2000-01-01T03:15:00Z","run_ends":"2000-01-01T04:15:00Z"}`,
 			"<strong>nightly</strong>, cron 15 3 * * * UTC, grace 2h. None has come yet. A run started <time", "keys/k")
 		gatewaytest.Until(t, "2000-01-01 04:16:00")
-		shown(`{"key":"k","scope":"global","name":"nightly","cron":"15 3 * * *","zone":"UTC","grace":"2h","max_run":"1h","state":"too_long","since":"2000-01-01T04:15:00Z",`+
+		shown(`{"key":"k","scope":"global","name":"nightly","cron":"15 3 * * `+
+			`*","zone":"UTC","grace":"2h","max_run":"1h","state":"too_long","since":"2000-01-01T04:15:00Z",`+
 			`"due":"2000-01-01T03:15:00Z","late":"2000-01-01T05:15:00Z","started":"2000-01-01T03:15:00Z","run_ends":"2000-01-01T04:15:00Z"}`,
 			"Not ended</strong> <time", "The beat nightly takes too long, <time")
 		beat(t, g, http.MethodGet, "/notify/k?beat=nightly&exit=3", "", http.StatusOK)
-		shown(`{"key":"k","scope":"global","name":"nightly","cron":"15 3 * * *","zone":"UTC","grace":"2h","max_run":"1h","state":"failed","since":"2000-01-01T04:16:00Z",`+
+		shown(`{"key":"k","scope":"global","name":"nightly","cron":"15 3 * * `+
+			`*","zone":"UTC","grace":"2h","max_run":"1h","state":"failed","since":"2000-01-01T04:16:00Z",`+
 			`"last":"2000-01-01T04:16:00Z","ran":"1h1m","exit":3,"due":"2000-01-02T03:15:00Z","late":"2000-01-02T05:15:00Z"}`,
 			"</time> after a run of 1h1m with the exit code 3. The next one is due", "The beat nightly has failed, <time")
 	})

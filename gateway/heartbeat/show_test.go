@@ -58,7 +58,8 @@ func TestWatchdogShown(t *testing.T) {
 				}
 			}
 		}
-		if w := state(g); w.State != "failing" || !w.FailingSince.Equal(since) || w.LastSuccess.IsZero() || w.Interval != "1s" || strings.Contains(w.LastError, "s3cret") {
+		if w := state(g); w.State != "failing" || !w.FailingSince.Equal(since) || w.LastSuccess.IsZero() || w.Interval != "1s" ||
+			strings.Contains(w.LastError, "s3cret") {
 			t.Errorf("after a restart: %+v", w)
 		}
 		o.answer(http.StatusOK)
@@ -84,7 +85,8 @@ func TestBeatMakesTheKeyFail(t *testing.T) {
 		if err != nil || len(beats) != 1 || beats[0].State(time.Now()) != heartbeat.StateInGrace {
 			t.Fatalf("%+v, %v", beats, err)
 		}
-		if body := g.Get("/notify/console/keys/ops").Body; !strings.Contains(body, "Overdue</strong>") || !strings.Contains(body, "and late <time") {
+		if body := g.Get("/notify/console/keys/ops").Body; !strings.Contains(body, "Overdue</strong>") ||
+			!strings.Contains(body, "and late <time") {
 			t.Errorf("the page of the key: %s", body)
 		}
 		time.Sleep(30 * time.Minute)

@@ -40,7 +40,8 @@ const maxExit = 34
 var (
 	errState     = message.Errorf(message.Invalid, "state: it must be start or end")
 	errExit      = message.Errorf(message.Invalid, "exit: it must be the exit code of the job, an integer such as 0 or 3")
-	errStartEnds = message.Errorf(message.Invalid, "a start cannot fail and has no exit code; send exit and the type failure at the end, without state=start")
+	errStartEnds = message.Errorf(message.Invalid,
+		"a start cannot fail and has no exit code; send exit and the type failure at the end, without state=start")
 )
 
 // ReadSignal reads the query of a beat with the message m. An exit code other than 0 makes m a
@@ -86,7 +87,8 @@ type Taken struct {
 
 // Take takes a beat with a text, whose memory is counted. It calls release when the text and its
 // files are not needed any more.
-func (m *Monitor) Take(ctx context.Context, x *ExpectedBeat, s Signal, text *notifier.Message, memory *memory.Allocation, release func()) (*Taken, error) {
+func (m *Monitor) Take(ctx context.Context, x *ExpectedBeat, s Signal, text *notifier.Message, memory *memory.Allocation,
+	release func()) (*Taken, error) {
 	if text.Type == notifier.Failure {
 		return m.fail(ctx, x, s, text, memory, release)
 	}
@@ -125,7 +127,8 @@ func (m *Monitor) come(ctx context.Context, x *ExpectedBeat, partial bool) (*Tak
 	if partial {
 		c := m.Lives(x)
 		if err := c.Apply(ctx); err == nil {
-			return taken(x, "Beat "+x.Name+" has come, and leaves out whether what has failed is well. The next one is due by "+BeatTime(c.Beat.Due(&c.Uptime))+".", nil, ""), nil
+			return taken(x, "Beat "+x.Name+" has come, and leaves out whether what has failed is well. The next one is due by "+
+				BeatTime(c.Beat.Due(&c.Uptime))+".", nil, ""), nil
 		} else if !errors.Is(err, ErrBeatUnchanged) {
 			return nil, outbox.QueueError(err)
 		}
@@ -153,7 +156,8 @@ func (m *Monitor) come(ctx context.Context, x *ExpectedBeat, partial bool) (*Tak
 }
 
 // fail tells that a beat has failed. If that cannot be stored, the message is sent once.
-func (m *Monitor) fail(ctx context.Context, x *ExpectedBeat, s Signal, text *notifier.Message, memory *memory.Allocation, release func()) (*Taken, error) {
+func (m *Monitor) fail(ctx context.Context, x *ExpectedBeat, s Signal, text *notifier.Message, memory *memory.Allocation,
+	release func()) (*Taken, error) {
 	ran := time.Duration(0)
 	if record, err := m.outbox.Queue.Records.Get(ctx, m.beatName(x)); err == nil {
 		ran = beats.DecodeOrNew(record).Running(m.outbox.Queue.Now())

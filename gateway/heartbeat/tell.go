@@ -27,7 +27,9 @@ var ErrBeatUnchanged = fmt.Errorf("the beat: %w", queue.ErrChanged)
 const incidentOfBeat = "beat:"
 
 // BeatTime returns a time as messages about beats have it.
-func BeatTime(t time.Time) string { return t.Local().Format("2006-01-02 15:04 MST") } //nolint:gosmopolitan // the server's zone is that of its users
+func BeatTime(t time.Time) string {
+	return t.Local().Format("2006-01-02 15:04 MST")
+} //nolint:gosmopolitan // the server's zone is that of its users
 
 // FormatRun returns how long a run took, as messages about beats have it.
 func FormatRun(d time.Duration) string {
@@ -52,7 +54,8 @@ func (x *ExpectedBeat) lateText(b *rules.Beat, due time.Time) *notifier.Message 
 	} else {
 		text += " One was due at " + BeatTime(due)
 	}
-	return &notifier.Message{Title: x.Name + " is late", Type: notifier.Failure, Body: text + ", with a grace of " + rules.FormatTime(x.Grace) + "."}
+	return &notifier.Message{Title: x.Name + " is late", Type: notifier.Failure,
+		Body: text + ", with a grace of " + rules.FormatTime(x.Grace) + "."}
 }
 
 // tooLongText returns the message that a run takes too long.
@@ -75,12 +78,14 @@ func (x *ExpectedBeat) backText(before *rules.Beat, now time.Time) *notifier.Mes
 		what = "It had not ended by "
 	case rules.BeatOK, rules.BeatLate:
 	}
-	return &notifier.Message{Title: x.Name + " is back", Body: "The beat has come" + afterRun(before.Running(now)) + ". " + what + BeatTime(before.Since) + ".", Type: notifier.Success}
+	return &notifier.Message{Title: x.Name + " is back",
+		Body: "The beat has come" + afterRun(before.Running(now)) + ". " + what + BeatTime(before.Since) + ".", Type: notifier.Success}
 }
 
 // goneText returns the message that a beat with a problem is expected no more.
 func goneText(name string) *notifier.Message {
-	return &notifier.Message{Title: name + " is no longer expected", Body: "The configuration does not expect this beat any more, so nobody waits for it.", Type: notifier.Success}
+	return &notifier.Message{Title: name + " is no longer expected",
+		Body: "The configuration does not expect this beat any more, so nobody waits for it.", Type: notifier.Success}
 }
 
 // failedText makes the message of a failing beat one about the beat. ran is how long the run
@@ -112,7 +117,8 @@ func failedText(name string, m *notifier.Message, s Signal, ran time.Duration) {
 // transaction that stores it.
 func (x *ExpectedBeat) Delivery(m *notifier.Message, c *BeatChange) dispatch.Delivery {
 	m.Incident = notifier.Incident{Name: incidentOfBeat + x.Name}.For(x.Key.Name, site.SourceExpect)
-	d := dispatch.NewDelivery(x.Settings, site.SourceExpect, x.Site, m, &message.Selection{Targets: x.Settings.Devices.With(x.Key).Select(x.Tag)}).ToKey(x.Settings.Devices.With(x.Key))
+	d := dispatch.NewDelivery(x.Settings, site.SourceExpect, x.Site, m,
+		&message.Selection{Targets: x.Settings.Devices.With(x.Key).Select(x.Tag)}).ToKey(x.Settings.Devices.With(x.Key))
 	d.With = c.ruled()
 	return d
 }
@@ -218,7 +224,8 @@ func (m *Monitor) dueGoneBeat(ctx context.Context, conf *outbox.Configuration, n
 		if err := remove.Apply(ctx); err != nil {
 			return err
 		}
-		m.outbox.Log.Warn("a beat with a problem is no longer expected, and nobody is told, because its key is gone", zap.String("key", before.Key), zap.String("beat", before.Name))
+		m.outbox.Log.Warn("a beat with a problem is no longer expected, and nobody is told, because its key is gone",
+			zap.String("key", before.Key), zap.String("beat", before.Name))
 		return nil
 	}
 	return remove.Apply(ctx)

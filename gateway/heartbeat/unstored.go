@@ -31,7 +31,8 @@ func (m *Monitor) failUnstored(ctx context.Context, x *ExpectedBeat, d dispatch.
 	refusal := outbox.ErrQueueUnavailable(err)
 	sent, told := &notifier.Report{}, true
 	if m.unstored.begin(c.name, d.Message, c.Beat.Exit, m.outbox.Queue.Now()) {
-		m.outbox.Log.Error("a beat that has failed cannot be stored; the message about it is sent once", zap.String("key", d.Key), zap.String("beat", x.Name), zap.Error(err))
+		m.outbox.Log.Error("a beat that has failed cannot be stored; the message about it is sent once", zap.String("key", d.Key),
+			zap.String("beat", x.Name), zap.Error(err))
 		sent = m.outbox.Dispatcher.Send(ctx, d)
 		if told = !slices.ContainsFunc(sent.Results, message.Failed); !told {
 			m.unstored.forget(c.name)

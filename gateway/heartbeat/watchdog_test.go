@@ -81,7 +81,8 @@ func (o *outside) watchdog(t *testing.T) *outbox.Watchdog {
 
 // newWatchedGateway starts a gateway that calls a watchdog each second. log gets its log, if
 // it is not nil.
-func newWatchedGateway(t *testing.T, dir string, o *outside, maxAge time.Duration, log zapcore.WriteSyncer, keys ...site.KeyOptions) *gatewaytest.Gateway {
+func newWatchedGateway(t *testing.T, dir string, o *outside, maxAge time.Duration, log zapcore.WriteSyncer,
+	keys ...site.KeyOptions) *gatewaytest.Gateway {
 	t.Helper()
 	options := gatewaytest.Options{
 		Global: site.Options{Keys: keys},
@@ -118,7 +119,8 @@ func TestWatchdog(t *testing.T) {
 		g.Stop()
 	})
 	text := log.text()
-	if strings.Contains(text, "s3cret") || strings.Count(text, "the watchdog answers with status 500") != 1 || strings.Count(text, "is told again") != 1 || !strings.Contains(text, "the watchdog cannot be called") {
+	if strings.Contains(text, "s3cret") || strings.Count(text, "the watchdog answers with status 500") != 1 ||
+		strings.Count(text, "is told again") != 1 || !strings.Contains(text, "the watchdog cannot be called") {
 		t.Errorf("the log is %s", text)
 	}
 }

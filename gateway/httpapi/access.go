@@ -13,11 +13,17 @@ import (
 
 // Errors for clients that may not manage, read or change something.
 var (
-	errManageOff     = api.Errorf(http.StatusForbidden, "saved configurations cannot be read or changed here; the operator can allow it with configs { manage }")
-	errManageUser    = api.Errorf(http.StatusForbidden, "managing keys here needs a user or a client certificate; the operator can put basic_auth or another authentication in front of notify")
-	errManageName    = api.Errorf(http.StatusForbidden, "only the users that the operator names in manage may manage keys here; log in as one of them")
-	errNoReader      = api.Errorf(http.StatusUnauthorized, "this needs a reader of the key; send it as Authorization: Bearer, as the password of Basic authentication, in X-Gotify-Key or in ?token=")
-	errForeignChange = api.Errorf(http.StatusForbidden, "a page of another site sent this request; only the site's own pages may change something here")
+	errManageOff = api.Errorf(http.StatusForbidden,
+		"saved configurations cannot be read or changed here; the operator can allow it with configs { manage }")
+	errManageUser = api.Errorf(http.StatusForbidden,
+		"managing keys here needs a user or a client certificate; the operator can put basic_auth or another authentication in front of notify")
+	errManageName = api.Errorf(http.StatusForbidden,
+		"only the users that the operator names in manage may manage keys here; log in as one of them")
+	errNoReader = api.Errorf(http.StatusUnauthorized,
+		"this needs a reader of the key; send it as Authorization: Bearer, as the password of Basic authentication, in X-Gotify-Key or "+
+			"in ?token=")
+	errForeignChange = api.Errorf(http.StatusForbidden,
+		"a page of another site sent this request; only the site's own pages may change something here")
 )
 
 // askForSecret tells the client of a 401 how it can send a secret. The script of a device already

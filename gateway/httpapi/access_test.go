@@ -81,7 +81,8 @@ func TestTokenPlaces(t *testing.T) {
 			if got.Status != tt.status {
 				t.Errorf("%d %s", got.Status, got.Body)
 			}
-			if want := []string{`Basic realm="notify", charset="UTF-8"`, "Bearer"}; got.Status == 401 && !slices.Equal(got.Header["Www-Authenticate"], want) {
+			if want := []string{`Basic realm="notify", charset="UTF-8"`, "Bearer"}; got.Status == 401 &&
+				!slices.Equal(got.Header["Www-Authenticate"], want) {
 				t.Errorf("WWW-Authenticate %q", got.Header["Www-Authenticate"])
 			}
 			if strings.Contains(got.Body, keyToken) {
@@ -131,7 +132,8 @@ func TestSourceInPlaceOfToken(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	g := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{Keys: []site.KeyOptions{protectedKey("ops", s.NotifyURL("/ops"))}}, Sources: sources})
+	g := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{Keys: []site.KeyOptions{protectedKey("ops", s.NotifyURL("/ops"))}},
+		Sources: sources})
 	for path, status := range map[string]int{
 		"/notify/ops/grafana?token=of-grafana":     200,
 		"/notify/ops/grafana?token=" + keyToken:    401,
@@ -156,7 +158,8 @@ func TestSameAnswerForUnknownKeys(t *testing.T) {
 	qqknown.Readers, qqknown.Accept = []string{keyReader}, []string{"grafana"}
 	g := newSavedKeys(t, nil, &site.Managers{}, saved.Options{}, qqknown)
 	for _, method := range []string{http.MethodPost, http.MethodGet, http.MethodPut, http.MethodDelete, http.MethodOptions} {
-		for _, path := range []string{"/notify/KEY", "/notify/KEY/", "/notify/KEY?preview", "/notify/KEY/grafana", "/notify/KEY/slack", "/notify/KEY/nothing", "/notify/KEY/cloudevents", "/json/urls/KEY", "/json/urls/KEY?tag=x", "/cfg/KEY", "/cfg/KEY/token", "/get/KEY"} {
+		for _, path := range []string{"/notify/KEY", "/notify/KEY/", "/notify/KEY?preview", "/notify/KEY/grafana", "/notify/KEY/slack",
+			"/notify/KEY/nothing", "/notify/KEY/cloudevents", "/json/urls/KEY", "/json/urls/KEY?tag=x", "/cfg/KEY", "/cfg/KEY/token", "/get/KEY"} {
 			for _, accept := range []string{"", "text/html", "application/json"} {
 				ask := func(key string) gatewaytest.Reply {
 					r := httptest.NewRequest(method, strings.Replace(path, "KEY", key, 1), strings.NewReader("text=x"))
@@ -169,7 +172,8 @@ func TestSameAnswerForUnknownKeys(t *testing.T) {
 				}
 				known, unknown := ask("qqknown"), ask("qqwhich")
 				if known.Status != unknown.Status || known.Body != unknown.Body || len(known.Header) != len(unknown.Header) {
-					t.Errorf("%s %s, Accept %q: %d %v, but for an unknown key %d %v\n%.500s\n%.500s", method, path, accept, known.Status, known.Header, unknown.Status, unknown.Header, known.Body, unknown.Body)
+					t.Errorf("%s %s, Accept %q: %d %v, but for an unknown key %d %v\n%.500s\n%.500s", method, path, accept, known.Status, known.Header,
+						unknown.Status, unknown.Header, known.Body, unknown.Body)
 				}
 			}
 		}
@@ -187,7 +191,8 @@ func TestReader(t *testing.T) {
 		return k
 	}
 	token, reader := []string{keyToken}, []string{keyReader}
-	g := newSavedKeys(t, nil, nil, saved.Options{}, key("both", token, reader), key("token", token, nil), key("reader", nil, reader), key("free", nil, nil))
+	g := newSavedKeys(t, nil, nil, saved.Options{}, key("both", token, reader), key("token", token, nil), key("reader", nil, reader),
+		key("free", nil, nil))
 	for _, tt := range []struct {
 		method, path, secret string
 		status               int
@@ -355,7 +360,8 @@ func TestMessagesByKey(t *testing.T) {
 	if got := g.Post("/add/counted-saved", gatewaytest.TypeForm, "urls="+s.NotifyURL("/saved")); got.Status != 200 {
 		t.Fatal(got.Body)
 	}
-	for _, path := range []string{"/notify/counted-token", "/notify/counted-token?token=" + keyToken, "/notify/counted-saved", "/notify/counted-absent", "/notify/counted-token/grafana"} {
+	for _, path := range []string{"/notify/counted-token", "/notify/counted-token?token=" + keyToken, "/notify/counted-saved",
+		"/notify/counted-absent", "/notify/counted-token/grafana"} {
 		g.Post(path, gatewaytest.TypeForm, "body=x")
 	}
 	families, err := g.Process.Registry.Gather()
@@ -374,7 +380,8 @@ func TestMessagesByKey(t *testing.T) {
 			}
 		}
 	}
-	if len(got) != 2 || got["key_messages_total key=counted-token outcome=delivered"] != 1 || got["key_messages_total key=counted-token outcome=refused"] != 2 {
+	if len(got) != 2 || got["key_messages_total key=counted-token outcome=delivered"] != 1 ||
+		got["key_messages_total key=counted-token outcome=refused"] != 2 {
 		t.Errorf("%v", got)
 	}
 }

@@ -195,7 +195,8 @@ func (h *Asks) serveAsk(w http.ResponseWriter, r *http.Request, at *Route) *api.
 	return nil
 }
 
-var errAskLogin = api.Errorf(http.StatusForbidden, "this question is answered by people who are logged in; log in, or ask the operator to put an authentication in front of the console")
+var errAskLogin = api.Errorf(http.StatusForbidden,
+	"this question is answered by people who are logged in; log in, or ask the operator to put an authentication in front of the console")
 
 func (h *Asks) doAsk(w http.ResponseWriter, r *http.Request, at *Route) error {
 	if err := at.CheckMethod(w, r); err != nil {
@@ -214,7 +215,8 @@ func (h *Asks) doAsk(w http.ResponseWriter, r *http.Request, at *Route) error {
 		return err
 	}
 	may := h.rightsTo(r, own)
-	v := askpage.Visit{Chosen: r.URL.Query().Get(ask.AnswerParameter), User: may.user, Action: RelativeAddress(r), Root: api.RootOf(r.URL.Path)}
+	v := askpage.Visit{Chosen: r.URL.Query().Get(ask.AnswerParameter), User: may.user, Action: RelativeAddress(r),
+		Root: api.RootOf(r.URL.Path)}
 	status := http.StatusOK
 	if r.Method == http.MethodPost {
 		if status, err = h.answer(w, r, q.Questions, x, &v); err != nil {

@@ -38,7 +38,8 @@ var (
 
 // errNoBeat returns the error for a beat that a key does not expect.
 func errNoBeat(key string) *api.Error {
-	return api.Errorf(http.StatusNotFound, "the key %s expects no beat of this name; add expect <name> every <duration> to the key, or correct the name", key)
+	return api.Errorf(http.StatusNotFound,
+		"the key %s expects no beat of this name; add expect <name> every <duration> to the key, or correct the name", key)
 }
 
 // serveBeat answers a beat to a key.

@@ -52,7 +52,8 @@ func TestCharsetsOfEveryDoor(t *testing.T) {
 		{"a text", "", "text/plain", "TEXT"},
 		{"Markdown", "", "text/markdown", "TEXT"},
 		{"HTML", "", "text/html", "<p>TEXT</p>"},
-		{"XML", "", "application/xml", "<Notification><Version>1.1</Version><Subject>x</Subject><MessageType>info</MessageType><Message>TEXT</Message></Notification>"},
+		{"XML", "", "application/xml",
+			"<Notification><Version>1.1</Version><Subject>x</Subject><MessageType>info</MessageType><Message>TEXT</Message></Notification>"},
 		{"slack", "/slack", "application/json", `{"text":"TEXT"}`},
 		{"slack, a form", "/slack", "application/x-www-form-urlencoded", `payload={"text":"TEXT"}`},
 		{"slack, the Web API", "/slack/api/chat.postMessage", "application/json", `{"channel":"x","text":"TEXT"}`},
@@ -61,7 +62,8 @@ func TestCharsetsOfEveryDoor(t *testing.T) {
 		{"gotify, a form", "/gotify/message", "application/x-www-form-urlencoded", "title=x&message=TEXT"},
 		{"ntfy", "/ntfy/topic", "text/plain", "TEXT"},
 		{"ntfy, JSON", "/ntfy", "application/json", `{"topic":"t","message":"TEXT"}`},
-		{"pagerduty", "/pagerduty/v2/enqueue", "application/json", `{"event_action":"trigger","payload":{"summary":"TEXT","severity":"info","source":"x"}}`},
+		{"pagerduty", "/pagerduty/v2/enqueue", "application/json",
+			`{"event_action":"trigger","payload":{"summary":"TEXT","severity":"info","source":"x"}}`},
 		{"opsgenie", "/opsgenie/v2/alerts", "application/json", `{"message":"TEXT"}`},
 		{"gatus", "/gatus", "text/plain", "endpoint: x\nstate: TRIGGERED\nerrors: TEXT\n"},
 	} {
@@ -74,7 +76,8 @@ func TestCharsetsOfEveryDoor(t *testing.T) {
 			if c.declared != "" {
 				media += "; charset=" + c.declared
 			}
-			r := g.Do(gatewaytest.NewRequest(http.MethodPost, "/notify/ops"+door.path, c.encode(strings.ReplaceAll(door.body, "TEXT", want)), "Content-Type", media))
+			r := g.Do(gatewaytest.NewRequest(http.MethodPost, "/notify/ops"+door.path, c.encode(strings.ReplaceAll(door.body, "TEXT", want)),
+				"Content-Type", media))
 			if r.Status/100 != 2 {
 				t.Errorf("%s in %s: %d %s", door.name, c.name, r.Status, r.Body)
 				continue
@@ -90,37 +93,54 @@ func TestCharsetsOfEveryDoor(t *testing.T) {
 
 	latin1 := charsets[3].encode(text)
 	for name, r := range map[string]*http.Request{
-		"the query":         gatewaytest.NewRequest(http.MethodPost, "/notify/ops?title="+url.QueryEscape(latin1), "x", "Content-Type", "text/plain"),
-		"a header":          gatewaytest.NewRequest(http.MethodPost, "/notify/ops", "x", "Content-Type", "text/plain", "Title", latin1),
-		"an encoded header": gatewaytest.NewRequest(http.MethodPost, "/notify/ops", "x", "Content-Type", "text/plain", "Title", "=?iso-8859-15?Q?gr=F6=DFer als 5 =A4?="),
+		"the query": gatewaytest.NewRequest(http.MethodPost, "/notify/ops?title="+url.QueryEscape(latin1), "x", "Content-Type",
+			"text/plain"),
+		"a header": gatewaytest.NewRequest(http.MethodPost, "/notify/ops", "x", "Content-Type", "text/plain", "Title", latin1),
+		"an encoded header": gatewaytest.NewRequest(http.MethodPost, "/notify/ops", "x", "Content-Type", "text/plain", "Title",
+			"=?iso-8859-15?Q?gr=F6=DFer als 5 =A4?="),
 		"an encoded header in an unknown charset": gatewaytest.NewRequest(http.MethodPost, "/notify/ops", "x", "Content-Type", "text/plain",
 			"Title", "=?x-none?Q?gr=F6=DFer als 5 =80?="),
-		"a form that names an unknown charset": gatewaytest.NewRequest(http.MethodPost, "/notify/ops", "_charset_=x-none&body=gr%F6%DFer+als+5+%80", "Content-Type",
+		"a form that names an unknown charset": gatewaytest.NewRequest(http.MethodPost, "/notify/ops",
+			"_charset_=x-none&body=gr%F6%DFer+als+5+%80", "Content-Type",
 			"application/x-www-form-urlencoded"),
-		"a part in an unknown charset": gatewaytest.NewRequest(http.MethodPost, "/notify/ops", "--b\r\nContent-Disposition: form-data; name=body\r\n"+
-			"Content-Type: text/plain; charset=x-none\r\n\r\n"+latin1+"\r\n--b--\r\n", "Content-Type", "multipart/form-data; boundary=b"),
-		"XML that names an unknown charset": gatewaytest.NewRequest(http.MethodPost, "/notify/ops", "<?xml version=\"1.0\" encoding=\"x-none\"?><Notification><Version>1.1</Version>"+
-			"<Subject>x</Subject><MessageType>info</MessageType><Message>"+latin1+"</Message></Notification>", "Content-Type", "text/xml"),
-		"HTML that names an unknown charset": gatewaytest.NewRequest(http.MethodPost, "/notify/ops", "<meta charset=x-none><p>"+latin1+"</p>", "Content-Type", "text/html"),
-		"a header of ntfy":                   gatewaytest.NewRequest(http.MethodPost, "/notify/ops/ntfy/t", "x", "Title", latin1),
-		"ntfy's query":                       gatewaytest.NewRequest(http.MethodGet, "/notify/ops/ntfy/t/publish?message="+url.QueryEscape(latin1), ""),
-		"gotify's query":                     gatewaytest.NewRequest(http.MethodPost, "/notify/ops/gotify/message?title="+url.QueryEscape(latin1), `{"message":"x"}`, "Content-Type", "application/json"),
+		"a part in an unknown charset": gatewaytest.NewRequest(http.MethodPost, "/notify/ops",
+			"--b\r\nContent-Disposition: form-data; name=body\r\n"+
+				"Content-Type: text/plain; charset=x-none\r\n\r\n"+latin1+"\r\n--b--\r\n", "Content-Type", "multipart/form-data; boundary=b"),
+		"XML that names an unknown charset": gatewaytest.NewRequest(http.MethodPost, "/notify/ops",
+			"<?xml version=\"1.0\" encoding=\"x-none\"?><Notification><Version>1.1</Version>"+
+				"<Subject>x</Subject><MessageType>info</MessageType><Message>"+latin1+"</Message></Notification>", "Content-Type", "text/xml"),
+		"HTML that names an unknown charset": gatewaytest.NewRequest(http.MethodPost, "/notify/ops", "<meta charset=x-none><p>"+latin1+"</p>",
+			"Content-Type", "text/html"),
+		"a header of ntfy": gatewaytest.NewRequest(http.MethodPost, "/notify/ops/ntfy/t", "x", "Title", latin1),
+		"ntfy's query": gatewaytest.NewRequest(http.MethodGet,
+			"/notify/ops/ntfy/t/publish?message="+url.QueryEscape(latin1), ""),
+		"gotify's query": gatewaytest.NewRequest(http.MethodPost, "/notify/ops/gotify/message?title="+url.QueryEscape(latin1),
+			`{"message":"x"}`, "Content-Type", "application/json"),
 		"a form with escapes": gatewaytest.NewRequest(http.MethodPost, "/notify/ops", "body="+url.QueryEscape(latin1), "Content-Type",
 			"application/x-www-form-urlencoded"),
-		"a form with its charset": gatewaytest.NewRequest(http.MethodPost, "/notify/ops", "_charset_=iso-8859-15&body=gr%F6%DFer+als+5+%A4", "Content-Type",
+		"a form with its charset": gatewaytest.NewRequest(http.MethodPost, "/notify/ops", "_charset_=iso-8859-15&body=gr%F6%DFer+als+5+%A4",
+			"Content-Type",
 			"application/x-www-form-urlencoded"),
 		"a part": gatewaytest.NewRequest(http.MethodPost, "/notify/ops", "--b\r\nContent-Disposition: form-data; name=body\r\n"+
-			"Content-Type: text/plain; charset=iso-8859-15\r\n\r\ngr\xF6\xDFer als 5 \xA4\r\n--b--\r\n", "Content-Type", "multipart/form-data; boundary=b"),
-		"a part of a form with its charset": gatewaytest.NewRequest(http.MethodPost, "/notify/ops", "--b\r\nContent-Disposition: form-data; name=_charset_\r\n\r\n"+
-			"iso-8859-15\r\n--b\r\nContent-Disposition: form-data; name=body\r\n\r\ngr\xF6\xDFer als 5 \xA4\r\n--b--\r\n", "Content-Type", "multipart/form-data; boundary=b"),
-		"a part without a charset": gatewaytest.NewRequest(http.MethodPost, "/notify/ops", "--b\r\nContent-Disposition: form-data; name=body\r\n\r\n"+latin1+
-			"\r\n--b--\r\n", "Content-Type", "multipart/form-data; boundary=b"),
-		"the name of a file": gatewaytest.NewRequest(http.MethodPost, "/notify/ops", "--b\r\nContent-Disposition: form-data; name=body\r\n\r\n"+text+
-			"\r\n--b\r\nContent-Disposition: form-data; name=attach; filename*=iso-8859-1''T%FCr\r\nContent-Type: image/png\r\n\r\nx\r\n--b--\r\n",
+			"Content-Type: text/plain; charset=iso-8859-15\r\n\r\ngr\xF6\xDFer als 5 \xA4\r\n--b--\r\n", "Content-Type",
+			"multipart/form-data; boundary=b"),
+		"a part of a form with its charset": gatewaytest.NewRequest(http.MethodPost, "/notify/ops",
+			"--b\r\nContent-Disposition: form-data; name=_charset_\r\n\r\n"+
+				"iso-8859-15\r\n--b\r\nContent-Disposition: form-data; name=body\r\n\r\ngr\xF6\xDFer als 5 \xA4\r\n--b--\r\n", "Content-Type",
+			"multipart/form-data; boundary=b"),
+		"a part without a charset": gatewaytest.NewRequest(http.MethodPost, "/notify/ops",
+			"--b\r\nContent-Disposition: form-data; name=body\r\n\r\n"+latin1+
+				"\r\n--b--\r\n", "Content-Type", "multipart/form-data; boundary=b"),
+		"the name of a file": gatewaytest.NewRequest(http.MethodPost, "/notify/ops",
+			"--b\r\nContent-Disposition: form-data; name=body\r\n\r\n"+text+
+				"\r\n--b\r\nContent-Disposition: form-data; name=attach; filename*=iso-8859-1''T%FCr\r\nContent-Type: image/png\r\n\r\nx\r\n--b--\r\n",
 			"Content-Type", "multipart/form-data; boundary=b"),
-		"XML that names its charset": gatewaytest.NewRequest(http.MethodPost, "/notify/ops", "<?xml version=\"1.0\" encoding=\"iso-8859-15\"?><Notification><Version>1.1</Version>"+
-			"<Subject>x</Subject><MessageType>info</MessageType><Message>gr\xF6\xDFer als 5 \xA4</Message></Notification>", "Content-Type", "text/xml"),
-		"HTML that names its charset": gatewaytest.NewRequest(http.MethodPost, "/notify/ops", "<meta charset=iso-8859-15><p>gr\xF6\xDFer als 5 \xA4</p>", "Content-Type", "text/html"),
+		"XML that names its charset": gatewaytest.NewRequest(http.MethodPost, "/notify/ops",
+			"<?xml version=\"1.0\" encoding=\"iso-8859-15\"?><Notification><Version>1.1</Version>"+
+				"<Subject>x</Subject><MessageType>info</MessageType><Message>gr\xF6\xDFer als 5 \xA4</Message></Notification>", "Content-Type",
+			"text/xml"),
+		"HTML that names its charset": gatewaytest.NewRequest(http.MethodPost, "/notify/ops",
+			"<meta charset=iso-8859-15><p>gr\xF6\xDFer als 5 \xA4</p>", "Content-Type", "text/html"),
 	} {
 		answer := g.Do(r)
 		if answer.Status/100 != 2 {
@@ -146,7 +166,8 @@ func TestCharsetOfSavedKey(t *testing.T) {
 	s := gatewaytest.NewStation(t)
 	g := newSavedKeys(t, nil, gatewaytest.Everybody(), saved.Options{})
 	urls := "# größer\n" + s.NotifyURL("/a") + "\n"
-	for name, body := range map[string]string{"UTF-8 with a mark": "\xEF\xBB\xBF" + urls, "Latin-1": strings.ReplaceAll(urls, "größer", "gr\xF6\xDFer")} {
+	for name, body := range map[string]string{"UTF-8 with a mark": "\xEF\xBB\xBF" + urls,
+		"Latin-1": strings.ReplaceAll(urls, "größer", "gr\xF6\xDFer")} {
 		if r := g.Post("/add/Home", "text/plain", body); r.Status != http.StatusOK {
 			t.Errorf("%s: %d %s", name, r.Status, r.Body)
 		}

@@ -20,11 +20,20 @@ import (
 const ConfigIDHeader = "X-Apprise-Config-ID"
 
 var (
-	errConfigIDMalformed = api.Errorf(http.StatusBadRequest, "the header "+ConfigIDHeader+" must have the name of one key: 1 to 128 letters, digits, _ and -")
-	errConfigIDDiffers   = api.Errorf(http.StatusBadRequest, "the header "+ConfigIDHeader+" and the address name different keys; leave out one of them")
-	errConfigIDToken     = api.Errorf(http.StatusUnauthorized, "a token of the key is missing or wrong; the header "+ConfigIDHeader+" names a key without one only if the notify block has config_id on; write that, or name the key in the address, with apprise:// by ?v=1")
-	errConfigIDOff       = api.Errorf(http.StatusForbidden, "the header "+ConfigIDHeader+" names only keys with a token here; write config_id on into the notify block, or name the key in the address, with apprise:// by ?v=1")
-	errConfigIDManage    = api.Errorf(http.StatusForbidden, "with manage open, the header "+ConfigIDHeader+" names no key to read or change; write config_id on into the notify block, or name the key in the address")
+	errConfigIDMalformed = api.Errorf(http.StatusBadRequest,
+		"the header "+ConfigIDHeader+" must have the name of one key: 1 to 128 letters, digits, _ and -")
+	errConfigIDDiffers = api.Errorf(http.StatusBadRequest,
+		"the header "+ConfigIDHeader+" and the address name different keys; leave out one of them")
+	errConfigIDToken = api.Errorf(http.StatusUnauthorized,
+		"a token of the key is missing or wrong; the header "+ConfigIDHeader+
+			" names a key without one only if the notify block has config_id on; write that, or name the key in the address, with "+
+			"apprise:// by ?v=1")
+	errConfigIDOff = api.Errorf(http.StatusForbidden,
+		"the header "+ConfigIDHeader+" names only keys with a token here; write config_id on into the notify block, or name the key in the "+
+			"address, with apprise:// by ?v=1")
+	errConfigIDManage = api.Errorf(http.StatusForbidden,
+		"with manage open, the header "+ConfigIDHeader+
+			" names no key to read or change; write config_id on into the notify block, or name the key in the address")
 )
 
 // ConfigIDRoute is a route of Apprise on which the header can replace the key.

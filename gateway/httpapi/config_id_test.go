@@ -112,8 +112,10 @@ func TestConfigID(t *testing.T) {
 		}
 		got := sites[tt.site].Do(r)
 		arrived := s.Paths()
-		if ok := got.Status == tt.status && (tt.status == 200 && arrived == tt.want || tt.status != 200 && arrived == "" && strings.Contains(got.Body, tt.want)); !ok {
-			t.Errorf("%s: %s with %q and %q, %s: %d at %q, want %d and %q\n%s", tt.site, tt.path, tt.id, tt.token, tt.body, got.Status, arrived, tt.status, tt.want, got.Body)
+		if ok := got.Status == tt.status && (tt.status == 200 && arrived == tt.want || tt.status != 200 && arrived == "" &&
+			strings.Contains(got.Body, tt.want)); !ok {
+			t.Errorf("%s: %s with %q and %q, %s: %d at %q, want %d and %q\n%s", tt.site, tt.path, tt.id, tt.token, tt.body, got.Status, arrived,
+				tt.status, tt.want, got.Body)
 		}
 	}
 }
@@ -136,7 +138,8 @@ func TestConfigIDOfForeignRoutes(t *testing.T) {
 			t.Errorf("%s without saved keys: %d %s", target, got.Status, got.Body)
 		}
 	}
-	if got := g.Do(withID("/notify?preview", "body=x", "free")); got.Status != 200 || !strings.HasPrefix(got.Header.Get("Content-Type"), "text/html") {
+	if got := g.Do(withID("/notify?preview", "body=x", "free")); got.Status != 200 ||
+		!strings.HasPrefix(got.Header.Get("Content-Type"), "text/html") {
 		t.Errorf("a preview: %d %s", got.Status, got.Body)
 	}
 	if paths := s.Paths(); paths != "" {
@@ -286,7 +289,8 @@ func TestConfigIDOfSavedKeys(t *testing.T) {
 		r.Header.Set("X-Gotify-Key", tt.secret)
 		got := sites[setting{tt.configID, tt.manage}].Do(r)
 		if got.Status != tt.status || !strings.Contains(got.Body, tt.want) {
-			t.Errorf("config_id %v, %s: %s %s of %s as %q with %q: %d, want %d and %q\n%s", tt.configID, tt.manage, r.Method, r.URL, r.Header.Get(httpapi.ConfigIDHeader), tt.user, tt.secret, got.Status, tt.status, tt.want, got.Body)
+			t.Errorf("config_id %v, %s: %s %s of %s as %q with %q: %d, want %d and %q\n%s", tt.configID, tt.manage, r.Method, r.URL,
+				r.Header.Get(httpapi.ConfigIDHeader), tt.user, tt.secret, got.Status, tt.status, tt.want, got.Body)
 		}
 	}
 }

@@ -30,7 +30,8 @@ func TestDescriptionOfRoutes(t *testing.T) {
 		for _, method := range spec.Methods {
 			// PUT of a source is POST for programs that cannot send that. GET of a saved key is
 			// a page for browsers.
-			known := method == http.MethodHead || spec.Pattern == RouteSource && method == http.MethodPut || spec.Pattern == RouteKey && method == http.MethodGet
+			known := method == http.MethodHead || spec.Pattern == RouteSource && method == http.MethodPut || spec.Pattern == RouteKey &&
+				method == http.MethodGet
 			if len(operations) > 0 && !known && !described[method] {
 				t.Errorf("%s %s is not described", method, spec.Pattern)
 			}

@@ -31,9 +31,13 @@ const MaxDeviceRequest = 8 << 10
 
 // Errors for requests about devices.
 var (
-	errDevicesInvited  = api.Errorf(http.StatusForbidden, "a device needs an invitation to this key; ask for one, which caddy notify invite and the console make")
-	errDevicesOff      = api.Errorf(http.StatusForbidden, "the devices of a key are listed for those who may manage, and nobody may here; the operator can add console, or use caddy notify devices")
-	errDeviceBody      = api.Errorf(http.StatusBadRequest, "the body must be one JSON object with the fields name, tags, subscription (as PushSubscription.toJSON returns it) and invite")
+	errDevicesInvited = api.Errorf(http.StatusForbidden,
+		"a device needs an invitation to this key; ask for one, which caddy notify invite and the console make")
+	errDevicesOff = api.Errorf(http.StatusForbidden,
+		"the devices of a key are listed for those who may manage, and nobody may here; the operator can add console, or use caddy "+
+			"notify devices")
+	errDeviceBody = api.Errorf(http.StatusBadRequest,
+		"the body must be one JSON object with the fields name, tags, subscription (as PushSubscription.toJSON returns it) and invite")
 	errDeviceMedia     = api.Errorf(http.StatusUnsupportedMediaType, "the body is JSON; set Content-Type to application/json")
 	errNoSubscription  = api.Errorf(http.StatusBadRequest, "subscription: it is missing; give what PushManager.subscribe returns")
 	errTooManyAttempts = func() *api.Error {

@@ -42,7 +42,8 @@ func TestStatus(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		got := status(g, "GET", gatewaytest.TypeJSON)
-		if got.Status != 503 || got.Header.Get("Retry-After") == "" || !strings.Contains(got.Body, `"status":"unavailable","error":"the queue cannot be written`) {
+		if got.Status != 503 || got.Header.Get("Retry-After") == "" ||
+			!strings.Contains(got.Body, `"status":"unavailable","error":"the queue cannot be written`) {
 			t.Errorf("with a broken queue: %+v", got)
 		}
 	})

@@ -29,7 +29,8 @@ func newSite(t testing.TB, o site.Options) *gatewaytest.Gateway {
 // newSavedKeys returns a gateway with saved keys in a storage, which managers may read and change.
 // Nil managers stand for nobody, and a nil storage for a new one. It has keys of its configuration,
 // too.
-func newSavedKeys(t testing.TB, storage certmagic.Storage, m *site.Managers, o saved.Options, keys ...site.KeyOptions) *gatewaytest.Gateway {
+func newSavedKeys(t testing.TB, storage certmagic.Storage, m *site.Managers, o saved.Options,
+	keys ...site.KeyOptions) *gatewaytest.Gateway {
 	t.Helper()
 	o.Manage = m != nil
 	return gatewaytest.New(t, gatewaytest.Options{

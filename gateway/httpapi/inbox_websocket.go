@@ -74,4 +74,5 @@ func (h *Inboxes) checkSocketOrigin(r *http.Request) error {
 	return nil
 }
 
-var errForeignSocket = api.Errorf(http.StatusForbidden, "a page of another site opens this WebSocket; the operator can allow its origin with trusted_origins")
+var errForeignSocket = api.Errorf(http.StatusForbidden,
+	"a page of another site opens this WebSocket; the operator can allow its origin with trusted_origins")

@@ -189,7 +189,8 @@ func hasIdentity(r *http.Request) bool {
 }
 
 // errForeignAction is returned to a page of another site that wants to do more than acknowledge.
-var errForeignAction = api.Errorf(http.StatusForbidden, "a page of another site sent this request; it can acknowledge, and everything else is done on the incident's own page")
+var errForeignAction = api.Errorf(http.StatusForbidden,
+	"a page of another site sent this request; it can acknowledge, and everything else is done on the incident's own page")
 
 // incidentForm is the content of the form on the page of an incident.
 type incidentForm struct {
@@ -219,7 +220,9 @@ func readIncidentForm(w http.ResponseWriter, r *http.Request) (f incidentForm, e
 }
 
 // errNotSilenced is returned for an incident that cannot be silenced.
-var errNotSilenced = api.Errorf(http.StatusBadRequest, "this cannot be silenced here: it is over, its messages name no incident, or its key belongs to another site; make a silence of the key by the title instead")
+var errNotSilenced = api.Errorf(http.StatusBadRequest,
+	"this cannot be silenced here: it is over, its messages name no incident, or its key belongs to another site; make a silence of the "+
+		"key by the title instead")
 
 // silenceIncident makes a silence of an incident. The client of r must be a manager.
 func (h *Incidents) silenceIncident(r *http.Request, x *foundIncident, f *incidentForm) (done view.Says, err error) {

@@ -31,7 +31,8 @@ func TestIncidentPage(t *testing.T) {
 			if w.Status != http.StatusOK || w.Header.Get("Cache-Control") != "no-store" || w.Header.Get("Referrer-Policy") != "no-referrer" {
 				t.Errorf("%s: %d %v", method, w.Status, w.Header)
 			}
-			if body := w.Body; method == http.MethodGet && (!strings.Contains(body, "Disk full") || !strings.Contains(body, `value="acknowledge"`) || strings.Contains(body, "confidential")) {
+			if body := w.Body; method == http.MethodGet &&
+				(!strings.Contains(body, "Disk full") || !strings.Contains(body, `value="acknowledge"`) || strings.Contains(body, "confidential")) {
 				t.Errorf("the page:\n%s", body)
 			}
 			// The form is sent to the page, also below a prefix that handle_path removes.
@@ -66,7 +67,8 @@ func TestIncidentPage(t *testing.T) {
 			t.Error("a refused request acknowledges")
 		}
 		w := askIncident(t, g, http.MethodPost, id, "do=acknowledge&by="+url.QueryEscape(" <b>Adam\n\u202eEve</b> "), "Accept", "text/html")
-		if body := w.Body; w.Status != http.StatusOK || !strings.Contains(body, "You take care of it") || !strings.Contains(body, "&lt;b&gt;Adam Eve&lt;/b&gt; (typed) acknowledged it") {
+		if body := w.Body; w.Status != http.StatusOK || !strings.Contains(body, "You take care of it") ||
+			!strings.Contains(body, "&lt;b&gt;Adam Eve&lt;/b&gt; (typed) acknowledged it") {
 			t.Errorf("%d\n%s", w.Status, body)
 		}
 		w = askIncident(t, g, http.MethodPost, id, "by=Eve", "Accept", "text/html")
@@ -75,7 +77,8 @@ func TestIncidentPage(t *testing.T) {
 		}
 		var answer alerting.IncidentJSON
 		w = askIncident(t, g, http.MethodGet, id, "", "Accept", "application/json")
-		if err := json.Unmarshal([]byte(w.Body), &answer); err != nil || answer.State != "acknowledged" || answer.Acknowledged == nil || answer.Acknowledged.By != "<b>Adam Eve</b> (typed)" || answer.Acknowledged.Until.IsZero() || answer.Title != "Disk full" {
+		if err := json.Unmarshal([]byte(w.Body), &answer); err != nil || answer.State != "acknowledged" || answer.Acknowledged == nil ||
+			answer.Acknowledged.By != "<b>Adam Eve</b> (typed)" || answer.Acknowledged.Until.IsZero() || answer.Title != "Disk full" {
 			t.Errorf("%s, %v", w.Body, err)
 		}
 		time.Sleep(time.Hour)
@@ -87,7 +90,8 @@ func TestIncidentPage(t *testing.T) {
 		if got := x.Phones[0].Told(); got[1] != "success: Resolved: Disk full | Eve (typed) says that this is over." {
 			t.Errorf("told %q", got)
 		}
-		if w = askIncident(t, g, http.MethodPost, id, "do=resolve&by=Adam", "Accept", "text/html"); !strings.Contains(w.Body, "It is over already") {
+		if w = askIncident(t, g, http.MethodPost, id, "do=resolve&by=Adam", "Accept", "text/html"); !strings.Contains(w.Body,
+			"It is over already") {
 			t.Errorf("%s", w.Body)
 		}
 	})
@@ -138,7 +142,8 @@ func TestIncidentPageSilence(t *testing.T) {
 				}
 				return
 			}
-			if body := w.Body; w.Status != http.StatusOK || !strings.Contains(body, `It is silenced until <time datetime="2000-01-01T02:00:00Z"`) || !strings.Contains(body, "silenced until") || strings.Contains(body, `value="silence"`) {
+			if body := w.Body; w.Status != http.StatusOK || !strings.Contains(body, `It is silenced until <time datetime="2000-01-01T02:00:00Z"`) ||
+				!strings.Contains(body, "silenced until") || strings.Contains(body, `value="silence"`) {
 				t.Errorf("%d %s", w.Status, body)
 			}
 			if w := askIncident(t, g, http.MethodPost, id, "do=silence&for=never"); w.Status != http.StatusBadRequest {
@@ -178,7 +183,8 @@ func TestIncidentForeignPage(t *testing.T) {
 		if refused.Status != http.StatusForbidden || refused.Header.Get("Access-Control-Allow-Origin") != "" {
 			t.Errorf("with a cookie: %d %v", refused.Status, refused.Header)
 		}
-		r := gatewaytest.As(httptest.NewRequestWithContext(t.Context(), http.MethodPost, site.RouteIncidents+"/"+id, strings.NewReader("")), "ann")
+		r := gatewaytest.As(httptest.NewRequestWithContext(t.Context(), http.MethodPost, site.RouteIncidents+"/"+id, strings.NewReader("")),
+			"ann")
 		r.Header.Set("Sec-Fetch-Site", "cross-site")
 		if got := g.Do(r); got.Status != http.StatusForbidden {
 			t.Errorf("of a user: %d %s", got.Status, got.Body)
@@ -197,7 +203,8 @@ func TestIncidentForeignPage(t *testing.T) {
 		}
 		for range 2 { // the second one changes nothing, and is no error
 			w := askIncident(t, g, http.MethodPost, id, "do=acknowledge", ntfy...)
-			if w.Status != http.StatusNoContent || w.Body != "" || w.Header.Get("Access-Control-Allow-Origin") != "*" || w.Header.Get("Access-Control-Allow-Credentials") != "" {
+			if w.Status != http.StatusNoContent || w.Body != "" || w.Header.Get("Access-Control-Allow-Origin") != "*" ||
+				w.Header.Get("Access-Control-Allow-Credentials") != "" {
 				t.Errorf("%d %v %s", w.Status, w.Header, w.Body)
 			}
 		}

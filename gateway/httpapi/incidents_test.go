@@ -80,16 +80,19 @@ func TestIncidentList(t *testing.T) {
 		if want := []string{"net router open", "ops db1 resolved", "ops db2 open", "ops slow open"}; !slices.Equal(all, want) {
 			t.Errorf("the pages have %q, want %q", all, want)
 		}
-		for _, query := range []string{"?state=shut", "?limit=0", "?limit=1001", "?after=x", "?after=" + alerting.IncidentCursor{Stage: "no"}.Encode()} {
+		for _, query := range []string{"?state=shut", "?limit=0", "?limit=1001", "?after=x",
+			"?after=" + alerting.IncidentCursor{Stage: "no"}.Encode()} {
 			if r := g.Do(gatewaytest.NewRequest(http.MethodGet, "/notify/incidents"+query, "")); r.Status != http.StatusBadRequest {
 				t.Errorf("%s: %d %s", query, r.Status, r.Body)
 			}
 		}
-		if r := g.Get("/notify/incidents?key=ops"); r.Status != http.StatusSeeOther || r.Header.Get("Location") != "../notify/console/incidents?key=ops" {
+		if r := g.Get("/notify/incidents?key=ops"); r.Status != http.StatusSeeOther ||
+			r.Header.Get("Location") != "../notify/console/incidents?key=ops" {
 			t.Errorf("a browser gets %d, %q", r.Status, r.Header.Get("Location"))
 		}
 		page := g.Get("/notify/console/incidents").Body
-		for _, want := range []string{"Title of db2", "Title of slow", `<span class="badge" aria-hidden="true">3</span><span class="unseen">: 3 incidents open</span>`, "/notify/console/keys/ops"} {
+		for _, want := range []string{"Title of db2", "Title of slow",
+			`<span class="badge" aria-hidden="true">3</span><span class="unseen">: 3 incidents open</span>`, "/notify/console/keys/ops"} {
 			if !strings.Contains(page, want) || strings.Contains(page, "confidential") {
 				t.Errorf("the page lacks %q: %s", want, page)
 			}
@@ -123,13 +126,15 @@ func TestPartialResolution(t *testing.T) {
 		})
 		post := func(status string, left int) {
 			t.Helper()
-			g.Post("/notify/ops/alertmanager", gatewaytest.TypeJSON, fmt.Sprintf(`{"version": "4", "status": %q, "groupKey": "{}", "externalURL": "http://am", "truncatedAlerts": %d,
+			g.Post("/notify/ops/alertmanager", gatewaytest.TypeJSON, fmt.Sprintf(`{"version": "4", "status": %q, "groupKey": "{}",
+				"externalURL": "http://am", "truncatedAlerts": %d,
 				"alerts": [{"status": %[1]q, "labels": {"alertname": "Down"}, "annotations": {"summary": "db1"}, "fingerprint": "1"}]}`, status, left))
 			time.Sleep(time.Minute)
 		}
 		state := func(want string, told int) {
 			t.Helper()
-			if got, _ := namesIn(t, g.Do(gatewaytest.NewRequest(http.MethodGet, "/notify/incidents", ""))); !slices.Equal(got, []string{"ops http://am {} " + want}) {
+			if got, _ := namesIn(t, g.Do(gatewaytest.NewRequest(http.MethodGet, "/notify/incidents", ""))); !slices.Equal(got,
+				[]string{"ops http://am {} " + want}) {
 				t.Errorf("incidents are %q, want one that is %s", got, want)
 			}
 			if got := p.Told(); len(got) != told {

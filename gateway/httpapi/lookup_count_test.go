@@ -51,11 +51,14 @@ func TestKeyIsFoundOnce(t *testing.T) {
 		{"POST", "/notify/ops/ntfy/topic", "hello", "", 200},
 		{"POST", "/notify/ops/ntfy/topic", "hello", "Idempotency-Key: 2", 200},
 		{"POST", "/notify/ops/ntfy/topic", "hello", "Authorization: Bearer wrong", 401},
-		{"POST", "/notify/ops/grafana", `{"alerts":[{"status":"firing","labels":{"alertname":"a"}}],"status":"firing","title":"t","message":"m","version":"1","orgId":1}`, "Content-Type: application/json", 200},
+		{"POST", "/notify/ops/grafana",
+			`{"alerts":[{"status":"firing","labels":{"alertname":"a"}}],"status":"firing","title":"t","message":"m","version":"1","orgId":1}`,
+			"Content-Type: application/json", 200},
 		{"GET", "/json/urls/ops", "", "", 200},
 		{"GET", "/notify/console/keys/ops", "", "Accept: text/html", 200},
 	} {
-		r := httptest.NewRequestWithContext(context.WithValue(t.Context(), countedRequest{}, true), tt.method, tt.target, strings.NewReader(tt.body))
+		r := httptest.NewRequestWithContext(context.WithValue(t.Context(), countedRequest{}, true), tt.method, tt.target,
+			strings.NewReader(tt.body))
 		r.Header.Set("Authorization", "Bearer "+token)
 		r.Header.Set("Content-Type", gatewaytest.TypeForm)
 		if name, value, ok := strings.Cut(tt.header, ": "); ok {
@@ -68,7 +71,8 @@ func TestKeyIsFoundOnce(t *testing.T) {
 		}
 	}
 	// A request that names no key looks for none.
-	r := httptest.NewRequestWithContext(context.WithValue(t.Context(), countedRequest{}, true), http.MethodPost, "/notify", strings.NewReader("body=hello&urls="+s.station.NotifyURL("/y")))
+	r := httptest.NewRequestWithContext(context.WithValue(t.Context(), countedRequest{}, true), http.MethodPost, "/notify",
+		strings.NewReader("body=hello&urls="+s.station.NotifyURL("/y")))
 	r.Header.Set("Content-Type", gatewaytest.TypeForm)
 	finds.Store(0)
 	if got := s.Do(r); got.Status != http.StatusOK || finds.Load() != 0 {

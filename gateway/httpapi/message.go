@@ -59,7 +59,8 @@ func (h *Messages) message(w http.ResponseWriter, r *http.Request, text string) 
 		}
 	default:
 		w.Header().Set("Allow", "GET, HEAD, DELETE")
-		return nil, api.Errorf(http.StatusMethodNotAllowed, "the method %s is not allowed here; use GET, or DELETE to cancel the message", r.Method)
+		return nil, api.Errorf(http.StatusMethodNotAllowed, "the method %s is not allowed here; use GET, or DELETE to cancel the message",
+			r.Method)
 	}
 	id, err := parseMessageID(text)
 	if err != nil {
@@ -149,14 +150,17 @@ func (h *Messages) mayCancelAt(r *http.Request, e *queue.Entry, name string) err
 		return nil // the key is gone, with its token
 	case err != nil:
 		return err
-	case len(k.Tokens) == 0 && (len(k.Readers) > 0 || k.CheckSource(site.SourceDirect) != nil || slices.ContainsFunc(k.Targets, func(t notifier.Target) bool { return site.IsDevice(t.String()) }) || reachesDevice(e)):
+	case len(k.Tokens) == 0 && (len(k.Readers) > 0 || k.CheckSource(site.SourceDirect) != nil ||
+		slices.ContainsFunc(k.Targets, func(t notifier.Target) bool { return site.IsDevice(t.String()) }) || reachesDevice(e)):
 		return errCancelToken
 	}
 	return nil
 }
 
 // errCancelToken is returned if the ID of a message is not enough to cancel it.
-var errCancelToken = api.Errorf(http.StatusForbidden, "a message to this key can be cancelled only by who may manage, because others know its ID or may not send to the key; the operator can give the key a token, with which its senders can cancel")
+var errCancelToken = api.Errorf(http.StatusForbidden,
+	"a message to this key can be cancelled only by who may manage, because others know its ID or may not send to the key; the operator "+
+		"can give the key a token, with which its senders can cancel")
 
 // reachesDevice reports whether a message goes to a device, which then knows the ID. The device may
 // be gone.

@@ -63,7 +63,8 @@ func TestIncidentIDOfMessage(t *testing.T) {
 		if tt.shown {
 			want = g.ListIncidents("k")[0].ID
 		}
-		if a := got.JSON(t); got.Status != http.StatusOK || a.ID != id || a.IncidentID != want || !strings.Contains(got.Body, `"incident":"db1"`) {
+		if a := got.JSON(t); got.Status != http.StatusOK || a.ID != id || a.IncidentID != want ||
+			!strings.Contains(got.Body, `"incident":"db1"`) {
 			t.Errorf("%s: %d %s", tt.name, got.Status, got.Body)
 		}
 	}
@@ -85,9 +86,12 @@ func TestCancelNeedsMore(t *testing.T) {
 		{"accept with direct", nil, site.KeyOptions{Accept: []string{"direct", "grafana"}}, nil, 200},
 		{"accept without direct", nil, site.KeyOptions{Accept: []string{"grafana"}}, nil, 403},
 		{"accept without direct, and who may manage", gatewaytest.Everybody(), site.KeyOptions{Accept: []string{"grafana"}}, nil, 200},
-		{"a reader", nil, site.KeyOptions{KeySettings: site.KeySettings{Inbox: time.Hour}, Readers: []string{bobToken}}, []string{"Authorization", "Bearer " + bobToken}, 403},
-		{"a reader, and a token", nil, site.KeyOptions{KeySettings: site.KeySettings{Inbox: time.Hour}, Readers: []string{bobToken}, Tokens: []string{aliceToken}}, []string{"Authorization", "Bearer " + aliceToken}, 200},
-		{"the reader of a key with a token", nil, site.KeyOptions{KeySettings: site.KeySettings{Inbox: time.Hour}, Readers: []string{bobToken}, Tokens: []string{aliceToken}}, []string{"Authorization", "Bearer " + bobToken}, 401},
+		{"a reader", nil, site.KeyOptions{KeySettings: site.KeySettings{Inbox: time.Hour}, Readers: []string{bobToken}},
+			[]string{"Authorization", "Bearer " + bobToken}, 403},
+		{"a reader, and a token", nil, site.KeyOptions{KeySettings: site.KeySettings{Inbox: time.Hour}, Readers: []string{bobToken},
+			Tokens: []string{aliceToken}}, []string{"Authorization", "Bearer " + aliceToken}, 200},
+		{"the reader of a key with a token", nil, site.KeyOptions{KeySettings: site.KeySettings{Inbox: time.Hour}, Readers: []string{bobToken},
+			Tokens: []string{aliceToken}}, []string{"Authorization", "Bearer " + bobToken}, 401},
 	} {
 		tt.key.Name, tt.key.URLs = "k", gatewaytest.URLs(p.NotifyURL())
 		g := gatewaytest.New(t, gatewaytest.Options{
@@ -97,7 +101,8 @@ func TestCancelNeedsMore(t *testing.T) {
 		})
 		path, form := "/notify/k", "body=b"
 		if slices.Equal(tt.key.Accept, []string{"grafana"}) {
-			path, form = "/notify/k/grafana", `{"title": "x", "message": "b", "state": "alerting", "alerts": [], "orgId": 1, "receiver": "r", "version": "1", "status": "firing"}`
+			path, form = "/notify/k/grafana", `{"title": "x", "message": "b", "state": "alerting", "alerts": [], "orgId": 1, "receiver": "r", `+
+				`"version": "1", "status": "firing"}`
 		}
 		r := httptest.NewRequest(http.MethodPost, path+"?token="+aliceToken, strings.NewReader(form))
 		r.Header.Set("Accept", gatewaytest.TypeJSON)
@@ -133,7 +138,8 @@ func TestCancelFromOtherOrigin(t *testing.T) {
 		if s, _ := g.State(id); got.Status != http.StatusForbidden || s != "queued" {
 			t.Errorf("%q: status %d, and the message is %s", trusted, got.Status, s)
 		}
-		if got := askMessage(g, http.MethodDelete, id, "Origin", "http://example.com", "Sec-Fetch-Site", "same-origin"); got.Status != http.StatusOK {
+		if got := askMessage(g, http.MethodDelete, id, "Origin", "http://example.com", "Sec-Fetch-Site",
+			"same-origin"); got.Status != http.StatusOK {
 			t.Errorf("%q: from its own origin: status %d: %s", trusted, got.Status, got.Body)
 		}
 	}
@@ -162,7 +168,8 @@ func TestIdempotencyKeyOfToken(t *testing.T) {
 		return got.Status, got.JSON(t).ID
 	}
 	payload := func(text string) string {
-		return `{"title": "x", "message": "` + text + `", "state": "alerting", "alerts": [], "orgId": 1, "receiver": "r", "version": "1", "status": "firing"}`
+		return `{"title": "x", "message": "` + text +
+			`", "state": "alerting", "alerts": [], "orgId": 1, "receiver": "r", "version": "1", "status": "firing"}`
 	}
 	for _, tt := range []struct{ path, contentType, guess, alert string }{
 		{"/notify/k", gatewaytest.TypeForm, "body=guess", "body=alert"},
@@ -193,7 +200,8 @@ func TestIdempotencyKeyOfToken(t *testing.T) {
 func TestCancelNeedsMoreWithDevices(t *testing.T) {
 	t.Parallel()
 	s, chat := gatewaytest.NewPushService(t), gatewaytest.NewPager(t, http.StatusBadGateway)
-	g := gatewaytest.New(t, gatewaytest.Options{Global: gatewaytest.PushOptions(gatewaytest.Key("k", chat.NotifyURL()+" chat")), Queue: &outbox.Settings{}})
+	g := gatewaytest.New(t, gatewaytest.Options{Global: gatewaytest.PushOptions(gatewaytest.Key("k", chat.NotifyURL()+" chat")),
+		Queue: &outbox.Settings{}})
 	cancel := func(id string, want int) {
 		t.Helper()
 		if got := askMessage(g, http.MethodDelete, id); got.Status != want {
@@ -205,7 +213,8 @@ func TestCancelNeedsMoreWithDevices(t *testing.T) {
 	elsewhere := g.PostForm("/notify/k", "body=b&tag=chat").JSON(t).ID
 	cancel(elsewhere, http.StatusForbidden)
 	id := g.PostForm("/notify/k", "body=b&tag=chat,phone").JSON(t).ID
-	if got := g.Ask(http.MethodDelete, "/notify/k/devices/"+phone.ID, nil, "Authorization", "Bearer "+phone.Secret); got.Status != http.StatusOK {
+	if got := g.Ask(http.MethodDelete, "/notify/k/devices/"+phone.ID, nil, "Authorization",
+		"Bearer "+phone.Secret); got.Status != http.StatusOK {
 		t.Fatalf("status %d: %s", got.Status, got.Body)
 	}
 	cancel(id, http.StatusForbidden)
@@ -232,7 +241,8 @@ func TestQueueCancelNeedsToken(t *testing.T) {
 	if s, _ := g.State(id); s != "queued" {
 		t.Errorf("the state is %s", s)
 	}
-	if got := g.Message(http.MethodDelete, id+"?token=0123456789abcdef", gatewaytest.TypeJSON); got.Status != http.StatusOK || got.JSON(t).State != "cancelled" {
+	if got := g.Message(http.MethodDelete, id+"?token=0123456789abcdef", gatewaytest.TypeJSON); got.Status != http.StatusOK ||
+		got.JSON(t).State != "cancelled" {
 		t.Errorf("with the token: status %d %s", got.Status, got.Body)
 	}
 }

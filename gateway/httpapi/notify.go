@@ -78,7 +78,8 @@ func (h *notifications) accept(w http.ResponseWriter, r *http.Request, at *Route
 }
 
 // answerEntered sends a message that has entered, and leaves.
-func (h *notifications) answerEntered(w http.ResponseWriter, r *http.Request, d dispatch.Delivery, e site.Admission, at *Route) (*api.Response, error) {
+func (h *notifications) answerEntered(w http.ResponseWriter, r *http.Request, d dispatch.Delivery, e site.Admission,
+	at *Route) (*api.Response, error) {
 	if at.Key == "" {
 		// A message with a client's URLs counts until its last delivery has ended, which may be
 		// after the response.
@@ -350,9 +351,11 @@ func errLater(text string) *api.Error {
 
 // Errors for messages that cannot be sent later.
 var (
-	errLaterNoKey   = errLater("the field send_at needs a key: post to /notify/{KEY}, because the destinations are looked up when the message is due")
-	errLaterNoQueue = errLater("the field send_at needs a queue, which keeps the message until it is due; the operator can add queue to the global option notify, and the key must not have queue off")
-	errLaterSource  = errLater("the field send_at is not read in the format of another program; post to /notify/{KEY}")
+	errLaterNoKey = errLater("the field send_at needs a key: post to /notify/{KEY}, because the destinations are looked up when the " +
+		"message is due")
+	errLaterNoQueue = errLater("the field send_at needs a queue, which keeps the message until it is due; the operator can add queue to " +
+		"the global option notify, and the key must not have queue off")
+	errLaterSource = errLater("the field send_at is not read in the format of another program; post to /notify/{KEY}")
 )
 
 // later sets when the message of a request is sent, if it is not sent now.
@@ -502,7 +505,8 @@ func setQueued(resp *api.Response, r *http.Request, id string, p api.Preference)
 func (h *Sender) repeated(r *http.Request, e *queue.DuplicateError, p api.Preference, d *dispatch.Delivery) (*api.Response, error) {
 	q := h.App.Rooms.Outbox
 	if !e.SameRequest {
-		return nil, api.Errorf(http.StatusUnprocessableEntity, "the header %s was used for a different request; send another key with each message", api.IdempotencyHeader)
+		return nil, api.Errorf(http.StatusUnprocessableEntity,
+			"the header %s was used for a different request; send another key with each message", api.IdempotencyHeader)
 	}
 	stored, err := q.Queue.Get(context.WithoutCancel(r.Context()), e.ID)
 	if err != nil {

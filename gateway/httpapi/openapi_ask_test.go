@@ -18,8 +18,9 @@ func askCalls(t *testing.T, calls map[string][]describedCall, notOpen *gatewayte
 	t.Helper()
 	s := gatewaytest.NewStation(t)
 	g := gatewaytest.New(t, gatewaytest.Options{
-		Global: site.Options{Keys: []site.KeyOptions{gatewaytest.Key("ops", s.NotifyURL("/a")), gatewaytest.Key("silent", s.NotifyURL("/b")), gatewaytest.Key("full", s.NotifyURL("/c"))}, PublicURL: gatewaytest.PublicURL},
-		Site:   site.Options{Managers: gatewaytest.Everybody()}, Queue: &outbox.Settings{},
+		Global: site.Options{Keys: []site.KeyOptions{gatewaytest.Key("ops", s.NotifyURL("/a")), gatewaytest.Key("silent", s.NotifyURL("/b")),
+			gatewaytest.Key("full", s.NotifyURL("/c"))}, PublicURL: gatewaytest.PublicURL},
+		Site: site.Options{Managers: gatewaytest.Everybody()}, Queue: &outbox.Settings{},
 	})
 	const question = "title=Deploy&body=x&ask=yes&ask=no"
 	asks := func() (link, id string) {
@@ -71,8 +72,10 @@ func askCalls(t *testing.T, calls map[string][]describedCall, notOpen *gatewayte
 		return func() { g.Gateway.Rooms = rooms }
 	}
 	calls["POST "+httpapi.RouteAsk] = append(calls["POST "+httpapi.RouteAsk], fresh, page)
-	calls["POST /notify/{KEY}"] = append(calls["POST /notify/{KEY}"], form(g, "/notify/ops", question), form(g, "/notify/silent", question), form(g, "/notify/full", crowd), form(g, "/notify/full", "body=x&send_at=1h"))
-	calls["GET /notify/messages/{ID}"] = append(calls["GET /notify/messages/{ID}"], describedCall{g: g, target: "/notify/messages/" + id}, describedCall{g: g, target: "/notify/messages/" + id + "?wait=x"})
+	calls["POST /notify/{KEY}"] = append(calls["POST /notify/{KEY}"], form(g, "/notify/ops", question), form(g, "/notify/silent", question),
+		form(g, "/notify/full", crowd), form(g, "/notify/full", "body=x&send_at=1h"))
+	calls["GET /notify/messages/{ID}"] = append(calls["GET /notify/messages/{ID}"], describedCall{g: g, target: "/notify/messages/" + id},
+		describedCall{g: g, target: "/notify/messages/" + id + "?wait=x"})
 	_, waited := asks()
 	calls["GET /notify/messages/{ID}"] = append(calls["GET /notify/messages/{ID}"],
 		describedCall{g: g, target: "/notify/messages/" + waited + "?wait=9", before: func() (after func()) {

@@ -122,8 +122,12 @@ func TestDescriptionOfParameters(t *testing.T) {
 	t.Parallel()
 	d := readOpenAPI(t)
 	for path, want := range map[string]string{
-		"/notify":       "header Accept, header Idempotency-Key, header Incident, header Prefer, header Priority, header Title, header X-Apprise-Config-ID, header X-Apprise-Recursion-Count, query format, query incident, query mapping, query preview, query stream, query title, query type",
-		"/notify/{KEY}": "header Accept, header Idempotency-Key, header Incident, header Prefer, header Priority, header Tags, header Title, header X-Apprise-Recursion-Count, query beat, query exit, query format, query incident, query mapping, query preview, query send_at, query state, query stream, query tag, query tags, query title, query type",
+		"/notify": "header Accept, header Idempotency-Key, header Incident, header Prefer, header Priority, header Title, header " +
+			"X-Apprise-Config-ID, header X-Apprise-Recursion-Count, query format, query incident, query mapping, query preview, query stream, " +
+			"query title, query type",
+		"/notify/{KEY}": "header Accept, header Idempotency-Key, header Incident, header Prefer, header Priority, header Tags, header Title, " +
+			"header X-Apprise-Recursion-Count, query beat, query exit, query format, query incident, query mapping, query preview, query " +
+			"send_at, query state, query stream, query tag, query tags, query title, query type",
 	} {
 		var got []string
 		for _, p := range d.at("paths", path, "post")["parameters"].([]any) {
@@ -144,12 +148,15 @@ func TestDescriptionOfMessages(t *testing.T) {
 	file := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("x")) }))
 	defer file.Close()
 	s := gatewaytest.NewStation(t)
-	g := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{Keys: []site.KeyOptions{gatewaytest.Key("ops", s.NotifyURL("/")+" a")}, Egress: gatewaytest.Loopback()}})
+	g := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{Keys: []site.KeyOptions{gatewaytest.Key("ops", s.NotifyURL("/")+" a")},
+		Egress: gatewaytest.Loopback()}})
 	message := readOpenAPI(t).schema(t, "Message")
 	values := []string{
-		`null`, `""`, `"a"`, `"info"`, `" FAILURE "`, `"disk\ndb1"`, `"disk\n"`, `"text"`, `"MarkDown"`, `"html"`, `5`, `true`, `{}`, `[]`, `["a"]`, `["a",["b","c"]]`, `[[1]]`, `[null]`, `[true]`, `[{}]`,
+		`null`, `""`, `"a"`, `"info"`, `" FAILURE "`, `"disk\ndb1"`, `"disk\n"`, `"text"`, `"MarkDown"`, `"html"`, `5`, `true`, `{}`, `[]`,
+		`["a"]`, `["a",["b","c"]]`, `[[1]]`, `[null]`, `[true]`, `[{}]`,
 		`"` + file.URL + `"`, `["` + file.URL + `",""]`, `{"url":"` + file.URL + `"}`, `{"url":""}`, `{"url":5}`, `{"url":null}`,
-		`{"base64":"eA=="}`, `[{"base64":"eA==","filename":"f","mimetype":"text/plain"}]`, `{"base64":null,"url":"` + file.URL + `"}`, `{"base64":5}`, `{"filename":"x"}`, `{"base64":"eA==","filename":5}`,
+		`{"base64":"eA=="}`, `[{"base64":"eA==","filename":"f","mimetype":"text/plain"}]`, `{"base64":null,"url":"` + file.URL + `"}`,
+		`{"base64":5}`, `{"filename":"x"}`, `{"base64":"eA==","filename":5}`,
 	}
 	for _, field := range []string{"body", "title", "type", "format", "incident", "tag", "tags", "attach", "attachment", "attachments"} {
 		for _, value := range values {
@@ -177,7 +184,10 @@ func TestDescriptionOfMessages(t *testing.T) {
 // every described response occurs.
 func TestDescriptionOfAnswers(t *testing.T) {
 	d := readOpenAPI(t)
-	schemas := map[string]*jsonschema.Schema{"Answer": d.schema(t, "Answer"), "StreamLine": d.schema(t, "StreamLine"), "QueuedMessage": d.schema(t, "QueuedMessage"), "Incidents": d.schema(t, "Incidents"), "Silence": d.schema(t, "Silence"), "Device": d.schema(t, "Device"), "IncidentRecord": d.schema(t, "IncidentRecord"), "Question": d.schema(t, "Question"), "Inbox": d.schema(t, "Inbox"), "InboxMessage": d.schema(t, "InboxMessage"), "NtfyError": d.schema(t, "NtfyError")}
+	schemas := map[string]*jsonschema.Schema{"Answer": d.schema(t, "Answer"), "StreamLine": d.schema(t, "StreamLine"),
+		"QueuedMessage": d.schema(t, "QueuedMessage"), "Incidents": d.schema(t, "Incidents"), "Silence": d.schema(t, "Silence"),
+		"Device": d.schema(t, "Device"), "IncidentRecord": d.schema(t, "IncidentRecord"), "Question": d.schema(t, "Question"),
+		"Inbox": d.schema(t, "Inbox"), "InboxMessage": d.schema(t, "InboxMessage"), "NtfyError": d.schema(t, "NtfyError")}
 	s := gatewaytest.NewStation(t)
 	block := site.Options{
 		Egress: gatewaytest.Loopback(), MaxInFlight: 5, MaxBody: 1 << 10, DefaultURLs: gatewaytest.URLs(s.NotifyURL("/a")),
@@ -273,14 +283,16 @@ func TestDescriptionOfAnswers(t *testing.T) {
 		call{g: guarded, target: "/notify", contentType: gatewaytest.TypeForm, body: "body=x", header: header("X-Apprise-Config-Id", "ops")},
 		call{g: named, target: "/notify", contentType: gatewaytest.TypeForm, body: "body=x", header: header("X-Apprise-Config-Id", "none")})
 	calls["POST "+key] = append(calls["POST "+key], call{g: guarded, target: "/notify/ops", contentType: gatewaytest.TypeForm, body: "body=x"})
-	calls["GET "+key] = []call{{g: guarded, target: "/notify/ops"}, {g: g, target: "/notify/ops"}, {g: g, target: "/notify/none"}, {g: off, target: "/notify/ops"}}
+	calls["GET "+key] = []call{{g: guarded, target: "/notify/ops"}, {g: g, target: "/notify/ops"}, {g: g, target: "/notify/none"},
+		{g: off, target: "/notify/ops"}}
 	calls["GET "+stateless] = []call{{g: g, target: "/notify"}, {g: closed, target: "/notify"}, {g: off, target: "/notify"}}
 	calls["GET /notify/openapi.json"] = []call{{g: g, target: "/notify/openapi.json"}}
 
 	pager := gatewaytest.NewPager(t, http.StatusBadGateway)
 	q := gatewaytest.New(t, gatewaytest.Options{
-		Global: site.Options{DefaultURLs: gatewaytest.URLs(pager.NotifyURL()), Keys: []site.KeyOptions{gatewaytest.Key("ops", pager.NotifyURL())}},
-		Queue:  &outbox.Settings{},
+		Global: site.Options{DefaultURLs: gatewaytest.URLs(pager.NotifyURL()),
+			Keys: []site.KeyOptions{gatewaytest.Key("ops", pager.NotifyURL())}},
+		Queue: &outbox.Settings{},
 	})
 	notOpen := newNotOpen(t, gatewaytest.Options{})
 	calls["GET /notify/status"] = []call{{g: q, target: "/notify/status"}, {g: notOpen, target: "/notify/status"}}
@@ -294,13 +306,15 @@ func TestDescriptionOfAnswers(t *testing.T) {
 	managing.Global.Keys, managing.Queue = []site.KeyOptions{k}, &outbox.Settings{}
 	managed := gatewaytest.New(t, managing)
 	managed.PostForm("/notify/k", "type=failure&body=down&incident=db1")
-	incidents, _, err := managed.Rooms().Alerts.Incidents.List(t.Context(), []string{"\x00k"}, &alerting.IncidentQuery{Stage: rules.Stages[0], Limit: 1})
+	incidents, _, err := managed.Rooms().Alerts.Incidents.List(t.Context(), []string{"\x00k"},
+		&alerting.IncidentQuery{Stage: rules.Stages[0], Limit: 1})
 	if err != nil || len(incidents) != 1 {
 		t.Fatalf("%d incidents, %v", len(incidents), err)
 	}
 	incident := "/notify/incidents/" + incidents[0].Incident.ID
 	calls["GET /notify/incidents"] = []call{
-		{g: managed, target: "/notify/incidents"}, {g: managed, target: "/notify/incidents?limit=x"}, {g: q, target: "/notify/incidents"}, {g: managedNotOpen, target: "/notify/incidents"},
+		{g: managed, target: "/notify/incidents"}, {g: managed, target: "/notify/incidents?limit=x"}, {g: q, target: "/notify/incidents"},
+		{g: managedNotOpen, target: "/notify/incidents"},
 	}
 	maps.Copy(calls, silenceCalls(t, s))
 	maps.Copy(calls, inboxCalls(t))
@@ -313,8 +327,11 @@ func TestDescriptionOfAnswers(t *testing.T) {
 	}
 	foreign, foreignResolve := form("by=Eve"), form("do=resolve")
 	foreign.header, foreignResolve.header = header("Sec-Fetch-Site", "cross-site"), header("Sec-Fetch-Site", "cross-site")
-	calls["GET "+httpapi.RouteIncident] = []call{{g: managed, target: incident}, {g: q, target: incident}, {g: managedNotOpen, target: incident}}
-	calls["POST "+httpapi.RouteIncident] = []call{form("by=Ann"), form("do=nothing"), form("by=" + strings.Repeat("x", httpapi.MaxIncidentForm)), foreign, foreignResolve, {g: q, target: incident}, {g: managedNotOpen, target: incident}}
+	calls["GET "+httpapi.RouteIncident] = []call{{g: managed, target: incident}, {g: q, target: incident},
+		{g: managedNotOpen, target: incident}}
+	calls["POST "+httpapi.RouteIncident] = []call{form("by=Ann"), form("do=nothing"),
+		form("by=" + strings.Repeat("x", httpapi.MaxIncidentForm)), foreign, foreignResolve, {g: q, target: incident},
+		{g: managedNotOpen, target: incident}}
 	for _, path := range []string{key, stateless} {
 		target := strings.Replace(path, "{KEY}", "ops", 1)
 		first := q.PostForm(target, "body=x", "Idempotency-Key", "1").JSON(t)
@@ -326,9 +343,12 @@ func TestDescriptionOfAnswers(t *testing.T) {
 		calls["GET /notify/messages/{ID}"] = append(calls["GET /notify/messages/{ID}"], call{g: q, target: message})
 		calls["DELETE /notify/messages/{ID}"] = append(calls["DELETE /notify/messages/{ID}"], call{g: q, target: message},
 			call{g: q, target: message, header: header("Sec-Fetch-Site", "cross-site")})
-		locked := gatewaytest.New(t, gatewaytest.Options{Global: site.Options{Keys: []site.KeyOptions{lockedKey("k", "0123456789abcdef", "json://127.0.0.1:1")}}, Queue: &outbox.Settings{}})
+		locked := gatewaytest.New(t,
+			gatewaytest.Options{Global: site.Options{Keys: []site.KeyOptions{lockedKey("k", "0123456789abcdef", "json://127.0.0.1:1")}},
+				Queue: &outbox.Settings{}})
 		secret := locked.PostForm("/notify/k", "body=x", "Authorization", "Bearer 0123456789abcdef").JSON(t)
-		calls["DELETE /notify/messages/{ID}"] = append(calls["DELETE /notify/messages/{ID}"], call{g: locked, target: "/notify/messages/" + secret.ID})
+		calls["DELETE /notify/messages/{ID}"] = append(calls["DELETE /notify/messages/{ID}"],
+			call{g: locked, target: "/notify/messages/" + secret.ID})
 		for _, op := range []string{"GET /notify/messages/{ID}", "DELETE /notify/messages/{ID}"} {
 			calls[op] = append(calls[op], call{g: notOpen, target: message}, call{g: q, target: "/notify/messages/none"})
 		}
@@ -385,7 +405,8 @@ func TestDescriptionOfAnswers(t *testing.T) {
 				schema := "Answer"
 				lines := []string{got.Body}
 				switch {
-				case path == "/notify/openapi.json", path == httpapi.RouteHealth, media == "text/plain", media == "text/html", media == "text/event-stream":
+				case path == "/notify/openapi.json", path == httpapi.RouteHealth, media == "text/plain", media == "text/html",
+					media == "text/event-stream":
 					continue
 				case !strings.HasPrefix(path, "/notify") && (got.Status == http.StatusOK || strings.HasPrefix(path, "/status")):
 					continue // other tests cover these answers

@@ -70,7 +70,8 @@ func TestOverload(t *testing.T) {
 			r.Header.Set("Content-Type", gatewaytest.TypeForm)
 			r.Header.Set("Accept", accept)
 			got := g.Do(r)
-			if got.Status != http.StatusServiceUnavailable || got.Header.Get("Retry-After") != "1" || !strings.Contains(got.Body, body) || !strings.HasPrefix(got.Header.Get("Content-Type"), accept) {
+			if got.Status != http.StatusServiceUnavailable || got.Header.Get("Retry-After") != "1" || !strings.Contains(got.Body, body) ||
+				!strings.HasPrefix(got.Header.Get("Content-Type"), accept) {
 				t.Errorf("%s as %s: status %d, %v\n%s", path, accept, got.Status, got.Header, got.Body)
 			}
 		}

@@ -19,14 +19,16 @@ func TestReservedSavedName(t *testing.T) {
 	s := gatewaytest.NewStation(t)
 	g := newSavedKeys(t, nil, gatewaytest.Everybody(), saved.Options{})
 	for _, name := range []string{"Incidents", "ASKS", "Console"} {
-		if got := g.Post("/add/"+name, "text/plain", s.NotifyURL("")); got.Status != http.StatusNotFound || !strings.Contains(got.Body, "address of the gateway itself") {
+		if got := g.Post("/add/"+name, "text/plain", s.NotifyURL("")); got.Status != http.StatusNotFound ||
+			!strings.Contains(got.Body, "address of the gateway itself") {
 			t.Errorf("/add/%s: %d %s", name, got.Status, got.Body)
 		}
 		if err := g.Saved.Store.Save(t.Context(), name, configstore.FormatText, s.NotifyURL(""), 9); err != nil {
 			t.Fatal(err)
 		}
 		for _, path := range []string{"/notify/" + name, "/notify/" + name + "/", "/notify/" + name + "/grafana", "/notify/" + name + "/ntfy/t"} {
-			if got := g.Post(path, gatewaytest.TypeJSON, `{"title":"x","body":"x","message":"x"}`); got.Status != http.StatusNotFound && got.Status != gatewaytest.NotServed {
+			if got := g.Post(path, gatewaytest.TypeJSON, `{"title":"x","body":"x","message":"x"}`); got.Status != http.StatusNotFound &&
+				got.Status != gatewaytest.NotServed {
 				t.Errorf("%s: %d %s", path, got.Status, got.Body)
 			}
 		}
@@ -50,7 +52,8 @@ func TestIncidentsSlash(t *testing.T) {
 		Site:  site.Options{Managers: gatewaytest.Everybody(), Keys: []site.KeyOptions{gatewaytest.Key("k", "json://h")}},
 		Queue: &outbox.Settings{},
 	})
-	for target, want := range map[string]int{"/notify/incidents": 200, "/notify/incidents/": 404, "/notify/incidents//": gatewaytest.NotServed, "/notify/incidents/?all": 404} {
+	for target, want := range map[string]int{"/notify/incidents": 200, "/notify/incidents/": 404, "/notify/incidents//": gatewaytest.NotServed,
+		"/notify/incidents/?all": 404} {
 		if got := getAccepting(g, target, gatewaytest.TypeJSON); got.Status != want {
 			t.Errorf("%s: %d %s, want %d", target, got.Status, got.Body, want)
 		}

@@ -59,7 +59,8 @@ func TestRouteTable(t *testing.T) {
 	check("/notify/ops/ntfy/a/auth", httpapi.RouteNtfyInbox, httpapi.Route{Key: "ops"})
 	check("/notify/messages", site.RouteNotifyKey, httpapi.Route{Key: "messages"})
 	for _, path := range []string{
-		"", "/", "/notify//", "/notify//ops", "//notify/ops", "/notifyx", "/NOTIFY/ops", "/notify/a b/grafana", "/notify/ops//grafana", "/notify/messages/a/b",
+		"", "/", "/notify//", "/notify//ops", "//notify/ops", "/notifyx", "/NOTIFY/ops", "/notify/a b/grafana", "/notify/ops//grafana",
+		"/notify/messages/a/b",
 		"/notify/console/x", "/add", "/add/", "/add/a/b", "/cfg/a/b", "/json/urls", "/json", "/status/x/y", "/qr", "/other",
 	} {
 		if got, ok := table.Parse(&url.URL{Path: path}, all); ok {
@@ -74,7 +75,8 @@ func TestRouteTable(t *testing.T) {
 	for path, want := range map[string]bool{
 		"/notify%2Fops": false, "/notify/ops%2F": false, "/notify/ops%2fslack/x": false, "/notify/ops/slack%2Fx": false, "/status%2F": false,
 		"/notify/ops/slack/a%2Fb": true, "/notify/ops/slack/a%2F..%2Fb": false, "/notify/ops/slack/%2e%2e": false,
-		"/notify/ops/slack/..": false, "/notify/ops/slack/../../..": false, "/notify/ops/slack/./x": false, "/notify/./ops": false, "/notify/ops/slack/..x": true,
+		"/notify/ops/slack/..": false, "/notify/ops/slack/../../..": false, "/notify/ops/slack/./x": false, "/notify/./ops": false,
+		"/notify/ops/slack/..x": true,
 	} {
 		u, err := url.Parse(path)
 		if err != nil {
@@ -94,15 +96,18 @@ func TestMatchers(t *testing.T) {
 	for pattern, want := range map[string]bool{
 		"/notify": true, "/notify/": true, "/notify*": true, "/notify/*": true, "/notify/ops": true, "/notify/ops/": true, "/NOTIFY/Ops": true,
 		"*": true, "/*": true, "/n*": true, "*/ops": true, "/*/ops": true, "/notify/o*": true, "/notify/{vars.key}": true, "{vars.path}": true,
-		"/[mn]otify": true, "/notify/op%73": true, `/\notify`: true, "/notify/ops/more": true, "/notify/ops/ntfy/topic": true, "/notify/messages/*": true,
-		"/": false, "/alerts/*": false, "/alerts": false, "/notify2": false, "/notify2*": false, "/notifying/*": false, "/notify/o.ps/more": false,
-		"/alerts/notify/*": false, "notify": false, "/notifications": false,
+		"/[mn]otify": true, "/notify/op%73": true, `/\notify`: true, "/notify/ops/more": true, "/notify/ops/ntfy/topic": true,
+		"/notify/messages/*": true,
+		"/":                  false, "/alerts/*": false, "/alerts": false, "/notify2": false, "/notify2*": false, "/notifying/*": false,
+		"/notify/o.ps/more": false,
+		"/alerts/notify/*":  false, "notify": false, "/notifications": false,
 	} {
 		if table.MayMatch(pattern, &httpapi.SiteRoutes{Queue: true}) != want {
 			t.Errorf("%s: %v", pattern, !want)
 		}
 	}
-	for _, pattern := range []string{"/cfg*", "/cfg", "/add/*", "/add/ops", "/status", "/details", "/json/*", "/json/urls/*", "/get/x", "/del/*", "/get", "/add/", "/json/urls"} {
+	for _, pattern := range []string{"/cfg*", "/cfg", "/add/*", "/add/ops", "/status", "/details", "/json/*", "/json/urls/*", "/get/x",
+		"/del/*", "/get", "/add/", "/json/urls"} {
 		if !table.MayMatch(pattern, &httpapi.SiteRoutes{Configs: true}) {
 			t.Errorf("%s is rejected with saved keys", pattern)
 		}
@@ -143,7 +148,8 @@ func TestRoutesAreDocumented(t *testing.T) {
 			// The description has neither pages for browsers alone nor PUT, which replaces POST for
 			// programs that cannot send that.
 			_, ofApp := console.AppFiles()[path]
-			ofPages := ofApp || path == httpapi.RouteManifest || path == httpapi.RouteKey && method == http.MethodGet || strings.HasPrefix(path, httpapi.RouteConsole)
+			ofPages := ofApp || path == httpapi.RouteManifest || path == httpapi.RouteKey && method == http.MethodGet ||
+				strings.HasPrefix(path, httpapi.RouteConsole)
 			if !(method == http.MethodPut || ofPages) && d.Paths[path][strings.ToLower(method)] == nil {
 				t.Errorf("the description has no %s %s", method, path)
 			}

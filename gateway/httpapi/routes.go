@@ -126,7 +126,8 @@ func RouteSpecs() []RouteSpec {
 		{RouteInboxStream, get[:1], accessInbox, withInbox, inbox, openapi.Stream},
 		{RouteNtfyInbox, get[:1], accessInbox, withInbox, func(h *API) handler { return h.Inboxes.serveNtfyInbox }, openapi.Ntfy},
 		{RouteDevices, both, accessDevice, withPush, devices, openapi.Devices},
-		{RouteDevice, []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete}, accessDevice, withPush, devices, openapi.Device},
+		{RouteDevice, []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete}, accessDevice, withPush, devices,
+			openapi.Device},
 		{RouteDeviceTest, post, accessDevice, withPush, func(h *API) handler { return h.Devices.serveDeviceTest }, openapi.DeviceTest},
 		{RouteReceipts, post, accessDevice, withPush, func(h *API) handler { return h.Devices.serveReceipt }, openapi.Receipts},
 		{RouteMCP, post, accessSender, withMCP, func(h *API) handler { return h.serveMCP }, openapi.MCP},
@@ -134,7 +135,8 @@ func RouteSpecs() []RouteSpec {
 		{RouteRulerStatus, get, accessSender, nil, func(h *API) handler { return h.rulers.serveStatus }, openapi.RulerStatus},
 		{RouteRulerHealthy, get, accessSender, nil, func(h *API) handler { return h.rulers.serveHealthy }, openapi.RulerHealthy},
 		{RouteRulerReady, get, accessSender, nil, func(h *API) handler { return h.rulers.serveReady }, openapi.RulerReady},
-		{RouteSource, []string{http.MethodPost, http.MethodPut}, accessSender, nil, func(h *API) handler { return h.sources.serveSource }, openapi.Source},
+		{RouteSource, []string{http.MethodPost, http.MethodPut}, accessSender, nil, func(h *API) handler { return h.sources.serveSource },
+			openapi.Source},
 		{RouteAdd, post, accessSaved, withConfigs, acts, openapi.Add},
 		{RouteGet, post, accessSaved, withConfigs, acts, openapi.Get},
 		{RouteDel, post, accessSaved, withConfigs, acts, openapi.Del},
@@ -237,7 +239,8 @@ func (at *Route) CheckMethod(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	w.Header().Set("Allow", strings.Join(at.Methods, ", "))
-	return api.Errorf(http.StatusMethodNotAllowed, "the method %s is not allowed here; use %s", r.Method, strings.Join(slices.DeleteFunc(slices.Clone(at.Methods), func(m string) bool { return m == http.MethodHead }), " or "))
+	return api.Errorf(http.StatusMethodNotAllowed, "the method %s is not allowed here; use %s", r.Method,
+		strings.Join(slices.DeleteFunc(slices.Clone(at.Methods), func(m string) bool { return m == http.MethodHead }), " or "))
 }
 
 // Lookup returns the lookup of the route's key for its request.

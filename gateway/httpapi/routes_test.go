@@ -13,7 +13,8 @@ import (
 func TestEachRouteIsFound(t *testing.T) {
 	table := NewRouteTable(RouteSpecs())
 	all := &SiteRoutes{Queue: true, Configs: true, Push: true, Console: true, Inbox: true, MCP: true}
-	values := strings.NewReplacer("{KEY}", "ops", "{ID}", "42", "{SOURCE}", "grafana", "/{REST...}", "/a/b", "{TOPICS}", "one,two", "{VERB}", "json")
+	values := strings.NewReplacer("{KEY}", "ops", "{ID}", "42", "{SOURCE}", "grafana", "/{REST...}", "/a/b", "{TOPICS}", "one,two",
+		"{VERB}", "json")
 	for _, spec := range RouteSpecs() {
 		path := values.Replace(spec.Pattern)
 		if strings.Contains(path, "{") {
@@ -25,7 +26,8 @@ func TestEachRouteIsFound(t *testing.T) {
 				t.Errorf("%s is found as %v, want %s", path, at.RouteSpec, spec.Pattern)
 				continue
 			}
-			for part, got := range map[string]string{"{KEY}": at.Key, "{ID}": at.ID, "{SOURCE}": at.Source, "/{REST...}": "/" + at.Rest, "{TOPICS}": at.topics, "{VERB}": at.verb} {
+			for part, got := range map[string]string{"{KEY}": at.Key, "{ID}": at.ID, "{SOURCE}": at.Source, "/{REST...}": "/" + at.Rest,
+				"{TOPICS}": at.topics, "{VERB}": at.verb} {
 				if want := values.Replace(part); strings.Contains(spec.Pattern, part) && got != want {
 					t.Errorf("%s: %s is %q, want %q", path, part, got, want)
 				}

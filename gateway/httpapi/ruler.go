@@ -26,8 +26,10 @@ type rulers struct {
 
 // Errors for rulers.
 var (
-	errRulerWithoutQueue = api.Errorf(http.StatusForbidden, "the alerts of a ruler are kept in the queue, and there is none; the operator can add queue to the global option notify")
-	errRulerUnqueued     = api.Errorf(http.StatusForbidden, "the alerts of a ruler are kept in the queue, which this key does not use; the operator can remove its queue off")
+	errRulerWithoutQueue = api.Errorf(http.StatusForbidden,
+		"the alerts of a ruler are kept in the queue, and there is none; the operator can add queue to the global option notify")
+	errRulerUnqueued = api.Errorf(http.StatusForbidden,
+		"the alerts of a ruler are kept in the queue, which this key does not use; the operator can remove its queue off")
 )
 
 // serveAlerts accepts alerts, or shows the open ones.

@@ -47,7 +47,8 @@ func (h *SavedKeys) actionSpecs() []Action {
 }
 
 // ErrKeyPage is returned to a program that asks for the page of a key.
-var ErrKeyPage = api.Errorf(http.StatusMethodNotAllowed, "the configuration of a key is read with POST; GET shows a page to browsers (Accept: text/html)")
+var ErrKeyPage = api.Errorf(http.StatusMethodNotAllowed,
+	"the configuration of a key is read with POST; GET shows a page to browsers (Accept: text/html)")
 
 // leadToPage redirects a browser to the page of a key.
 func (h *SavedKeys) leadToPage(w http.ResponseWriter, r *http.Request, at *Route) error {
@@ -180,7 +181,8 @@ func (h *SavedKeys) serveURLs(w http.ResponseWriter, r *http.Request, at *Route)
 			}
 		}
 		out.URLs = append(out.URLs, savedURL{
-			ID: id(t), Service: t.Service(), Enabled: true, URL: url, Template: template, Retry: t.Retry(), Optional: t.Optional(), Tags: names, TagDetails: details,
+			ID: id(t), Service: t.Service(), Enabled: true, URL: url, Template: template, Retry: t.Retry(), Optional: t.Optional(), Tags: names,
+			TagDetails: details,
 		})
 	}
 	slices.Sort(out.Tags)

@@ -61,7 +61,8 @@ func (s *savedAgain) newInvitation() string {
 // fill gives the key a device, an invitation, a silence, a text in its inbox and an incident.
 func (s *savedAgain) fill() {
 	s.t.Helper()
-	got := s.Ask(http.MethodPost, "/notify/ops/devices", map[string]any{"name": "phone", "subscription": s.push.Subscription("/phone"), "invite": s.newInvitation()})
+	got := s.Ask(http.MethodPost, "/notify/ops/devices",
+		map[string]any{"name": "phone", "subscription": s.push.Subscription("/phone"), "invite": s.newInvitation()})
 	if err := json.Unmarshal([]byte(got.Body), &s.phone); err != nil || got.Status != http.StatusCreated {
 		s.t.Fatalf("%d %s", got.Status, got.Body)
 	}
@@ -69,7 +70,8 @@ func (s *savedAgain) fill() {
 	if got := s.PostForm("/notify/ops", "title=Disk&body=secret&type=failure&incident=db1"); got.Status != http.StatusOK {
 		s.t.Fatalf("%d %s", got.Status, got.Body)
 	}
-	if got := s.Ask(http.MethodPost, "/notify/ops/silences", map[string]string{"for": "2h", "title": "Disk"}); got.Status != http.StatusCreated {
+	if got := s.Ask(http.MethodPost, "/notify/ops/silences",
+		map[string]string{"for": "2h", "title": "Disk"}); got.Status != http.StatusCreated {
 		s.t.Fatalf("%d %s", got.Status, got.Body)
 	}
 	s.station.Take()
@@ -79,8 +81,9 @@ func (s *savedAgain) fill() {
 func (s *savedAgain) check(name string, has bool) {
 	s.t.Helper()
 	for path, mark := range map[string]string{
-		"/notify/ops/devices": "phone", "/notify/ops/silences": "Disk", "/notify/ops/messages": "secret", "/notify/incidents": "db1", "/notify/incidents?key=ops": "db1",
-		"/notify/console/silences": "<strong>Disk…",
+		"/notify/ops/devices": "phone", "/notify/ops/silences": "Disk", "/notify/ops/messages": "secret", "/notify/incidents": "db1",
+		"/notify/incidents?key=ops": "db1",
+		"/notify/console/silences":  "<strong>Disk…",
 	} {
 		accept := gatewaytest.TypeJSON
 		if strings.Contains(path, "console") {

@@ -18,12 +18,14 @@ import (
 func TestDetailTemplates(t *testing.T) {
 	t.Parallel()
 	for url, want := range map[string]string{
-		"discord://{id}/{token}":                                "{schema}://{id}/{token}",
-		"gotify[s]://{host}[:{port}][/{path...}]/{token}":       "{schema}://{host}/{token} {schema}://{host}:{port}/{token} {schema}://{host}/{path}/{token} {schema}://{host}:{port}/{path}/{token}",
-		"json[s]://[{user}[:{password}]@]{host}":                "{schema}://{host} {schema}://{user}@{host} {schema}://{user}:{password}@{host}",
-		"smsmanager|smsmgr://{apikey}@{targets...}":             "{schema}://{apikey}@{targets}",
-		"irc[s]://{host|targets}[/{targets...}]":                "{schema}://{host} {schema}://{host}/{targets}",
-		"nctalk[s]://{user}@{host}[:{port}]/{targets...}?x={a}": "{schema}://{user}@{host}/{targets}?x={a} {schema}://{user}@{host}:{port}/{targets}?x={a}",
+		"discord://{id}/{token}": "{schema}://{id}/{token}",
+		"gotify[s]://{host}[:{port}][/{path...}]/{token}": "{schema}://{host}/{token} {schema}://{host}:{port}/{token} " +
+			"{schema}://{host}/{path}/{token} {schema}://{host}:{port}/{path}/{token}",
+		"json[s]://[{user}[:{password}]@]{host}":    "{schema}://{host} {schema}://{user}@{host} {schema}://{user}:{password}@{host}",
+		"smsmanager|smsmgr://{apikey}@{targets...}": "{schema}://{apikey}@{targets}",
+		"irc[s]://{host|targets}[/{targets...}]":    "{schema}://{host} {schema}://{host}/{targets}",
+		"nctalk[s]://{user}@{host}[:{port}]/{targets...}?x={a}": "{schema}://{user}@{host}/{targets}?x={a} " +
+			"{schema}://{user}@{host}:{port}/{targets}?x={a}",
 	} {
 		if got := strings.Join(catalogue.Templates(url), " "); got != want {
 			t.Errorf("%s: %s, want %s", url, got, want)
@@ -103,7 +105,8 @@ func TestDetails(t *testing.T) {
 			}
 		}
 		for name, a := range s.Details.Args {
-			if a.AliasOf != "" && s.Details.Args[a.AliasOf].MapTo == "" && s.Details.Tokens[a.AliasOf].MapTo == "" && s.Details.Kwargs[a.AliasOf].MapTo == "" {
+			if a.AliasOf != "" && s.Details.Args[a.AliasOf].MapTo == "" && s.Details.Tokens[a.AliasOf].MapTo == "" &&
+				s.Details.Kwargs[a.AliasOf].MapTo == "" {
 				t.Errorf("%s: %s is another name of nothing", s.Name, name)
 			}
 		}
@@ -118,16 +121,19 @@ func TestDetails(t *testing.T) {
 	if got := ntfy.Tokens["schema"]; got.Type != "choice:string" || !slices.Equal(got.Values, []string{"ntfy", "ntfys"}) || !got.Required {
 		t.Errorf("schema: %+v", got)
 	}
-	if i := slices.IndexFunc(d.Schemas, func(s schemaReply) bool { return s.Name == "JSON" }); d.Schemas[i].Details.Kwargs["headers"].Prefix != "+" {
+	if i := slices.IndexFunc(d.Schemas,
+		func(s schemaReply) bool { return s.Name == "JSON" }); d.Schemas[i].Details.Kwargs["headers"].Prefix != "+" {
 		t.Errorf("kwargs: %+v", d.Schemas[i].Details.Kwargs)
 	}
-	if a := ntfy.Args; a["to"].AliasOf != "targets" || a["priority"].Type != "choice:string" || a["priority"].Default != "auto" || a["image"].Default != true || a["retry"].Default != float64(0) || !a["token"].Private {
+	if a := ntfy.Args; a["to"].AliasOf != "targets" || a["priority"].Type != "choice:string" || a["priority"].Default != "auto" ||
+		a["image"].Default != true || a["retry"].Default != float64(0) || !a["token"].Private {
 		t.Errorf("args: %+v", a)
 	}
 
 	identity := notifier.DefaultIdentity()
 	identity.Icon = "https://example.com/{type}-{size}.png"
-	g = gatewaytest.New(t, gatewaytest.Options{Site: site.Options{Services: &site.ServiceRule{Allow: []string{"ntfy", "json"}}, Identity: &identity}, Saved: &saved.Options{}})
+	g = gatewaytest.New(t, gatewaytest.Options{Site: site.Options{Services: &site.ServiceRule{Allow: []string{"ntfy", "json"}},
+		Identity: &identity}, Saved: &saved.Options{}})
 	if d := read("/details"); len(d.Schemas) != 2 || d.Asset["image_url_mask"] != "https://example.com/{TYPE}-{XY}.png" {
 		t.Errorf("with rules for services: %d, asset %v", len(d.Schemas), d.Asset)
 	}

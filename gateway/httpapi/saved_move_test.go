@@ -24,7 +24,8 @@ func TestMoveKey(t *testing.T) {
 	var events []string
 	g := gatewaytest.New(t, gatewaytest.Options{
 		Saved: &saved.Options{Manage: true, MaxKeys: 2}, Storage: storagetest.New(t.TempDir()),
-		Site: site.Options{Managers: gatewaytest.Everybody(), Egress: gatewaytest.Loopback(), Keys: []site.KeyOptions{gatewaytest.Key("fixed", s.NotifyURL("/"))}},
+		Site: site.Options{Managers: gatewaytest.Everybody(), Egress: gatewaytest.Loopback(),
+			Keys: []site.KeyOptions{gatewaytest.Key("fixed", s.NotifyURL("/"))}},
 		Emit: func(name string, data map[string]any) {
 			events = append(events, fmt.Sprint(name, " ", data["key"], " ", data["change"]))
 		},
@@ -62,7 +63,8 @@ func TestMoveKey(t *testing.T) {
 		{"/move/a", gatewaytest.TypeJSON, `{"to":"c"}`, nil, 200, ""},
 		{"/move/b/", gatewaytest.TypeForm, "from=b&to=d", nil, 200, ""},
 	} {
-		r := gatewaytest.NewRequest(http.MethodPost, c.target, c.body, append([]string{"Content-Type", c.media, "Accept", gatewaytest.TypeJSON}, c.header...)...)
+		r := gatewaytest.NewRequest(http.MethodPost, c.target, c.body,
+			append([]string{"Content-Type", c.media, "Accept", gatewaytest.TypeJSON}, c.header...)...)
 		got := g.Do(r)
 		var body struct{ Error, Field *string }
 		if err := json.Unmarshal([]byte(got.Body), &body); err != nil {
@@ -92,7 +94,8 @@ func TestMoveKey(t *testing.T) {
 	if got := s.Paths(); got != "a" {
 		t.Errorf("messages arrived at %q", got)
 	}
-	if got := g.Do(gatewaytest.NewRequest(http.MethodPost, "/get/c", "", "Accept", "text/plain")); got.Body != s.NotifyURL("/a")+"\n" && got.Body != s.NotifyURL("/a") {
+	if got := g.Do(gatewaytest.NewRequest(http.MethodPost, "/get/c", "", "Accept", "text/plain")); got.Body != s.NotifyURL("/a")+"\n" &&
+		got.Body != s.NotifyURL("/a") {
 		t.Errorf("the text is %q", got.Body)
 	}
 }
@@ -171,7 +174,8 @@ func TestMoveDevice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := g.Ask(http.MethodPost, "/notify/a/devices", map[string]any{"name": "Phone", "subscription": push.Subscription("/phone"), "invite": invite})
+	got := g.Ask(http.MethodPost, "/notify/a/devices",
+		map[string]any{"name": "Phone", "subscription": push.Subscription("/phone"), "invite": invite})
 	var phone gatewaytest.Phone
 	if err := json.Unmarshal([]byte(got.Body), &phone); err != nil || got.Status != http.StatusCreated {
 		t.Fatal(got.Body)
@@ -201,7 +205,8 @@ func TestMoveDevice(t *testing.T) {
 				t.Errorf("%s %s: status %d: %s", c.method, c.target, got.Status, got.Body)
 			}
 		}
-		if got := g.Ask(http.MethodPut, at, map[string]any{"name": "Phone"}, "Authorization", "Bearer wrong"); got.Status != http.StatusUnauthorized {
+		if got := g.Ask(http.MethodPut, at, map[string]any{"name": "Phone"}, "Authorization",
+			"Bearer wrong"); got.Status != http.StatusUnauthorized {
 			t.Errorf("a wrong secret: status %d", got.Status)
 		}
 		g.PostForm("/add/a", "urls=json://127.0.0.1:2")
@@ -213,7 +218,8 @@ func TestMoveDevice(t *testing.T) {
 			t.Errorf("%s has %s", name, got.Body)
 		}
 	}
-	if got := g.Ask(http.MethodDelete, "/notify/a/devices/"+phone.ID, nil, "Authorization", "Bearer "+phone.Secret); got.Status != http.StatusOK {
+	if got := g.Ask(http.MethodDelete, "/notify/a/devices/"+phone.ID, nil, "Authorization",
+		"Bearer "+phone.Secret); got.Status != http.StatusOK {
 		t.Errorf("removing the device: %d %s", got.Status, got.Body)
 	}
 }
@@ -258,7 +264,8 @@ func TestMoveIncident(t *testing.T) {
 	gatewaytest.InBubble(t, func(t *testing.T) {
 		g := gatewaytest.New(t, gatewaytest.Options{
 			Site:  site.Options{Managers: gatewaytest.Everybody(), Egress: gatewaytest.Loopback()},
-			Queue: &outbox.Settings{}, Saved: &saved.Options{Manage: true, KeySettings: site.KeySettings{Rules: &rules.Rules{Escalate: &rules.Escalate{}}}}, Storage: storagetest.New(t.TempDir()),
+			Queue: &outbox.Settings{}, Saved: &saved.Options{Manage: true,
+				KeySettings: site.KeySettings{Rules: &rules.Rules{Escalate: &rules.Escalate{}}}}, Storage: storagetest.New(t.TempDir()),
 		})
 		if got := g.PostForm("/add/a", "urls="+p.NotifyURL()); got.Status != http.StatusOK {
 			t.Fatal(got.Body)

@@ -28,7 +28,8 @@ func TestStatusOfStorage(t *testing.T) {
 	managed := with(true, site.Options{})
 	closed := with(false, site.Options{Stateless: new(false), Keys: []site.KeyOptions{protectedKey("ops", s.NotifyURL("/"))}})
 	const fields = `{"config_lock":%,"attach_lock":false,"stateful_enabled":true,"stateless_enabled":%,"degraded":false,` +
-		`"max_attachments":6,"attach_size":209715200,"status":{"persistent_storage":true,"can_write_config":%,"can_write_attach":true,"details":["OK"]},"privilege":"%"}`
+		`"max_attachments":6,"attach_size":209715200,"status":{"persistent_storage":true,"can_write_config":%,"can_write_attach":true,` +
+		`"details":["OK"]},"privilege":"%"}`
 	values := func(v ...string) string {
 		out := fields
 		for _, x := range v {
@@ -68,7 +69,8 @@ func TestQR(t *testing.T) {
 	s := gatewaytest.NewStation(t)
 	keys := []site.KeyOptions{protectedKey("ops", s.NotifyURL("/")), gatewaytest.Key("free", s.NotifyURL("/"))}
 	with := func(public string) *gatewaytest.Gateway {
-		return gatewaytest.New(t, gatewaytest.Options{Saved: &saved.Options{}, Storage: storagetest.New(t.TempDir()), Site: site.Options{Keys: keys, PublicURL: public}})
+		return gatewaytest.New(t, gatewaytest.Options{Saved: &saved.Options{}, Storage: storagetest.New(t.TempDir()),
+			Site: site.Options{Keys: keys, PublicURL: public}})
 	}
 	here, public := with(""), with("https://alerts.example.com/base")
 	for _, c := range []struct {
@@ -110,7 +112,8 @@ func TestQR(t *testing.T) {
 			URL   string
 			Login bool `json:"uses_admin_credentials"`
 		}
-		if err := json.Unmarshal([]byte(got.Body), &body); err != nil || body.URL != c.want || body.Login != c.login || strings.Contains(got.Body, keyToken) {
+		if err := json.Unmarshal([]byte(got.Body), &body); err != nil || body.URL != c.want || body.Login != c.login ||
+			strings.Contains(got.Body, keyToken) {
 			t.Errorf("%+v: %s (%v)", c, got.Body, err)
 		}
 	}
@@ -120,7 +123,8 @@ func TestQR(t *testing.T) {
 // and last change.
 func TestTimesOfConfiguration(t *testing.T) {
 	t.Parallel()
-	g := gatewaytest.New(t, gatewaytest.Options{Saved: &saved.Options{Manage: true}, Storage: storagetest.New(t.TempDir()), Site: site.Options{Managers: gatewaytest.Everybody()}})
+	g := gatewaytest.New(t, gatewaytest.Options{Saved: &saved.Options{Manage: true}, Storage: storagetest.New(t.TempDir()),
+		Site: site.Options{Managers: gatewaytest.Everybody()}})
 	var created string
 	for range 2 {
 		got := g.PostForm("/add/ops", "urls=json://h")

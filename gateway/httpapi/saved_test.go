@@ -61,7 +61,8 @@ func TestSavedKeys(t *testing.T) {
 			t.Errorf("%s answers %q as %s; want the text byte for byte", route, got.Body, got.Header.Get("Content-Type"))
 		}
 	}
-	if got, want := g.Post("/get/Home", "", "").Body, `{"format":"text","config":" # a comment\r\nops=`+s.NotifyURL("/a")+`\n"}`+"\n"; got != want {
+	if got, want := g.Post("/get/Home", "", "").Body, `{"format":"text","config":" # a comment\r\nops=`+s.NotifyURL("/a")+`\n"}`+
+		"\n"; got != want {
 		t.Errorf("as JSON it is %s, want %s", got, want)
 	}
 	for _, tt := range []struct{ sent, accept, want string }{
@@ -81,7 +82,9 @@ func TestSavedKeys(t *testing.T) {
 	list := getAccepting(g, "/json/urls/Home", "*/*").Body
 	_, rest, _ := strings.Cut(list, `"id":"`)
 	id, _, _ := strings.Cut(rest, `"`)
-	if want := `{"tags":["ops"],"urls":[{"id":"` + id + `","service_name":"JSON","enabled":true,"url":"` + s.NotifyURL("/a") + `","template":{},"retry":0,"optional":false,"tags":["ops"],"tag_details":[{"name":"ops","priority":0,"token":"ops","exact":"0:ops"}]}]}` + "\n"; list != want || len(id) != 32 {
+	if want := `{"tags":["ops"],"urls":[{"id":"` + id + `","service_name":"JSON","enabled":true,"url":"` + s.NotifyURL("/a") +
+		`","template":{},"retry":0,"optional":false,"tags":["ops"],"tag_details":[{"name":"ops","priority":0,"token":"ops","exact":"0:ops"}]}]}` +
+		"\n"; list != want || len(id) != 32 {
 		t.Errorf("the URLs are %s, want %s", list, want)
 	}
 	if r := getAccepting(g, "/json/urls/Home?tag=other", "*/*"); r.Body != `{"tags":[],"urls":[]}`+"\n" {
@@ -93,7 +96,8 @@ func TestSavedKeys(t *testing.T) {
 	r := getAccepting(g, "/json/urls/numbers", "*/*").Body
 	for _, want := range []string{
 		`{"tags":["dev","ops","x"],"urls":[`,
-		`"tags":["dev","ops"],"tag_details":[{"name":"dev","priority":0,"token":"dev","exact":"0:dev"},{"name":"ops","priority":1,"token":"1:ops","exact":"1:ops"},{"name":"ops","priority":2,"token":"2:ops","exact":"2:ops"}]`,
+		`"tags":["dev","ops"],"tag_details":[{"name":"dev","priority":0,"token":"dev","exact":"0:dev"},{"name":"ops","priority":1,` +
+			`"token":"1:ops","exact":"1:ops"},{"name":"ops","priority":2,"token":"2:ops","exact":"2:ops"}]`,
 		`"tags":["x"],"tag_details":[{"name":"x","priority":3,"token":"3:x","exact":"3:x"}]`,
 	} {
 		if !strings.Contains(r, want) {
@@ -109,7 +113,8 @@ func TestSavedKeys(t *testing.T) {
 	if r := g.Post("/del/Home", "", ""); r.Status != http.StatusOK {
 		t.Errorf("deleting gets %d %s", r.Status, r.Body)
 	}
-	for _, r := range []gatewaytest.Reply{g.Post("/del/Home", "", ""), g.Post("/get/Home", "", ""), g.Post("/notify/Home", gatewaytest.TypeForm, "body=x"), getAccepting(g, "/json/urls/Home", "*/*")} {
+	for _, r := range []gatewaytest.Reply{g.Post("/del/Home", "", ""), g.Post("/get/Home", "", ""),
+		g.Post("/notify/Home", gatewaytest.TypeForm, "body=x"), getAccepting(g, "/json/urls/Home", "*/*")} {
 		if r.Status != http.StatusNotFound {
 			t.Errorf("a deleted key gets %d %s", r.Status, r.Body)
 		}
@@ -121,7 +126,8 @@ func TestSavedKeys(t *testing.T) {
 // stays.
 func TestSaveMistakes(t *testing.T) {
 	s := gatewaytest.NewStation(t)
-	g := newSavedKeys(t, nil, gatewaytest.Everybody(), saved.Options{MaxURLs: 2, MaxSize: 1 << 10, MaxKeys: 1}, gatewaytest.Key("fixed", s.NotifyURL("/fixed")))
+	g := newSavedKeys(t, nil, gatewaytest.Everybody(), saved.Options{MaxURLs: 2, MaxSize: 1 << 10, MaxKeys: 1},
+		gatewaytest.Key("fixed", s.NotifyURL("/fixed")))
 	before := `{"urls": "` + s.NotifyURL("/a") + `"}`
 	if r := g.Post("/add/ops", gatewaytest.TypeJSON, before); r.Status != http.StatusOK {
 		t.Fatal(r.Body)
@@ -131,14 +137,17 @@ func TestSaveMistakes(t *testing.T) {
 		status       int
 		want         string
 	}{
-		"a wrong URL":                     {"/add/ops", `{"urls": ["` + s.NotifyURL("/a") + `", "nope://t0ken/"]}`, 400, "URL 2, line 2"},
-		"egress":                          {"/add/ops", `{"urls": "json://10.1.2.3/t0ken"}`, 400, "10.1.2.3 is private"},
-		"a line of text":                  {"/add/ops", `{"format": "text", "config": "# x\n\nt0ken t0ken\n"}`, 400, "line 3"},
-		"YAML":                            {"/add/ops", `{"format": "yaml", "config": "urls:\n - [t0ken\n"}`, 400, "line "},
-		"an include":                      {"/add/ops", `{"format": "text", "config": "include http://127.0.0.1/t0ken"}`, 400, "cannot include others"},
-		"a local include":                 {"/add/ops", `{"format": "text", "config": "include /etc/passwd"}`, 400, "cannot include others"},
-		"too many URLs":                   {"/add/ops", `{"urls": ["` + s.NotifyURL("/1") + `", "` + s.NotifyURL("/2") + `", "` + s.NotifyURL("/3") + `"]}`, 400, "at most 2"},
-		"too large":                       {"/add/ops", `{"urls": "` + s.NotifyURL("/"+strings.Repeat("x", 1100)) + `"}`, 413, "larger than 1.0 KiB"},
+		"a wrong URL":    {"/add/ops", `{"urls": ["` + s.NotifyURL("/a") + `", "nope://t0ken/"]}`, 400, "URL 2, line 2"},
+		"egress":         {"/add/ops", `{"urls": "json://10.1.2.3/t0ken"}`, 400, "10.1.2.3 is private"},
+		"a line of text": {"/add/ops", `{"format": "text", "config": "# x\n\nt0ken t0ken\n"}`, 400, "line 3"},
+		"YAML":           {"/add/ops", `{"format": "yaml", "config": "urls:\n - [t0ken\n"}`, 400, "line "},
+		"an include": {"/add/ops", `{"format": "text", "config": "include http://127.0.0.1/t0ken"}`, 400,
+			"cannot include others"},
+		"a local include": {"/add/ops", `{"format": "text", "config": "include /etc/passwd"}`, 400, "cannot include others"},
+		"too many URLs": {"/add/ops", `{"urls": ["` + s.NotifyURL("/1") + `", "` + s.NotifyURL("/2") + `", "` +
+			s.NotifyURL("/3") + `"]}`, 400, "at most 2"},
+		"too large": {"/add/ops", `{"urls": "` + s.NotifyURL("/"+strings.Repeat("x", 1100)) + `"}`, 413,
+			"larger than 1.0 KiB"},
 		"no URL":                          {"/add/ops", `{"format": "text", "config": "# none\n"}`, 400, "has no notification URL"},
 		"nothing":                         {"/add/ops", `{}`, 400, "urls or config is missing"},
 		"no format":                       {"/add/ops", `{"config": "json://localhost"}`, 400, "format is missing"},
@@ -243,7 +252,8 @@ func TestConfigPages(t *testing.T) {
 	t.Parallel()
 	g := newSavedKeys(t, nil, gatewaytest.Everybody(), saved.Options{}, gatewaytest.Key("fixed", "gotify://push.example.com/s3cret-t0ken-x"))
 	page := getAccepting(g, "/notify/console/keys/fixed", "text/html")
-	if page.Status != http.StatusOK || strings.Contains(page.Body, "s3cret") || strings.Contains(page.Body, "<textarea") || !strings.Contains(page.Body, "Gotify") {
+	if page.Status != http.StatusOK || strings.Contains(page.Body, "s3cret") || strings.Contains(page.Body, "<textarea") ||
+		!strings.Contains(page.Body, "Gotify") {
 		t.Errorf("the page of a key of the Caddyfile: %d %s", page.Status, page.Body)
 	}
 	if r := g.Post("/add/mine", gatewaytest.TypeForm, "urls=gotify://127.0.0.1/s3cret-t0ken-x"); r.Status != http.StatusOK {
@@ -254,10 +264,12 @@ func TestConfigPages(t *testing.T) {
 		t.Errorf("the page of a saved key has no editor: %s", page.Body)
 	}
 	list := getAccepting(g, "/notify/console/keys", "text/html")
-	if !strings.Contains(list.Body, `href="../../notify/console/keys/mine"`) || !strings.Contains(list.Body, `href="../../notify/console/keys/fixed"`) {
+	if !strings.Contains(list.Body, `href="../../notify/console/keys/mine"`) ||
+		!strings.Contains(list.Body, `href="../../notify/console/keys/fixed"`) {
 		t.Errorf("the list of keys: %s", list.Body)
 	}
-	if r := getAccepting(g, "/notify/console/keys?key=new", "text/html"); r.Status != http.StatusSeeOther || r.Header.Get("Location") != "../../notify/console/keys/new" {
+	if r := getAccepting(g, "/notify/console/keys?key=new", "text/html"); r.Status != http.StatusSeeOther ||
+		r.Header.Get("Location") != "../../notify/console/keys/new" {
 		t.Errorf("a new key: %d, Location: %s", r.Status, r.Header.Get("Location"))
 	}
 }

@@ -20,9 +20,12 @@ type Silences struct{ *Base }
 
 // Errors for requests about silences.
 var (
-	errSilencesWithoutQueue = api.Errorf(http.StatusForbidden, "a silence keeps what it holds in the queue, and there is none; the operator can add queue to the global option notify")
-	ErrSilencesUnqueued     = api.Errorf(http.StatusForbidden, "a silence keeps what it holds in the queue, which this key does not use; the operator can remove its queue off")
-	errSilencesOff          = api.Errorf(http.StatusForbidden, "silences are for those who may manage, and nobody may here; the operator can add console, or configs with manage")
+	errSilencesWithoutQueue = api.Errorf(http.StatusForbidden,
+		"a silence keeps what it holds in the queue, and there is none; the operator can add queue to the global option notify")
+	ErrSilencesUnqueued = api.Errorf(http.StatusForbidden,
+		"a silence keeps what it holds in the queue, which this key does not use; the operator can remove its queue off")
+	errSilencesOff = api.Errorf(http.StatusForbidden,
+		"silences are for those who may manage, and nobody may here; the operator can add console, or configs with manage")
 )
 
 // serveSilences answers a request about the silences of a key, or about one of them.

@@ -55,10 +55,12 @@ func TestSilenceRefused(t *testing.T) {
 				t.Errorf("%s: status %d, %s", tt.form, resp.Status, resp.Body)
 			}
 		}
-		if resp := g.Post("/notify/k/silences", gatewaytest.TypeJSON, `{"for": 2}`); resp.Status != 400 || !strings.Contains(resp.Body, "one JSON object") {
+		if resp := g.Post("/notify/k/silences", gatewaytest.TypeJSON, `{"for": 2}`); resp.Status != 400 ||
+			!strings.Contains(resp.Body, "one JSON object") {
 			t.Errorf("status %d, %s", resp.Status, resp.Body)
 		}
-		if resp := g.Post("/notify/k/silences", gatewaytest.TypeJSON, `{"for": "2h", "tag": "all", "tell": "yes"}`); resp.Status != 400 || !strings.Contains(resp.Body, "tell, which is true or false") {
+		if resp := g.Post("/notify/k/silences", gatewaytest.TypeJSON, `{"for": "2h", "tag": "all", "tell": "yes"}`); resp.Status != 400 ||
+			!strings.Contains(resp.Body, "tell, which is true or false") {
 			t.Errorf("status %d, %s", resp.Status, resp.Body)
 		}
 		if resp := g.Post("/notify/k/silences", "text/plain", "x"); resp.Status != 415 {
@@ -76,7 +78,8 @@ func TestSilenceRefused(t *testing.T) {
 	})
 	keys := []site.KeyOptions{gatewaytest.Key("k", "json://localhost")}
 	without := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{Keys: keys, Managers: gatewaytest.Everybody()}})
-	if resp := without.PostForm("/notify/k/silences", "title=x&for=2h"); resp.Status != 403 || !strings.Contains(resp.Body, "add queue to the global option") {
+	if resp := without.PostForm("/notify/k/silences", "title=x&for=2h"); resp.Status != 403 ||
+		!strings.Contains(resp.Body, "add queue to the global option") {
 		t.Errorf("status %d, %s", resp.Status, resp.Body)
 	}
 	nobody := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{Keys: keys}})
@@ -96,8 +99,10 @@ func TestPlannedSilenceJSON(t *testing.T) {
 			Site:  site.Options{Keys: []site.KeyOptions{gatewaytest.Key("k", p.NotifyURL())}, Managers: gatewaytest.Everybody()},
 			Queue: &outbox.Settings{Path: dir},
 		})
-		resp := g.Post("/notify/k/silences", gatewaytest.TypeJSON, `{"from": "2000-01-02T03:00:00+01:00", "for": "2h", "tag": "all", "tell": true}`)
-		const planned = `"key":"k","state":"planned","made":"2000-01-01T00:00:00Z","from":"2000-01-02T02:00:00Z","until":"2000-01-02T04:00:00Z","tag":"all","tell":true,"messages":0}`
+		resp := g.Post("/notify/k/silences", gatewaytest.TypeJSON,
+			`{"from": "2000-01-02T03:00:00+01:00", "for": "2h", "tag": "all", "tell": true}`)
+		const planned = `"key":"k","state":"planned","made":"2000-01-01T00:00:00Z","from":"2000-01-02T02:00:00Z",` +
+			`"until":"2000-01-02T04:00:00Z","tag":"all","tell":true,"messages":0}`
 		if resp.Status != http.StatusCreated || !strings.HasSuffix(strings.TrimSpace(resp.Body), planned) {
 			t.Errorf("status %d, %s", resp.Status, resp.Body)
 		}
@@ -105,7 +110,8 @@ func TestPlannedSilenceJSON(t *testing.T) {
 			t.Errorf("status %d, %s", got.Status, got.Body)
 		}
 		resp = g.Post("/notify/k/silences", gatewaytest.TypeJSON, `{"from": "1999-12-31T23:00:00Z", "for": "2h", "title": "x"}`)
-		if !strings.Contains(resp.Body, `"state":"active","made":"2000-01-01T00:00:00Z","from":"2000-01-01T00:00:00Z","until":"2000-01-01T01:00:00Z"`) {
+		if !strings.Contains(resp.Body,
+			`"state":"active","made":"2000-01-01T00:00:00Z","from":"2000-01-01T00:00:00Z","until":"2000-01-01T01:00:00Z"`) {
 			t.Errorf("status %d, %s", resp.Status, resp.Body)
 		}
 	})
@@ -116,7 +122,8 @@ func TestPlannedSilenceJSON(t *testing.T) {
 func TestSilenceOnFullDisk(t *testing.T) {
 	t.Parallel()
 	e, ok := api.ErrorOf(httpapi.Answer(&queue.UnavailableError{Err: queue.ErrDiskFull}))
-	if !ok || e.Status != http.StatusServiceUnavailable || e.RetryAfter <= 0 || !strings.Contains(e.Error(), "disk is full") || e.Fault == nil {
+	if !ok || e.Status != http.StatusServiceUnavailable || e.RetryAfter <= 0 || !strings.Contains(e.Error(), "disk is full") ||
+		e.Fault == nil {
 		t.Errorf("%+v", e)
 	}
 }

@@ -195,7 +195,8 @@ func (at *Route) isNtfyReading() bool {
 
 // deliverSource handles a request in the format of s: it admits the request, reads it, and sends
 // its message. It sets o.Message.
-func (h *sources) deliverSource(w http.ResponseWriter, r *http.Request, a *Route, s *source.Source, o *source.Outcome) (*api.Response, error) {
+func (h *sources) deliverSource(w http.ResponseWriter, r *http.Request, a *Route, s *source.Source,
+	o *source.Outcome) (*api.Response, error) {
 	k, verified, err := h.admit(w, r, a, s, o.Request)
 	if err != nil {
 		return nil, err
@@ -266,7 +267,8 @@ func sourceIncident(a *Route, k *site.Key, name string) notifier.Incident {
 
 // admit returns the key of a request to s before its body is read. verified reports whether its
 // token and its signature need no further check.
-func (h *sources) admit(w http.ResponseWriter, r *http.Request, a *Route, s *source.Source, req *source.Request) (k sourceKey, verified bool, err error) {
+func (h *sources) admit(w http.ResponseWriter, r *http.Request, a *Route, s *source.Source, req *source.Request) (k sourceKey,
+	verified bool, err error) {
 	if verified, err = s.AuthenticateHeader(req); err != nil {
 		return k, false, SourceError(err)
 	}
@@ -304,7 +306,8 @@ type payload struct {
 // readPayload reads the body of a request. Until the token or the signature is verified, the
 // request counts as one of a client with URLs, so that strangers leave room for others. A beat is
 // read as far as possible, unless it is verified by its body.
-func (h *sources) readPayload(w http.ResponseWriter, r *http.Request, k *sourceKey, req *source.Request, verified, isBeat bool) (p payload, err error) {
+func (h *sources) readPayload(w http.ResponseWriter, r *http.Request, k *sourceKey, req *source.Request, verified,
+	isBeat bool) (p payload, err error) {
 	if err := h.CheckOrigin(asPost(r)); err != nil {
 		return p, err
 	}
@@ -347,7 +350,8 @@ func beatOf(r *http.Request, s *source.Source, req *source.Request) (name string
 }
 
 // sendSource sends the message of a request to a source.
-func (h *sources) sendSource(w http.ResponseWriter, r *http.Request, a *Route, k *sourceKey, p payload, m *source.Message) (*api.Response, error) {
+func (h *sources) sendSource(w http.ResponseWriter, r *http.Request, a *Route, k *sourceKey, p payload,
+	m *source.Message) (*api.Response, error) {
 	if m.Skip {
 		p.q.Close()
 		if err := h.cancelSequence(r, k, m.Sequence, ""); err != nil {
@@ -370,7 +374,8 @@ func (h *sources) sendSource(w http.ResponseWriter, r *http.Request, a *Route, k
 			d.Release()
 			if n > 0 {
 				m.Untold = "the alert is open, and nothing about it is new"
-				h.Log.Info("an open alert is opened again, and nobody is told", zap.String("key", a.Key), zap.String("source", a.Source), zap.String("incident", m.Incident), zap.Int("count", n))
+				h.Log.Info("an open alert is opened again, and nobody is told", zap.String("key", a.Key), zap.String("source", a.Source),
+					zap.String("incident", m.Incident), zap.Int("count", n))
 				h.Shared.Metrics.Repeated(h.Resolved.ConfiguredName(a.Key))
 			}
 			return &api.Response{Status: http.StatusOK}, nil
@@ -469,7 +474,8 @@ func (h *sources) readSource(r *http.Request, q *api.Request, a *Route, s *sourc
 	}
 	if s.Format.IsAPI() {
 		if left := m.Cut(int(h.Resolved.Limits.MaxBody)); left > 0 {
-			h.Log.Warn("the end of a text is left out, because it is longer than max_body", zap.String("key", a.Key), zap.String("source", a.Source), zap.Int("bytes", left))
+			h.Log.Warn("the end of a text is left out, because it is longer than max_body", zap.String("key", a.Key), zap.String("source", a.Source),
+				zap.Int("bytes", left))
 		}
 	}
 	var files []api.RemoteFile
@@ -477,7 +483,8 @@ func (h *sources) readSource(r *http.Request, q *api.Request, a *Route, s *sourc
 		files = append(files, api.RemoteFile(f))
 	}
 	return m, q.SetContent(api.Content{
-		Title: m.Title, Body: m.Body, Type: m.Type, Format: m.Format, Foreign: m.Foreign, Dialect: m.Dialect, Attach: files, Images: m.Images, Preferred: m.Tags, OwnTags: m.OwnTags, Warnings: m.Warnings,
+		Title: m.Title, Body: m.Body, Type: m.Type, Format: m.Format, Foreign: m.Foreign, Dialect: m.Dialect, Attach: files, Images: m.Images,
+		Preferred: m.Tags, OwnTags: m.OwnTags, Warnings: m.Warnings,
 		Incident: m.Incident, Alerts: m.Alerts, Acknowledged: m.Acknowledged,
 		SendAt: m.SendAt,
 		File:   m.File, ContentType: fileType(r), DropFiles: !s.TakesFiles(),
@@ -539,6 +546,9 @@ func (h *sources) fetchSource(ctx context.Context, address string) ([]byte, erro
 }
 
 var (
-	errNoSource  = api.Errorf(http.StatusNotFound, "there is no such source; the address of a source is /notify/{KEY}/{SOURCE}, such as /notify/ops/grafana")
-	errOnlyReads = api.Errorf(http.StatusMethodNotAllowed, "messages are only read at this address, because the key has a reader and no token; post to /notify/{KEY}/ntfy/{TOPIC}, or add token to the key")
+	errNoSource = api.Errorf(http.StatusNotFound,
+		"there is no such source; the address of a source is /notify/{KEY}/{SOURCE}, such as /notify/ops/grafana")
+	errOnlyReads = api.Errorf(http.StatusMethodNotAllowed,
+		"messages are only read at this address, because the key has a reader and no token; post to /notify/{KEY}/ntfy/{TOPIC}, or add token "+
+			"to the key")
 )

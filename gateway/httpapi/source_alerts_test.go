@@ -24,7 +24,8 @@ func opsgenieAlert(key, alias, message, priority string) (target, body string) {
 
 // pagerDutyEvent returns the address and the body of an event for PagerDuty.
 func pagerDutyEvent(key, action, dedup, summary, severity string) (target, body string) {
-	return "/notify/" + key + "/pagerduty/v2/enqueue", fmt.Sprintf(`{"event_action":%q,"dedup_key":%q,"payload":{"summary":%q,"severity":%q,"source":"db1"}}`, action, dedup, summary, severity)
+	return "/notify/" + key + "/pagerduty/v2/enqueue",
+		fmt.Sprintf(`{"event_action":%q,"dedup_key":%q,"payload":{"summary":%q,"severity":%q,"source":"db1"}}`, action, dedup, summary, severity)
 }
 
 // TestRepeatedAlerts checks that opening an open alert again is only counted if the text and the
@@ -33,7 +34,8 @@ func TestRepeatedAlerts(t *testing.T) {
 	t.Parallel()
 	for name, queue := range map[string]*outbox.Settings{"without a queue": nil, "with a queue": {}} {
 		s := gatewaytest.NewStation(t)
-		g := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{Keys: []site.KeyOptions{gatewaytest.Key("ops", s.NotifyURL("/ops"))}}, Queue: queue})
+		g := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{Keys: []site.KeyOptions{gatewaytest.Key("ops", s.NotifyURL("/ops"))}},
+			Queue: queue})
 		for _, tt := range []struct {
 			target, body string
 			want         string // what arrives
@@ -63,7 +65,8 @@ func TestRepeatedAlerts(t *testing.T) {
 			for _, a := range s.Take() {
 				arrived += a.Type + " " + a.Message
 			}
-			if !strings.HasPrefix(arrived, tt.want) || tt.want == "" && arrived != "" || strings.Contains(arrived, "repetition") != strings.Contains(tt.want, "repetition") {
+			if !strings.HasPrefix(arrived, tt.want) || tt.want == "" && arrived != "" ||
+				strings.Contains(arrived, "repetition") != strings.Contains(tt.want, "repetition") {
 				t.Errorf("%s: %s: arrived %q, want %q", name, tt.body, arrived, tt.want)
 			}
 		}
@@ -89,7 +92,8 @@ func TestRepeatedAlertsAreTold(t *testing.T) {
 	t.Parallel()
 	s := gatewaytest.NewStation(t)
 	busy := gatewaytest.NewPager(t, http.StatusServiceUnavailable)
-	g := siteWith(t, gatewaytest.Key("both", s.NotifyURL("/ops"), busy.NotifyURL()+"?retry=0"), gatewaytest.Key("bad", busy.NotifyURL()+"?retry=0"))
+	g := siteWith(t, gatewaytest.Key("both", s.NotifyURL("/ops"), busy.NotifyURL()+"?retry=0"),
+		gatewaytest.Key("bad", busy.NotifyURL()+"?retry=0"))
 	target, body := opsgenieAlert("both", "disk", "Disk full", "P1")
 	for i, want := range []int{1, 0} {
 		if got := g.Post(target, gatewaytest.TypeJSON, body); i == 0 && got.Status != http.StatusAccepted || len(s.Take()) != want {
@@ -134,7 +138,8 @@ func TestAlertOpenedAgainLater(t *testing.T) {
 	t.Parallel()
 	opsgenie := func(path, body string) string { return "POST /opsgenie/v2/alerts" + path + " " + body }
 	pagerduty := func(action, severity string) string {
-		return fmt.Sprintf(`POST /pagerduty/v2/enqueue {"event_action":%q,"dedup_key":"disk","payload":{"summary":"Disk full","severity":%q,"source":"db1"}}`, action, severity)
+		return fmt.Sprintf(`POST /pagerduty/v2/enqueue {"event_action":%q,"dedup_key":"disk","payload":{"summary":"Disk `+
+			`full","severity":%q,"source":"db1"}}`, action, severity)
 	}
 	open := func(priority string) string {
 		return opsgenie("", fmt.Sprintf(`{"alias":"disk","message":"Disk full","description":"db1","priority":%q}`, priority))
@@ -148,18 +153,26 @@ func TestAlertOpenedAgainLater(t *testing.T) {
 	}
 	first := step{0, open("P1"), true}
 	for name, steps := range map[string][]step{
-		"each night":                   {first, {24 * hour, open("P1"), true}, {24 * hour, open("P1"), true}},
-		"again within four hours":      {first, {3 * hour, open("P1"), false}, {4*hour - time.Minute, open("P1"), false}, {4 * hour, open("P1"), true}, {hour, open("P1"), false}},
-		"something else was heard":     {first, {3 * hour, opsgenie("/disk/notes", `{"note":"x"}`), true}, {3 * hour, open("P1"), false}},
-		"acknowledged":                 {first, {hour, opsgenie("/disk/acknowledge", `{}`), true}, {5 * hour, open("P1"), false}, {9 * 24 * hour, open("P1"), false}},
-		"acknowledged no more":         {first, {hour, opsgenie("/disk/acknowledge", `{}`), true}, {hour, opsgenie("/disk/unacknowledge", `{}`), true}, {5 * hour, open("P1"), true}},
-		"acknowledged and closed":      {first, {hour, opsgenie("/disk/acknowledge", `{}`), true}, {hour, opsgenie("/disk/close", `{}`), true}, {hour, open("P1"), true}, {5 * hour, open("P1"), true}},
-		"silenced":                     {first, {hour, silence("for=10h&title=disk"), false}, {5 * hour, open("P1"), false}, {6 * hour, open("P1"), true}},
-		"another title is silenced":    {first, {hour, silence("for=10h&title=raid"), false}, {5 * hour, open("P1"), true}},
-		"P2, then P1":                  {{0, open("P2"), true}, {time.Minute, open("P1"), true}, {time.Minute, open("P1"), false}, {time.Minute, open("P2"), true}},
-		"PagerDuty, each night":        {{0, pagerduty("trigger", "critical"), true}, {24 * hour, pagerduty("trigger", "critical"), true}, {hour, pagerduty("trigger", "critical"), false}},
+		"each night": {first, {24 * hour, open("P1"), true}, {24 * hour, open("P1"), true}},
+		"again within four hours": {first, {3 * hour, open("P1"), false}, {4*hour - time.Minute, open("P1"), false},
+			{4 * hour, open("P1"), true}, {hour, open("P1"), false}},
+		"something else was heard": {first, {3 * hour, opsgenie("/disk/notes", `{"note":"x"}`), true}, {3 * hour, open("P1"), false}},
+		"acknowledged": {first, {hour, opsgenie("/disk/acknowledge", `{}`), true}, {5 * hour, open("P1"), false},
+			{9 * 24 * hour, open("P1"), false}},
+		"acknowledged no more": {first, {hour, opsgenie("/disk/acknowledge", `{}`), true},
+			{hour, opsgenie("/disk/unacknowledge", `{}`), true}, {5 * hour, open("P1"), true}},
+		"acknowledged and closed": {first, {hour, opsgenie("/disk/acknowledge", `{}`), true}, {hour, opsgenie("/disk/close", `{}`), true},
+			{hour, open("P1"), true}, {5 * hour, open("P1"), true}},
+		"silenced": {first, {hour, silence("for=10h&title=disk"), false}, {5 * hour, open("P1"), false},
+			{6 * hour, open("P1"), true}},
+		"another title is silenced": {first, {hour, silence("for=10h&title=raid"), false}, {5 * hour, open("P1"), true}},
+		"P2, then P1": {{0, open("P2"), true}, {time.Minute, open("P1"), true}, {time.Minute, open("P1"), false},
+			{time.Minute, open("P2"), true}},
+		"PagerDuty, each night": {{0, pagerduty("trigger", "critical"), true}, {24 * hour, pagerduty("trigger", "critical"), true},
+			{hour, pagerduty("trigger", "critical"), false}},
 		"PagerDuty, error to critical": {{0, pagerduty("trigger", "error"), true}, {hour, pagerduty("trigger", "critical"), true}},
-		"PagerDuty, acknowledged":      {{0, pagerduty("trigger", "error"), true}, {hour, pagerduty("acknowledge", "error"), true}, {5 * hour, pagerduty("trigger", "error"), false}},
+		"PagerDuty, acknowledged": {{0, pagerduty("trigger", "error"), true}, {hour, pagerduty("acknowledge", "error"), true},
+			{5 * hour, pagerduty("trigger", "error"), false}},
 	} {
 		for rule, r := range map[string]rules.Rules{"": {}, "rate": {Rate: []rules.Rate{{Count: 100, Per: time.Minute}}}} {
 			if rule != "" && name == "acknowledged no more" { // where rules keep incidents, it stays acknowledged
@@ -169,8 +182,9 @@ func TestAlertOpenedAgainLater(t *testing.T) {
 			gatewaytest.InBubble(t, func(t *testing.T) {
 				core, logs := observer.New(zap.InfoLevel)
 				o := gatewaytest.Options{
-					Global: site.Options{Keys: []site.KeyOptions{gatewaytest.RuledKey("ops", r, p.NotifyURL())}}, Site: site.Options{Managers: gatewaytest.Everybody()},
-					Queue: &outbox.Settings{Path: dir}, Log: zap.New(core),
+					Global: site.Options{Keys: []site.KeyOptions{gatewaytest.RuledKey("ops", r, p.NotifyURL())}},
+					Site:   site.Options{Managers: gatewaytest.Everybody()},
+					Queue:  &outbox.Settings{Path: dir}, Log: zap.New(core),
 				}
 				g := gatewaytest.New(t, o)
 				for i, s := range steps {
@@ -183,7 +197,8 @@ func TestAlertOpenedAgainLater(t *testing.T) {
 					time.Sleep(s.after)
 					method, rest, _ := strings.Cut(s.request, " ")
 					path, body, _ := strings.Cut(rest, " ")
-					media, before, lines, count := gatewaytest.TypeJSON, p.Count(), logs.FilterMessageSnippet("opened again").Len(), g.Process.Values(t)["key_messages_total key=ops outcome=repeated"]
+					media, before, lines, count := gatewaytest.TypeJSON, p.Count(), logs.FilterMessageSnippet("opened again").Len(),
+						g.Process.Values(t)["key_messages_total key=ops outcome=repeated"]
 					if strings.HasPrefix(path, "/silences") {
 						media = gatewaytest.TypeForm
 					}
@@ -212,7 +227,8 @@ func TestAlertOpenedAgainLater(t *testing.T) {
 func TestOpsgenieAliases(t *testing.T) {
 	t.Parallel()
 	d := newSourceDesk(t)
-	g := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{Keys: []site.KeyOptions{gatewaytest.Key("ops", d.url())}, Egress: gatewaytest.Loopback()}})
+	g := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{Keys: []site.KeyOptions{gatewaytest.Key("ops", d.url())},
+		Egress: gatewaytest.Loopback()}})
 	for alias, paths := range map[string][]string{
 		"db1/disk":    {"db1%2Fdisk", "db1/disk"},
 		"db1//disk":   {"db1%2F%2Fdisk", "db1//disk", "db1%2F/disk"},
@@ -231,7 +247,8 @@ func TestOpsgenieAliases(t *testing.T) {
 				gatewaytest.NewRequest("DELETE", target+"/"+path, ""),
 			} {
 				got := g.Do(r)
-				if closed := d.take(); got.Status != http.StatusAccepted || len(opened) != 1 || len(closed) != 1 || closed[0].ID != opened[0].ID || closed[0].State != "resolved" {
+				if closed := d.take(); got.Status != http.StatusAccepted || len(opened) != 1 || len(closed) != 1 || closed[0].ID != opened[0].ID ||
+					closed[0].State != "resolved" {
 					t.Errorf("%s, %s %s: %d %s, opened %+v, closed %+v", alias, r.Method, path, got.Status, got.Body, opened, closed)
 				}
 			}
@@ -317,9 +334,11 @@ func TestLongTexts(t *testing.T) {
 	}
 
 	// Written in the markup of the chat, the text is longer than max_body, because each < is escaped.
-	g = gatewaytest.New(t, gatewaytest.Options{Site: site.Options{MaxBody: 2 << 10, Keys: []site.KeyOptions{gatewaytest.Key("ops", s.NotifyURL("/ops")+"?format=markdown")}}})
+	g = gatewaytest.New(t, gatewaytest.Options{Site: site.Options{MaxBody: 2 << 10,
+		Keys: []site.KeyOptions{gatewaytest.Key("ops", s.NotifyURL("/ops")+"?format=markdown")}}})
 	post := func(text string) gatewaytest.Reply {
-		return g.Post("/notify/ops/slack/api/chat.postMessage", gatewaytest.TypeJSON, `{"blocks":[{"type":"section","text":{"type":"plain_text","text":"`+text+`"}}]}`)
+		return g.Post("/notify/ops/slack/api/chat.postMessage", gatewaytest.TypeJSON,
+			`{"blocks":[{"type":"section","text":{"type":"plain_text","text":"`+text+`"}}]}`)
 	}
 	escaped := post(strings.Repeat("<@", 900))
 	if a := s.One(t); escaped.Status != 200 || strings.Contains(escaped.Body, `"[WARN] `) || strings.Count(a.Message, "@") != 900 {

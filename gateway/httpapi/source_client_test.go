@@ -78,7 +78,8 @@ func TestDiscordClient(t *testing.T) {
 		{
 			"an embed with a field and a footer", "discord://1/secret?format=markdown&footer=yes",
 			notifier.Message{Title: "Disk full", Body: "91% used\n# Host\ndb1", Type: notifier.Failure, Format: notifier.Markdown},
-			[]gatewaytest.Arrived{{Title: "Disk full", Message: "[Caddy](https://caddyserver.com/)  \n91% used  \nHost:\n\n```md\ndb1\n```\n\nCaddy Notifications", Type: "failure"}},
+			[]gatewaytest.Arrived{{Title: "Disk full",
+				Message: "[Caddy](https://caddyserver.com/)  \n91% used  \nHost:\n\n```md\ndb1\n```\n\nCaddy Notifications", Type: "failure"}},
 			0,
 		},
 		{
@@ -93,7 +94,8 @@ func TestDiscordClient(t *testing.T) {
 			t.Errorf("%s: %v", tt.name, err)
 		}
 		got := s.Take()
-		if len(got) != len(tt.want) || len(answers) != len(tt.want) || answers[0] != http.StatusNoContent || (answers[len(answers)-1] == http.StatusOK) != (tt.files > 0) {
+		if len(got) != len(tt.want) || len(answers) != len(tt.want) || answers[0] != http.StatusNoContent ||
+			(answers[len(answers)-1] == http.StatusOK) != (tt.files > 0) {
 			t.Errorf("%s: the answers are %v, arrived %+v", tt.name, answers, got)
 			continue
 		}
@@ -118,9 +120,11 @@ func TestDiscordClient(t *testing.T) {
 // states of one incident. The routing key and the API key are the token of the key.
 func TestIncidentToolClients(t *testing.T) {
 	t.Parallel()
-	for source, url := range map[string]string{"pagerduty": "pagerduty://routing-key-1234@secret-api-key", "opsgenie": "opsgenie://routing-key-1234"} {
+	for source, url := range map[string]string{"pagerduty": "pagerduty://routing-key-1234@secret-api-key",
+		"opsgenie": "opsgenie://routing-key-1234"} {
 		d := newSourceDesk(t)
-		g := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{Keys: []site.KeyOptions{lockedKey("ops", "routing-key-1234", d.url())}, Egress: gatewaytest.Loopback()}})
+		g := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{Keys: []site.KeyOptions{lockedKey("ops", "routing-key-1234", d.url())},
+			Egress: gatewaytest.Loopback()}})
 		var answers []string
 		api := servicetest.API(func(q *http.Request, body string) (int, string) {
 			r := httptest.NewRequest(q.Method, "/notify/ops/"+source+q.URL.RequestURI(), strings.NewReader(body))
@@ -205,13 +209,15 @@ func TestSlackWebAPI(t *testing.T) {
 		}
 	}
 
-	got := call("GET", "https://alerts.example.com/notify/ops/slack/api/files.getUploadURLExternal?filename=graph.png&length=7&token="+token, gatewaytest.TypeForm, "")
+	got := call("GET", "https://alerts.example.com/notify/ops/slack/api/files.getUploadURLExternal?filename=graph.png&length=7&token="+token,
+		gatewaytest.TypeForm, "")
 	var upload struct {
 		OK     bool   `json:"ok"`
 		URL    string `json:"upload_url"`
 		FileID string `json:"file_id"`
 	}
-	if err := json.Unmarshal([]byte(got.Body), &upload); err != nil || !upload.OK || !strings.HasPrefix(upload.URL, "https://alerts.example.com/notify/ops/slack/upload/v1/"+upload.FileID+"?") {
+	if err := json.Unmarshal([]byte(got.Body), &upload); err != nil || !upload.OK ||
+		!strings.HasPrefix(upload.URL, "https://alerts.example.com/notify/ops/slack/upload/v1/"+upload.FileID+"?") {
 		t.Fatalf("%v: %s", err, got.Body)
 	}
 	if got := call("POST", upload.URL, gatewaytest.TypeForm, "picture"); got.Status != 200 || got.Body != "OK" {
@@ -225,8 +231,10 @@ func TestSlackWebAPI(t *testing.T) {
 	}
 	// The address is for one upload, and its ticket for nothing else.
 	_, ticket, _ := strings.Cut(upload.URL, "ticket=")
-	for _, target := range []string{upload.URL, upload.URL[:len(upload.URL)-1] + "_", "/notify/ops/slack/chat.postMessage?text=x&ticket=" + ticket} {
-		if got := call("POST", target, gatewaytest.TypeForm, "picture"); got.Status/100 == 2 && !strings.Contains(got.Body, "invalid_auth") && !strings.Contains(got.Body, "not_authed") {
+	for _, target := range []string{upload.URL, upload.URL[:len(upload.URL)-1] + "_",
+		"/notify/ops/slack/chat.postMessage?text=x&ticket=" + ticket} {
+		if got := call("POST", target, gatewaytest.TypeForm, "picture"); got.Status/100 == 2 && !strings.Contains(got.Body, "invalid_auth") &&
+			!strings.Contains(got.Body, "not_authed") {
 			t.Errorf("%s with a used ticket: %d %s", target, got.Status, got.Body)
 		}
 	}
@@ -252,7 +260,8 @@ func TestSlackWebAPI(t *testing.T) {
 	}
 	upload.URL = uploadURL()
 	// Slack's SDK for Node calls the file of a form "Untitled", whatever its name is.
-	const form = "--x\r\nContent-Disposition: form-data; name=\"body\"; filename=\"Untitled\"\r\nContent-Type: application/octet-stream\r\n\r\n\x00picture\r\n--x--\r\n"
+	const form = "--x\r\nContent-Disposition: form-data; name=\"body\"; filename=\"Untitled\"\r\nContent-Type: " +
+		"application/octet-stream\r\n\r\n\x00picture\r\n--x--\r\n"
 	if got := call("POST", upload.URL, "multipart/form-data; boundary=x", form); got.Status != 200 {
 		t.Errorf("upload of a form: %d %s", got.Status, got.Body)
 	}
@@ -265,10 +274,12 @@ func TestSlackWebAPI(t *testing.T) {
 			t.Errorf("upload with %s: %d %s", query, got.Status, got.Body)
 		}
 	}
-	if got := call("POST", path+"?filename=a.png&token="+token, gatewaytest.TypeForm, "picture"); got.Status != 200 || s.One(t).Message != "a.png" {
+	if got := call("POST", path+"?filename=a.png&token="+token, gatewaytest.TypeForm, "picture"); got.Status != 200 ||
+		s.One(t).Message != "a.png" {
 		t.Errorf("upload with the token: %d %s", got.Status, got.Body)
 	}
-	got = call("POST", "/notify/ops/slack/api/files.completeUploadExternal", gatewaytest.TypeForm, "token="+token+`&files=[{"id":"`+upload.FileID+`","title":"Graph"}]&initial_comment=see`)
+	got = call("POST", "/notify/ops/slack/api/files.completeUploadExternal", gatewaytest.TypeForm,
+		"token="+token+`&files=[{"id":"`+upload.FileID+`","title":"Graph"}]&initial_comment=see`)
 	if a := s.One(t); got.Status != 200 || !strings.Contains(got.Body, `"title":"Graph"`) || a.Message != "see" {
 		t.Errorf("complete: %d %s, %+v", got.Status, got.Body, a)
 	}
@@ -286,7 +297,8 @@ func TestSlackRefusals(t *testing.T) {
 	open := lockedKey("open", token, s.NotifyURL("/ops"))
 	open.Accept = []string{"grafana"}
 	g := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{MaxBody: 1 << 10, Egress: gatewaytest.Loopback(), Keys: []site.KeyOptions{
-		lockedKey("ops", token, s.NotifyURL("/ops")), lockedKey("bad", token, s.NotifyURL("/refuse")+"?retry=0"), lockedKey("gone", token, gone.NotifyURL()), open,
+		lockedKey("ops", token, s.NotifyURL("/ops")), lockedKey("bad", token, s.NotifyURL("/refuse")+"?retry=0"),
+		lockedKey("gone", token, gone.NotifyURL()), open,
 	}}})
 	for _, tt := range []struct {
 		method, path, token, encoding, body string
@@ -322,7 +334,8 @@ func TestSlackRefusals(t *testing.T) {
 			r.Header.Set("Content-Encoding", tt.encoding)
 		}
 		got := g.Do(r)
-		if got.Status != tt.status || !strings.Contains(got.Body, tt.want) || tt.want != "" && tt.status == 200 && !strings.Contains(got.Body, `"ok":false`) {
+		if got.Status != tt.status || !strings.Contains(got.Body, tt.want) || tt.want != "" && tt.status == 200 &&
+			!strings.Contains(got.Body, `"ok":false`) {
 			t.Errorf("%s %s with %q: %d %s", tt.method, tt.path, tt.body, got.Status, got.Body)
 		}
 		if asks := got.Header.Get("WWW-Authenticate") != ""; asks != (got.Status == 401) {
@@ -331,7 +344,8 @@ func TestSlackRefusals(t *testing.T) {
 	}
 	// If no key has a token, it is no secret that a key does not exist.
 	g = siteWith(t, gatewaytest.Key("free", s.NotifyURL("/ops")))
-	if got := g.Post("/notify/other/slack/api/chat.postMessage", gatewaytest.TypeJSON, `{"text":"x"}`); got.Status != 200 || !strings.Contains(got.Body, `"channel_not_found"`) {
+	if got := g.Post("/notify/other/slack/api/chat.postMessage", gatewaytest.TypeJSON, `{"text":"x"}`); got.Status != 200 ||
+		!strings.Contains(got.Body, `"channel_not_found"`) {
 		t.Errorf("an unknown key: %d %s", got.Status, got.Body)
 	}
 	if got := g.Post("/notify/other/slack/TOKEN", gatewaytest.TypeJSON, `{"text":"x"}`); got.Status != 404 {
@@ -345,10 +359,13 @@ func TestSourceAddress(t *testing.T) {
 	for _, tt := range []struct{ client, path, rest, proto, want string }{
 		{"/notify/ops/slack/api/auth.test", "/notify/ops/slack/api/auth.test", "api/auth.test", "", "http://alerts.example.com/notify/ops/slack"},
 		{"/notify/ops/slack/", "/notify/ops/slack/", "", "https", "https://alerts.example.com/notify/ops/slack"},
-		{"/alerts/notify/ops/slack/api/auth.test/", "/notify/ops/slack/api/auth.test/", "api/auth.test", "", "http://alerts.example.com/alerts/notify/ops/slack"},
+		{"/alerts/notify/ops/slack/api/auth.test/", "/notify/ops/slack/api/auth.test/", "api/auth.test", "",
+			"http://alerts.example.com/alerts/notify/ops/slack"},
 		{"/api/auth.test", "/notify/ops/slack/api/auth.test", "api/auth.test", "", "http://alerts.example.com"},
-		{"/notify/ops/slack//api/auth.test", "/notify/ops/slack//api/auth.test", "api/auth.test", "", "http://alerts.example.com/notify/ops/slack"},
-		{"/alerts/notify/ops/slack/api//auth.test", "/notify/ops/slack/api//auth.test", "api/auth.test", "", "http://alerts.example.com/alerts/notify/ops/slack"},
+		{"/notify/ops/slack//api/auth.test", "/notify/ops/slack//api/auth.test", "api/auth.test", "",
+			"http://alerts.example.com/notify/ops/slack"},
+		{"/alerts/notify/ops/slack/api//auth.test", "/notify/ops/slack/api//auth.test", "api/auth.test", "",
+			"http://alerts.example.com/alerts/notify/ops/slack"},
 	} {
 		r := httptest.NewRequest("POST", "http://alerts.example.com"+tt.path, nil)
 		r = environment.With(r, &environment.Environment{Original: func(*http.Request) *url.URL { return &url.URL{Path: tt.client} }})
@@ -381,15 +398,18 @@ func TestSlackClients(t *testing.T) {
 		"mmosts://mattermost.example.net/" + token:                {Message: "Disk full  \n" + text, Type: "info"},
 		"rockets://chat.example.net/general?webhook=abc/" + token: {Message: "Disk full  \n" + text, Type: "info"},
 	} {
-		if err := slack.Destination(t, url)(&notifier.Message{Title: "Disk full", Body: text, Type: notifier.Failure, Format: notifier.Markdown}); err != nil {
+		if err := slack.Destination(t, url)(&notifier.Message{Title: "Disk full", Body: text, Type: notifier.Failure,
+			Format: notifier.Markdown}); err != nil {
 			t.Errorf("%s: %v", url, err)
 		}
 		got := s.Take()
-		if len(got) != 1 || got[0].Title != want.Title || strings.ReplaceAll(got[0].Message, "\r", "") != want.Message || got[0].Type != want.Type {
+		if len(got) != 1 || got[0].Title != want.Title || strings.ReplaceAll(got[0].Message, "\r", "") != want.Message ||
+			got[0].Type != want.Type {
 			t.Errorf("%s: arrived %+v", url, got)
 		}
 	}
-	if err := slack.Destination(t, "rockets://chat.example.net/general?webhook=abc/another")(&notifier.Message{Body: "x"}); err == nil || len(s.Take()) > 0 {
+	if err := slack.Destination(t, "rockets://chat.example.net/general?webhook=abc/another")(&notifier.Message{Body: "x"}); err == nil ||
+		len(s.Take()) > 0 {
 		t.Error("a wrong token is accepted")
 	}
 }

@@ -24,7 +24,8 @@ func TestAlertmanagerRocketChat(t *testing.T) {
 	// notify returns whether Alertmanager sends again, and the error that it logs.
 	notify := func(key, token, payload string) (retry bool, reason string) {
 		r := httptest.NewRequest("POST", "/notify/"+key+"/slack/api/v1/chat.postMessage", strings.NewReader(payload+"\n"))
-		r.Header = http.Header{"User-Agent": {"Alertmanager/0.34.0"}, "Content-Type": {gatewaytest.TypeJSON}, "X-Auth-Token": {token}, "X-User-Id": {"USER"}}
+		r.Header = http.Header{"User-Agent": {"Alertmanager/0.34.0"}, "Content-Type": {gatewaytest.TypeJSON}, "X-Auth-Token": {token},
+			"X-User-Id": {"USER"}}
 		got := g.Do(r)
 		if got.Status/100 != 2 {
 			return got.Status/100 == 5, got.Body
@@ -42,8 +43,10 @@ func TestAlertmanagerRocketChat(t *testing.T) {
 		return false, ""
 	}
 	const (
-		firing   = `{"channel":"#ops","attachments":[{"title":"[FIRING:1] DiskFull (db1 critical)","title_link":"http://am.example.net/#/alerts?receiver=ops","color":"red"}]}`
-		resolved = `{"channel":"#ops","attachments":[{"title":"[RESOLVED] DiskFull (db1 critical)","title_link":"http://am.example.net/#/alerts?receiver=ops","color":"green"}]}`
+		firing = `{"channel":"#ops","attachments":[{"title":"[FIRING:1] DiskFull (db1 ` +
+			`critical)","title_link":"http://am.example.net/#/alerts?receiver=ops","color":"red"}]}`
+		resolved = `{"channel":"#ops","attachments":[{"title":"[RESOLVED] DiskFull (db1 ` +
+			`critical)","title_link":"http://am.example.net/#/alerts?receiver=ops","color":"green"}]}`
 	)
 	for _, tt := range []struct{ payload, title, typ string }{
 		{firing, "[FIRING:1] DiskFull (db1 critical)", "failure"},
@@ -150,7 +153,8 @@ func TestAddressOfAPIIsNoWebhook(t *testing.T) {
 		if got := g.Do(r); got.Status != tt.status || !strings.Contains(got.Body, tt.want) {
 			t.Errorf("%s %s: %d %s", tt.method, tt.path, got.Status, got.Body)
 		}
-		if got := len(s.Take()); (got > 0) != (tt.status/100 == 2 && !strings.HasSuffix(tt.want, "_method\"") && !strings.HasSuffix(tt.want, "_type\"")) {
+		if got := len(s.Take()); (got > 0) != (tt.status/100 == 2 && !strings.HasSuffix(tt.want, "_method\"") &&
+			!strings.HasSuffix(tt.want, "_type\"")) {
 			t.Errorf("%s %s: %d messages arrived", tt.method, tt.path, got)
 		}
 	}

@@ -32,10 +32,18 @@ func TestSources(t *testing.T) {
 		target, sample string
 		want           gatewaytest.Arrived
 	}{
-		{"/notify/ops/alertmanager", "alertmanager/group", gatewaytest.Arrived{Title: "DiskFull", Message: "Firing: 91% full on db1\nFiring: 95% full on db2\nResolved: db3 is fine again\nhttp://prom.example.net/graph?g0=x", Type: "failure"}},
-		{"/notify/ops/alertmanager/", "alertmanager/resolved", gatewaytest.Arrived{Title: "DiskFull", Message: "Resolved: 91% full on db1\nResolved: 95% full on db2\nResolved: db3 is fine again\nhttp://prom.example.net/graph?g0=x", Type: "success"}},
+		{"/notify/ops/alertmanager", "alertmanager/group",
+			gatewaytest.Arrived{Title: "DiskFull",
+				Message: "Firing: 91% full on db1\nFiring: 95% full on db2\nResolved: db3 is fine again\nhttp://prom.example.net/graph?g0=x",
+				Type:    "failure"}},
+		{"/notify/ops/alertmanager/", "alertmanager/resolved",
+			gatewaytest.Arrived{Title: "DiskFull",
+				Message: "Resolved: 91% full on db1\nResolved: 95% full on db2\nResolved: db3 is fine again\nhttp://prom.example.net/graph?g0=x",
+				Type:    "success"}},
 		{"/notify/ops/uptime_kuma", "uptime_kuma/test", gatewaytest.Arrived{Title: "Uptime Kuma", Message: "Testing", Type: "info"}},
-		{"/notify/ops/healthchecks?type=failure", "healthchecks/down", gatewaytest.Arrived{Title: "Nightly backup is down", Message: "Last ping: 2026-11-19 02:00 UTC\nPeriod: 1 d\nTags: prod db", Type: "failure"}},
+		{"/notify/ops/healthchecks?type=failure", "healthchecks/down",
+			gatewaytest.Arrived{Title: "Nightly backup is down", Message: "Last ping: 2026-11-19 02:00 UTC\nPeriod: 1 d\nTags: prod db",
+				Type: "failure"}},
 	} {
 		if got := g.Post(tt.target, gatewaytest.TypeJSON, sourceSample(t, tt.sample)); got.Status != 200 {
 			t.Errorf("%s: status %d: %s", tt.target, got.Status, got.Body)
@@ -56,7 +64,8 @@ func TestSources(t *testing.T) {
 		{"POST", "/notify/ops/grafana", gatewaytest.TypeJSON, `{"a":`, 400, "must be JSON: it ends too early"},
 		{"POST", "/notify/ops/grafana", gatewaytest.TypeJSON, `[]`, 400, ""},
 		{"POST", "/notify/ops/proxmox", gatewaytest.TypeJSON, `{"severity":"error"}`, 400, `\"message\" is missing`},
-		{"POST", "/notify/ops/grafana", gatewaytest.TypeJSON, sourceSample(t, "uptime_kuma/test"), 400, "it looks like one of Uptime Kuma, whose address ends with /uptime_kuma"},
+		{"POST", "/notify/ops/grafana", gatewaytest.TypeJSON, sourceSample(t, "uptime_kuma/test"), 400,
+			"it looks like one of Uptime Kuma, whose address ends with /uptime_kuma"},
 		{"POST", "/notify/ops/watchtower", gatewaytest.TypeJSON, strings.Repeat(" ", 9<<20), 413, "larger"},
 		{"POST", "/notify/ops/sns", "text/plain", sampleSNS, 401, "signature"},
 	} {
@@ -80,15 +89,22 @@ func TestPayloadWithoutSource(t *testing.T) {
 		target, contentType, header, body string
 		want                              string // the end of the error
 	}{
-		{"/notify/ops", gatewaytest.TypeJSON, "", sourceSample(t, "alertmanager/group"), "; it looks like a payload of Prometheus Alertmanager, so post it to /notify/ops/alertmanager"},
-		{"/notify/ops", gatewaytest.TypeJSON, "", sourceSample(t, "radarr/grab"), "; it looks like a payload of Radarr, so post it to /notify/ops/radarr"},
-		{"/notify/ops", gatewaytest.TypeJSON, "", sourceSample(t, "discord/embed"), "; it looks like a payload of Discord, so post it to /notify/ops/discord"},
-		{"/notify/ops", gatewaytest.TypeJSON, "", sourceSample(t, "pagerduty/resolve"), "; it looks like a payload of PagerDuty, so post it to /notify/ops/pagerduty"},
-		{"/notify/ops", gatewaytest.TypeJSON, "X-GitHub-Event", sourceSample(t, "github/workflow_run"), "; it looks like a payload of GitHub, so post it to /notify/ops/github"},
+		{"/notify/ops", gatewaytest.TypeJSON, "", sourceSample(t, "alertmanager/group"),
+			"; it looks like a payload of Prometheus Alertmanager, so post it to /notify/ops/alertmanager"},
+		{"/notify/ops", gatewaytest.TypeJSON, "", sourceSample(t, "radarr/grab"),
+			"; it looks like a payload of Radarr, so post it to /notify/ops/radarr"},
+		{"/notify/ops", gatewaytest.TypeJSON, "", sourceSample(t, "discord/embed"),
+			"; it looks like a payload of Discord, so post it to /notify/ops/discord"},
+		{"/notify/ops", gatewaytest.TypeJSON, "", sourceSample(t, "pagerduty/resolve"),
+			"; it looks like a payload of PagerDuty, so post it to /notify/ops/pagerduty"},
+		{"/notify/ops", gatewaytest.TypeJSON, "X-GitHub-Event", sourceSample(t, "github/workflow_run"),
+			"; it looks like a payload of GitHub, so post it to /notify/ops/github"},
 		// its type is no type here
-		{"/notify/ops", gatewaytest.TypeJSON, "", sourceSample(t, "stripe/payment_failed"), "; it looks like a payload of Stripe, so post it to /notify/ops/stripe"},
+		{"/notify/ops", gatewaytest.TypeJSON, "", sourceSample(t, "stripe/payment_failed"),
+			"; it looks like a payload of Stripe, so post it to /notify/ops/stripe"},
 		{"/notify", gatewaytest.TypeJSON, "", kuma, "; it looks like a payload of Uptime Kuma, so post it to /notify/{KEY}/uptime_kuma"},
-		{"/notify/ops", gatewaytest.TypeForm, "", "data=" + url.QueryEscape(kuma), "; it looks like a payload of Uptime Kuma, so post it to /notify/ops/uptime_kuma"},
+		{"/notify/ops", gatewaytest.TypeForm, "", "data=" + url.QueryEscape(kuma),
+			"; it looks like a payload of Uptime Kuma, so post it to /notify/ops/uptime_kuma"},
 		// several programs may have a title and a message
 		{"/notify/ops", gatewaytest.TypeJSON, "", sourceSample(t, "watchtower/updates"), "or add ?:message=body to the address"},
 		{"/notify/ops", gatewaytest.TypeJSON, "", `{"body":"x","type":"x","topic":"x"}`, "use info, success, warning or failure"},
@@ -99,7 +115,8 @@ func TestPayloadWithoutSource(t *testing.T) {
 			r.Header.Set(tt.header, "x")
 		}
 		r.Header.Set("Accept", gatewaytest.TypeJSON)
-		if got := g.Do(r); got.Status != 400 || !strings.Contains(got.Body, tt.want+`","field":`) && !strings.Contains(got.Body, tt.want+`","details"`) {
+		if got := g.Do(r); got.Status != 400 || !strings.Contains(got.Body, tt.want+`","field":`) &&
+			!strings.Contains(got.Body, tt.want+`","details"`) {
 			t.Errorf("%.50s: status %d: %s", tt.body, got.Status, got.Body)
 		}
 	}
@@ -149,7 +166,8 @@ func TestRulerAstray(t *testing.T) {
 	}
 }
 
-const sampleSNS = `{"Type":"Notification","Message":"x","Timestamp":"2026-11-20T08:00:00.000Z","SignatureVersion":"1","Signature":"QQ==","SigningCertURL":"https://sns.eu-central-1.amazonaws.com/x.pem"}`
+const sampleSNS = `{"Type":"Notification","Message":"x","Timestamp":"2026-11-20T08:00:00.000Z","SignatureVersion":"1",` +
+	`"Signature":"QQ==","SigningCertURL":"https://sns.eu-central-1.amazonaws.com/x.pem"}`
 
 // TestSourceTags checks that tags of a payload select only if a destination has one of
 // them, and that tags of ?tag= always select.
@@ -179,7 +197,8 @@ func TestNtfyTags(t *testing.T) {
 	t.Parallel()
 	s := gatewaytest.NewStation(t)
 	g := siteWith(t, gatewaytest.Key("ops", s.NotifyURL("/plain"), s.NotifyURL("/critical")+" critical"))
-	for query, want := range map[string]string{"?tags=tada,skull": "critical plain", "?tags=skull,critical": "critical", "?tag=critical": "critical", "?ta=critical": "critical"} {
+	for query, want := range map[string]string{"?tags=tada,skull": "critical plain", "?tags=skull,critical": "critical",
+		"?tag=critical": "critical", "?ta=critical": "critical"} {
 		for _, target := range []string{"/notify/ops/ntfy/alerts", "/notify/ops/ntfy/alerts/publish"} {
 			method := "POST"
 			if strings.HasSuffix(target, "publish") {
@@ -232,7 +251,8 @@ func TestSourceHandshake(t *testing.T) {
 		if tt.want == 200 {
 			allowed = tt.origin
 		}
-		if got.Status != tt.want || got.Header.Get("WebHook-Allowed-Origin") != allowed || (got.Header.Get("WebHook-Allowed-Rate") == "*") != (tt.want == 200) {
+		if got.Status != tt.want || got.Header.Get("WebHook-Allowed-Origin") != allowed ||
+			(got.Header.Get("WebHook-Allowed-Rate") == "*") != (tt.want == 200) {
 			t.Errorf("%s from %q: status %d, %v", tt.target, tt.origin, got.Status, got.Header)
 		}
 	}
@@ -246,11 +266,13 @@ func TestSourceHandshake(t *testing.T) {
 func TestSourceChecks(t *testing.T) {
 	t.Parallel()
 	s := gatewaytest.NewStation(t)
-	global := sourcesWith(t, source.Config{Name: "slack", Token: "global-token"}, source.Config{Name: "pagerduty", Token: "routing"}, source.Config{Name: "opsgenie", Token: "genie"})
+	global := sourcesWith(t, source.Config{Name: "slack", Token: "global-token"}, source.Config{Name: "pagerduty", Token: "routing"},
+		source.Config{Name: "opsgenie", Token: "genie"})
 	own := sourcesWith(t,
 		source.Config{Name: "github", Scheme: "github", Secret: "gh-secret"},
 		source.Config{Name: "gotify", Token: "app-token"},
-		source.Config{Name: "backup", Templates: source.Templates{Title: "{{.job}}"}, Scheme: "standard", Secret: "whsec_" + base64.StdEncoding.EncodeToString([]byte("std-secret-of-24-bytes.."))})
+		source.Config{Name: "backup", Templates: source.Templates{Title: "{{.job}}"}, Scheme: "standard",
+			Secret: "whsec_" + base64.StdEncoding.EncodeToString([]byte("std-secret-of-24-bytes.."))})
 	g := gatewaytest.New(t, gatewaytest.Options{
 		Site: site.Options{Keys: []site.KeyOptions{gatewaytest.Key("ops", s.NotifyURL("/ops"))}}, Sources: own.Inherit(global),
 	})
@@ -315,7 +337,8 @@ func TestSourceChecks(t *testing.T) {
 func TestAccept(t *testing.T) {
 	t.Parallel()
 	s := gatewaytest.NewStation(t)
-	g := siteWith(t, acceptingKey("ops", s.NotifyURL("/ops"), "proxmox", "slack"), acceptingKey("both", s.NotifyURL("/both"), "direct", "slack"))
+	g := siteWith(t, acceptingKey("ops", s.NotifyURL("/ops"), "proxmox", "slack"),
+		acceptingKey("both", s.NotifyURL("/both"), "direct", "slack"))
 	for _, tt := range []struct {
 		target, body string
 		want         int
@@ -347,7 +370,8 @@ func TestAPIAnswers(t *testing.T) {
 		media, text                       string
 	}{
 		{"POST", "/notify/ops/slack", gatewaytest.TypeJSON, `{"text":"x"}`, 200, "text/plain; charset=utf-8", "ok"},
-		{"POST", "/notify/ops/slack/hooks/abc", gatewaytest.TypeForm, `payload=%7B%22text%22%3A%22x%22%7D`, 200, "text/plain; charset=utf-8", "ok"},
+		{"POST", "/notify/ops/slack/hooks/abc", gatewaytest.TypeForm, `payload=%7B%22text%22%3A%22x%22%7D`, 200,
+			"text/plain; charset=utf-8", "ok"},
 		{"POST", "/notify/ops/slack/hooks/1/abc", gatewaytest.TypeJSON, `{"text":"x"}`, 200, "application/json", `{"success":true}`},
 		{"POST", "/notify/ops/slack/hooks/1/abc", gatewaytest.TypeJSON, `{"text":""}`, 400, "application/json", `"success":false`},
 		{"POST", "/notify/ops/slack", gatewaytest.TypeJSON, `{}`, 400, "text/plain; charset=utf-8", "has no text"},
@@ -363,7 +387,8 @@ func TestAPIAnswers(t *testing.T) {
 		{"PUT", "/notify/ops/ntfy/alerts?title=t&priority=5", "", `x`, 200, gatewaytest.TypeJSON, `"title":"t"`},
 		{"POST", "/notify/ops/ntfy", gatewaytest.TypeJSON, `{"topic":"alerts","message":"x"}`, 200, gatewaytest.TypeJSON, `"topic":"alerts"`},
 		{"POST", "/notify/ops/ntfy", "", `x`, 400, gatewaytest.TypeJSON, `"http":400`},
-		{"POST", "/notify/ops/gotify//message", gatewaytest.TypeJSON, `{"message":"x"}`, 200, gatewaytest.TypeJSON, `"message":"x"`}, // shoutrrr, with a path that ends with a slash
+		// shoutrrr, with a path that ends with a slash
+		{"POST", "/notify/ops/gotify//message", gatewaytest.TypeJSON, `{"message":"x"}`, 200, gatewaytest.TypeJSON, `"message":"x"`},
 		{"POST", "/notify/ops/gotify/message", gatewaytest.TypeJSON, `{"message":"x","priority":7}`, 200, gatewaytest.TypeJSON, `"priority":7`},
 		{"POST", "/notify/ops/gotify/message", gatewaytest.TypeJSON, `{"title":"x"}`, 400, gatewaytest.TypeJSON, `"errorCode":400`},
 		{"GET", "/notify/ops/gotify/message", "", ``, 405, gatewaytest.TypeJSON, `"errorCode":405`},
@@ -374,22 +399,32 @@ func TestAPIAnswers(t *testing.T) {
 		{"POST", "/notify/none/ntfy/alerts", "", `x`, 404, gatewaytest.TypeJSON, `"code":40401`},
 		{"GET", "/notify/ops/discord/1/abc", "", ``, 200, gatewaytest.TypeJSON, `"token":"abc"`},
 		{"GET", "/notify/none/discord/1/abc", "", ``, 404, gatewaytest.TypeJSON, `"code":10015`},
-		{"POST", "/notify/ops/discord/1/abc/slack", gatewaytest.TypeForm, `payload=%7B%22text%22%3A%22x%22%7D`, 200, "text/plain; charset=utf-8", "ok"},
+		{"POST", "/notify/ops/discord/1/abc/slack", gatewaytest.TypeForm, `payload=%7B%22text%22%3A%22x%22%7D`, 200,
+			"text/plain; charset=utf-8", "ok"},
 		{"PATCH", "/notify/ops/discord/1/abc/messages/5", gatewaytest.TypeJSON, `{"content":"x"}`, 200, gatewaytest.TypeJSON, `"id":"5"`},
 		{"DELETE", "/notify/ops/discord/1/abc/messages/5", "", ``, 204, "", ""},
 		{"PATCH", "/notify/ops/discord/1/abc", gatewaytest.TypeJSON, `{"name":"x"}`, 405, gatewaytest.TypeJSON, `"code":0`},
-		{"POST", "/notify/ops/pagerduty/v2/enqueue", gatewaytest.TypeJSON, `{"event_action":"resolve","dedup_key":"1"}`, 202, gatewaytest.TypeJSON, `"dedup_key":"1"`},
-		{"POST", "/notify/ops/pagerduty/v2/change/enqueue", gatewaytest.TypeJSON, `{"payload":{"summary":"x"}}`, 202, gatewaytest.TypeJSON, `"message":"Change event processed"`},
-		{"POST", "/notify/ops/pagerduty/v2/change/enqueue", gatewaytest.TypeJSON, `{"payload":{}}`, 400, gatewaytest.TypeJSON, `"status":"invalid event"`},
+		{"POST", "/notify/ops/pagerduty/v2/enqueue", gatewaytest.TypeJSON, `{"event_action":"resolve","dedup_key":"1"}`, 202,
+			gatewaytest.TypeJSON, `"dedup_key":"1"`},
+		{"POST", "/notify/ops/pagerduty/v2/change/enqueue", gatewaytest.TypeJSON, `{"payload":{"summary":"x"}}`, 202, gatewaytest.TypeJSON,
+			`"message":"Change event processed"`},
+		{"POST", "/notify/ops/pagerduty/v2/change/enqueue", gatewaytest.TypeJSON, `{"payload":{}}`, 400, gatewaytest.TypeJSON,
+			`"status":"invalid event"`},
 		{"GET", "/notify/ops/pagerduty/v2/enqueue", "", ``, 405, gatewaytest.TypeJSON, `"errors":["the method GET`},
 		{"POST", "/notify/none/pagerduty/v2/enqueue", gatewaytest.TypeJSON, `{}`, 404, gatewaytest.TypeJSON, `there is no such key`},
-		{"POST", "/notify/ops/opsgenie/v2/alerts", gatewaytest.TypeJSON, `{"message":"x","alias":"1"}`, 202, gatewaytest.TypeJSON, `"result":"Request will be processed"`},
-		{"POST", "/notify/ops/opsgenie/v2/alerts/disk%20db1/close?identifierType=alias", gatewaytest.TypeJSON, ``, 202, gatewaytest.TypeJSON, `"requestId":"Close-`},
-		{"POST", "/notify/ops/opsgenie/v2/alerts/db1%2Fdisk/close?identifierType=alias", gatewaytest.TypeJSON, `{}`, 202, gatewaytest.TypeJSON, `"requestId":"Close-1`},
-		{"POST", "/notify/ops/opsgenie/v2/alerts/disk/tags", gatewaytest.TypeJSON, `{"tags":["a"]}`, 202, gatewaytest.TypeJSON, `"result":"Nothing was sent`},
-		{"GET", "/notify/ops/opsgenie/v2/alerts/requests/Create-1795161600000-ZGlzay1kYjE", "", ``, 200, gatewaytest.TypeJSON, `"alertId":"disk-db1"`},
+		{"POST", "/notify/ops/opsgenie/v2/alerts", gatewaytest.TypeJSON, `{"message":"x","alias":"1"}`, 202, gatewaytest.TypeJSON,
+			`"result":"Request will be processed"`},
+		{"POST", "/notify/ops/opsgenie/v2/alerts/disk%20db1/close?identifierType=alias", gatewaytest.TypeJSON, ``, 202, gatewaytest.TypeJSON,
+			`"requestId":"Close-`},
+		{"POST", "/notify/ops/opsgenie/v2/alerts/db1%2Fdisk/close?identifierType=alias", gatewaytest.TypeJSON, `{}`, 202, gatewaytest.TypeJSON,
+			`"requestId":"Close-1`},
+		{"POST", "/notify/ops/opsgenie/v2/alerts/disk/tags", gatewaytest.TypeJSON, `{"tags":["a"]}`, 202, gatewaytest.TypeJSON,
+			`"result":"Nothing was sent`},
+		{"GET", "/notify/ops/opsgenie/v2/alerts/requests/Create-1795161600000-ZGlzay1kYjE", "", ``, 200, gatewaytest.TypeJSON,
+			`"alertId":"disk-db1"`},
 		{"GET", "/notify/ops/opsgenie/v2/alerts/disk", "", ``, 404, gatewaytest.TypeJSON, `keeps no alerts`},
-		{"POST", "/notify/ops/opsgenie/v2/alerts", gatewaytest.TypeJSON, `{}`, 400, gatewaytest.TypeJSON, `"message":"the field message is missing"`},
+		{"POST", "/notify/ops/opsgenie/v2/alerts", gatewaytest.TypeJSON, `{}`, 400, gatewaytest.TypeJSON,
+			`"message":"the field message is missing"`},
 		{"GET", "/notify/ops/opsgenie/v2/heartbeats/x/ping", "", ``, 404, gatewaytest.TypeJSON, `"requestId":`},
 	} {
 		r := httptest.NewRequest(tt.method, tt.target, strings.NewReader(tt.body))
@@ -482,7 +517,8 @@ func TestSourceFiles(t *testing.T) {
 	if got := g.Do(r); got.Status != 200 {
 		t.Errorf("ntfy: %d %s", got.Status, got.Body)
 	}
-	if a := s.One(t); a.Message != "look" || len(a.Attachments) != 1 || a.Attachments[0].Filename != "g.png" || string(a.Attachments[0].Base64) != "\x89PNG\xff" {
+	if a := s.One(t); a.Message != "look" || len(a.Attachments) != 1 || a.Attachments[0].Filename != "g.png" ||
+		string(a.Attachments[0].Base64) != "\x89PNG\xff" {
 		t.Errorf("ntfy: %+v", a)
 	}
 }
@@ -493,7 +529,8 @@ func TestRemoteFileName(t *testing.T) {
 	files := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("picture")) }))
 	defer files.Close()
 	s := gatewaytest.NewStation(t)
-	g := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{Keys: []site.KeyOptions{gatewaytest.Key("ops", s.NotifyURL("/ops"))}, Egress: gatewaytest.Loopback()}})
+	g := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{Keys: []site.KeyOptions{gatewaytest.Key("ops", s.NotifyURL("/ops"))},
+		Egress: gatewaytest.Loopback()}})
 	for _, name := range []string{"graph.png", ""} {
 		r := httptest.NewRequest("POST", "/notify/ops/ntfy/alerts", strings.NewReader("91% full"))
 		r.Header.Set("Attach", files.URL+"/8f3a.bin")
@@ -502,7 +539,8 @@ func TestRemoteFileName(t *testing.T) {
 			t.Errorf("status %d: %s", got.Status, got.Body)
 		}
 		a := s.One(t)
-		if a.Message != "91% full" || len(a.Attachments) != 1 || a.Attachments[0].Filename != cmp.Or(name, "8f3a.bin") || string(a.Attachments[0].Base64) != "picture" {
+		if a.Message != "91% full" || len(a.Attachments) != 1 || a.Attachments[0].Filename != cmp.Or(name, "8f3a.bin") ||
+			string(a.Attachments[0].Base64) != "picture" {
 			t.Errorf("%q: %+v", name, a)
 		}
 	}

@@ -92,7 +92,8 @@ func TestStreamOfRefusal(t *testing.T) {
 	r.Header.Set("Accept", gatewaytest.TypeStream)
 	got := g.Do(r)
 	var end streamEnd
-	if err := json.Unmarshal([]byte(got.Body), &end); err != nil || got.Status != 404 || end.Status != 404 || *end.Error != "there is no such key" {
+	if err := json.Unmarshal([]byte(got.Body), &end); err != nil || got.Status != 404 || end.Status != 404 ||
+		*end.Error != "there is no such key" {
 		t.Errorf("status %d: %s", got.Status, got.Body)
 	}
 }
@@ -162,7 +163,8 @@ func events(t *testing.T, body string) (out [][2]string) {
 func TestStreamOfEvents(t *testing.T) {
 	t.Parallel()
 	s := gatewaytest.NewStation(t)
-	g := siteWith(t, gatewaytest.Key("ops", s.NotifyURL("/a")+" good", s.NotifyURL("/refuse")+" bad"), gatewaytest.Key("other", s.NotifyURL("/b")+" x"))
+	g := siteWith(t, gatewaytest.Key("ops", s.NotifyURL("/a")+" good", s.NotifyURL("/refuse")+" bad"),
+		gatewaytest.Key("other", s.NotifyURL("/b")+" x"))
 	for _, c := range []struct {
 		target, accept, body string
 		status               int
@@ -193,7 +195,8 @@ func TestStreamOfEvents(t *testing.T) {
 			}
 			continue
 		}
-		for name, want := range map[string]string{"Content-Type": "text/event-stream", "Cache-Control": "no-cache", "X-Accel-Buffering": "no", "Content-Encoding": "identity"} {
+		for name, want := range map[string]string{"Content-Type": "text/event-stream", "Cache-Control": "no-cache", "X-Accel-Buffering": "no",
+			"Content-Encoding": "identity"} {
 			if got := got.Header.Get(name); got != want {
 				t.Errorf("%+v: %s: %q", c, name, got)
 			}
@@ -214,7 +217,8 @@ func TestStreamOfEvents(t *testing.T) {
 			if err := json.Unmarshal([]byte(e[1]), &data); err != nil || e[0] != "log" {
 				t.Fatalf("%+v: %q: %v", c, e, err)
 			}
-			if _, err := time.Parse("2006-01-02 15:04:05,000", data.Asctime); err != nil || data.Message == "" || data.Service == nil || *data.Service != "JSON" {
+			if _, err := time.Parse("2006-01-02 15:04:05,000", data.Asctime); err != nil || data.Message == "" || data.Service == nil ||
+				*data.Service != "JSON" {
 				t.Errorf("%+v: %s", c, e[1])
 			}
 			levels = append(levels, data.Level)

@@ -66,7 +66,8 @@ func TestAtom(t *testing.T) {
 		t.Fatalf("%+v", feed)
 	}
 	newest, oldest := feed.Entries[0], feed.Entries[1]
-	if newest.ID != "urn:uuid:"+id || newest.Title != "all is well again" || newest.Content.Text != "all is well\nagain" || newest.Content.Type != "text" || newest.Category.Term != "success" || !newest.Updated.Equal(feed.Updated) {
+	if newest.ID != "urn:uuid:"+id || newest.Title != "all is well again" || newest.Content.Text != "all is well\nagain" ||
+		newest.Content.Type != "text" || newest.Category.Term != "success" || !newest.Updated.Equal(feed.Updated) {
 		t.Errorf("%+v", newest)
 	}
 	if oldest.Title != "Disk <full>" || oldest.Content.Text != "<script>a & b</script>\uFFFD" || oldest.ID == newest.ID {

@@ -38,7 +38,8 @@ func NewBox(q *outbox.Outbox) *Box {
 		Queue: q.Queue, Shared: q.Shared,
 		Removed: func(place string, n int) {
 			b.full.Add(n, func(n int) {
-				q.Log.Warn("the inboxes of keys are full, so the oldest messages were removed before their time; shorten inbox, or raise queue max_size, of which they may take a quarter, and one of them an eighth",
+				q.Log.Warn("the inboxes of keys are full, so the oldest messages were removed before their time; shorten inbox, or raise queue "+
+					"max_size, of which they may take a quarter, and one of them an eighth",
 					zap.Int("messages", n), zap.String("key", keyOfPlace(place)))
 			})
 		},
@@ -87,7 +88,8 @@ func keyOfPlace(place string) string {
 
 // ErrNotReader is the answer to everyone who may not read an inbox, whether the key has
 // one or exists at all.
-var ErrNotReader = message.Errorf(message.Unidentified, "this needs a reader of the key; send it as Authorization: Bearer, as the password of Basic authentication or in ?token=")
+var ErrNotReader = message.Errorf(message.Unidentified,
+	"this needs a reader of the key; send it as Authorization: Bearer, as the password of Basic authentication or in ?token=")
 
 // Streams are those of the inboxes of a site.
 type Streams struct {

@@ -62,7 +62,8 @@ func (s Since) from(last Cursor) Cursor {
 }
 
 // errSince is returned for a text that is none of those that [ParseSince] takes.
-var errSince = errors.New("since must be the id of a message, a time such as 2026-07-01T08:00:00Z or 1782892800, a duration such as 10m or 7d, all, none or latest")
+var errSince = errors.New("since must be the id of a message, a time such as 2026-07-01T08:00:00Z or 1782892800, a duration such as 10m " +
+	"or 7d, all, none or latest")
 
 // ParseSince returns what a client has written: the ID of a message, a time in seconds
 // since 1970 or as RFC 3339 has it, a duration back from now, all, none or latest.

@@ -39,7 +39,8 @@ func TestParseSince(t *testing.T) {
 	now := time.Date(2026, 7, 1, 8, 0, 0, 0, time.UTC)
 	for text, want := range map[string]Since{
 		"all": {}, "none": {None: true}, "latest": {Latest: true}, cursorAt(now).String(): {After: cursorAt(now)},
-		"1h": {After: cursorAt(now.Add(-time.Hour)) - 1}, "1782892800": {After: cursorAt(time.Unix(1782892800, 0)) - 1}, "2026-07-01T09:00:00+01:00": {After: cursorAt(now) - 1}, "0": {},
+		"1h": {After: cursorAt(now.Add(-time.Hour)) - 1}, "1782892800": {After: cursorAt(time.Unix(1782892800, 0)) - 1},
+		"2026-07-01T09:00:00+01:00": {After: cursorAt(now) - 1}, "0": {},
 	} {
 		if got, err := ParseSince(text, now, time.ParseDuration); err != nil || got != want {
 			t.Errorf("%s: %+v, %v, want %+v", text, got, err, want)

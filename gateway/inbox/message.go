@@ -64,7 +64,8 @@ func newMessage(m *notifier.Message, id, source string, expires time.Time) *Mess
 	m = m.WithoutDialect()
 	out := &Message{
 		ID: id, Time: m.Time, Expires: expires, Type: m.Type, Title: markup.TruncateBytes(markup.OneLine(m.Title), maxTitle),
-		Body: markup.TruncateBytes(m.Body, maxBody), Format: m.Format, Cut: len(m.Body) > maxBody, Foreign: m.Foreign, Incident: m.Incident.Name, Source: source,
+		Body: markup.TruncateBytes(m.Body, maxBody), Format: m.Format, Cut: len(m.Body) > maxBody, Foreign: m.Foreign, Incident: m.Incident.Name,
+		Source: source,
 	}
 	if m.Format != notifier.Text && dialect == "" { // else the title is plain
 		out.Title = markup.TruncateBytes(markup.OneLine(out.Plain(m.Title)), maxTitle)

@@ -54,7 +54,8 @@ func TestNtfyPoll(t *testing.T) {
 		{Message: "from ntfy", Priority: 3},
 	} {
 		got := all[i]
-		if got.Title != want.Title || got.Message != want.Message || got.Priority != want.Priority || strings.Join(got.Tags, ",") != strings.Join(want.Tags, ",") || got.ContentType != want.ContentType {
+		if got.Title != want.Title || got.Message != want.Message || got.Priority != want.Priority ||
+			strings.Join(got.Tags, ",") != strings.Join(want.Tags, ",") || got.ContentType != want.ContentType {
 			t.Errorf("got %+v, want %+v", got, want)
 		}
 		if got.Event != "message" || got.Topic != "disk" || len(got.ID) != 12 || got.Expires-got.Time < 7*24*3600-60 {
@@ -106,11 +107,13 @@ func TestNtfyPoll(t *testing.T) {
 			Code, HTTP int
 			Error      string
 		}
-		if err := json.Unmarshal([]byte(resp.Body), &e); err != nil || resp.Status != http.StatusBadRequest || e.HTTP != 400 || !strings.Contains(e.Error, want) {
+		if err := json.Unmarshal([]byte(resp.Body), &e); err != nil || resp.Status != http.StatusBadRequest || e.HTTP != 400 ||
+			!strings.Contains(e.Error, want) {
 			t.Errorf("%s: %d %s", target, resp.Status, resp.Body)
 		}
 	}
-	if got := g.Do(asReader(t, "/notify/ops/ntfy/disk/sse?poll=1&since=latest")); !strings.HasPrefix(got.Body, "data: {") || !strings.HasPrefix(got.Header.Get("Content-Type"), "text/event-stream") {
+	if got := g.Do(asReader(t, "/notify/ops/ntfy/disk/sse?poll=1&since=latest")); !strings.HasPrefix(got.Body, "data: {") ||
+		!strings.HasPrefix(got.Header.Get("Content-Type"), "text/event-stream") {
 		t.Errorf("%v %s", got.Header, got.Body)
 	}
 }
@@ -171,10 +174,12 @@ func TestNtfyReadsOnly(t *testing.T) {
 		"a reader":                      {site.Options{Keys: []site.KeyOptions{kept("ops")}}, nil, http.StatusMethodNotAllowed},
 		"a reader and a token":          {site.Options{Keys: []site.KeyOptions{withToken}}, nil, http.StatusOK},
 		"a reader and a source's token": {site.Options{Keys: []site.KeyOptions{kept("ops")}}, source.Set{"ntfy": ntfy}, http.StatusOK},
-		"who may manage and no reader":  {site.Options{Keys: []site.KeyOptions{withoutReader}, Managers: gatewaytest.Everybody()}, nil, http.StatusOK},
+		"who may manage and no reader": {site.Options{Keys: []site.KeyOptions{withoutReader}, Managers: gatewaytest.Everybody()}, nil,
+			http.StatusOK},
 	} {
 		g := gatewaytest.New(t, gatewaytest.Options{Site: tt.site, Sources: tt.sources, Queue: &outbox.Settings{}})
-		for _, path := range []string{"t/json", "t/sse", "t/raw", "t/ws", "t/auth", "t/json/", "t/JSON", "/t//Json", "a,b/auth", "t/json?beat=x", "t/%6Ason"} {
+		for _, path := range []string{"t/json", "t/sse", "t/raw", "t/ws", "t/auth", "t/json/", "t/JSON", "/t//Json", "a,b/auth", "t/json?beat=x",
+			"t/%6Ason"} {
 			for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodDelete} {
 				r := httptest.NewRequest(method, "/notify/ops/ntfy/"+path, strings.NewReader("text"))
 				r.Header.Set("X-Gotify-Key", otherToken)
@@ -228,7 +233,8 @@ func TestNtfyStreams(t *testing.T) {
 // other sites may not, and how it ends.
 func TestNtfyWebSocket(t *testing.T) {
 	t.Parallel()
-	g := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{TrustedOrigins: []string{"https://app.example.com"}, Keys: []site.KeyOptions{kept("ops")}}, Queue: &outbox.Settings{}})
+	g := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{TrustedOrigins: []string{"https://app.example.com"},
+		Keys: []site.KeyOptions{kept("ops")}}, Queue: &outbox.Settings{}})
 	s := serve(t, g)
 	address := "ws" + strings.TrimPrefix(s.URL, "http") + "/notify/ops/ntfy/phone/ws"
 	dial := func(query, origin, secret string) (*websocket.Conn, *http.Response, error) {
@@ -252,7 +258,8 @@ func TestNtfyWebSocket(t *testing.T) {
 		origin, secret string
 		want           int
 	}{
-		{"", testReader, 101}, {s.URL, testReader, 101}, {"https://app.example.com", testReader, 101}, {"https://evil.example", testReader, 403}, {"", "wrong", 401},
+		{"", testReader, 101}, {s.URL, testReader, 101}, {"https://app.example.com", testReader, 101}, {"https://evil.example", testReader, 403},
+		{"", "wrong", 401},
 	} {
 		if _, resp, err := dial("", tt.origin, tt.secret); resp == nil || resp.StatusCode != tt.want {
 			t.Errorf("origin %q: %v, want %d", tt.origin, err, tt.want)
@@ -325,7 +332,8 @@ func TestNtfyKeepsWhatWasPublished(t *testing.T) {
 		{Message: "plain", Priority: 3},
 	} {
 		got := events[i]
-		if got.Title != want.Title || got.Message != want.Message || got.Priority != want.Priority || got.Click != want.Click || got.ContentType != want.ContentType ||
+		if got.Title != want.Title || got.Message != want.Message || got.Priority != want.Priority || got.Click != want.Click ||
+			got.ContentType != want.ContentType ||
 			strings.Join(got.Tags, ",") != strings.Join(want.Tags, ",") {
 			t.Errorf("got %+v, want %+v", got, want)
 		}
@@ -335,7 +343,8 @@ func TestNtfyKeepsWhatWasPublished(t *testing.T) {
 		Clear                          bool
 		Headers                        map[string]string
 	}
-	if err := json.Unmarshal(events[0].Actions, &actions); err != nil || len(actions) != 2 || actions[0].Action != "view" || actions[0].URL != "https://example.com/log" ||
+	if err := json.Unmarshal(events[0].Actions, &actions); err != nil || len(actions) != 2 || actions[0].Action != "view" ||
+		actions[0].URL != "https://example.com/log" ||
 		actions[1].Method != "PUT" || actions[1].Headers["X-A"] != "b" || !actions[1].Clear || actions[1].ID == "" {
 		t.Errorf("%s: %+v, %v", events[0].Actions, actions, err)
 	}

@@ -25,8 +25,10 @@ func TestInbox(t *testing.T) {
 	both := gatewaytest.Key("both", station.NotifyURL(""))
 	both.Inbox, both.Readers = time.Hour, []string{testReader}
 	g := newGateway(t, kept("ops"), both)
-	resp := g.Post("/notify/ops", gatewaytest.TypeJSON, `{"body":"**one**","title":"First","type":"failure","format":"markdown","incident":"disk"}`)
-	if resp.Status != http.StatusOK || !strings.Contains(resp.Body, "Kept in the inbox of the key ops until ") || !strings.Contains(resp.Body, `"results":[]`) {
+	resp := g.Post("/notify/ops", gatewaytest.TypeJSON,
+		`{"body":"**one**","title":"First","type":"failure","format":"markdown","incident":"disk"}`)
+	if resp.Status != http.StatusOK || !strings.Contains(resp.Body, "Kept in the inbox of the key ops until ") ||
+		!strings.Contains(resp.Body, `"results":[]`) {
 		t.Errorf("%d %s", resp.Status, resp.Body)
 	}
 	var answer struct{ ID string }
@@ -34,10 +36,13 @@ func TestInbox(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := answer.ID
-	if state := g.Message(http.MethodGet, id, gatewaytest.TypeJSON); state.Status != http.StatusOK || !strings.Contains(state.Body, `"state":"delivered"`) || strings.Contains(state.Body, "one") {
+	if state := g.Message(http.MethodGet, id, gatewaytest.TypeJSON); state.Status != http.StatusOK ||
+		!strings.Contains(state.Body, `"state":"delivered"`) || strings.Contains(state.Body, "one") {
 		t.Errorf("%d %s", state.Status, state.Body)
 	}
-	if resp := g.Post("/notify/ops/grafana", gatewaytest.TypeJSON, `{"title":"[FIRING:1] Disk","state":"alerting","message":"two","alerts":[],"commonLabels":{},"receiver":"x","status":"firing"}`); resp.Status != http.StatusOK {
+	if resp := g.Post("/notify/ops/grafana", gatewaytest.TypeJSON,
+		`{"title":"[FIRING:1] Disk","state":"alerting","message":"two","alerts":[],"commonLabels":{},"receiver":"x",`+
+			`"status":"firing"}`); resp.Status != http.StatusOK {
 		t.Errorf("%d %s", resp.Status, resp.Body)
 	}
 	g.Post("/notify/ops?tag=any", gatewaytest.TypeJSON, `{"body":"three"}`)
@@ -46,7 +51,8 @@ func TestInbox(t *testing.T) {
 		t.Fatalf("%+v", list)
 	}
 	first := list.Messages[0]
-	if first.Body != "**one**" || first.Title != "First" || first.Type != "failure" || first.Format != "markdown" || first.Incident != "disk" || first.Message != id {
+	if first.Body != "**one**" || first.Title != "First" || first.Type != "failure" || first.Format != "markdown" ||
+		first.Incident != "disk" || first.Message != id {
 		t.Errorf("%+v", first)
 	}
 	if d := first.Expires.Sub(*first.Time); d < 7*24*time.Hour-time.Minute || d > 7*24*time.Hour+time.Minute {
@@ -56,18 +62,21 @@ func TestInbox(t *testing.T) {
 		t.Errorf("%+v", list.Messages[1])
 	}
 	for since, want := range map[string]string{
-		first.ID: list.Messages[1].Body + " three", list.Messages[2].ID: "", "1h": bodies(list.Messages), "all": bodies(list.Messages), "latest": "three",
+		first.ID: list.Messages[1].Body + " three", list.Messages[2].ID: "", "1h": bodies(list.Messages), "all": bodies(list.Messages),
+		"latest":               "three",
 		"2000-01-01T00:00:00Z": bodies(list.Messages), "946684800": bodies(list.Messages), "4102444800": "", "none": "",
 	} {
 		if got := bodies(inboxOf(t, g, "/notify/ops/messages?since="+since).Messages); got != want {
 			t.Errorf("since %s: %q, want %q", since, got, want)
 		}
 	}
-	if resp := g.Do(asReader(t, "/notify/ops/messages?since=yesterday")); resp.Status != http.StatusBadRequest || !strings.Contains(resp.Body, "a duration such as 10m") {
+	if resp := g.Do(asReader(t, "/notify/ops/messages?since=yesterday")); resp.Status != http.StatusBadRequest ||
+		!strings.Contains(resp.Body, "a duration such as 10m") {
 		t.Errorf("%d %s", resp.Status, resp.Body)
 	}
 
-	if resp := g.Post("/notify/both", gatewaytest.TypeJSON, `{"body":"both"}`); resp.Status != http.StatusOK || station.One(t).Message != "both" {
+	if resp := g.Post("/notify/both", gatewaytest.TypeJSON, `{"body":"both"}`); resp.Status != http.StatusOK ||
+		station.One(t).Message != "both" {
 		t.Errorf("%d %s", resp.Status, resp.Body)
 	}
 	if got := bodies(inboxOf(t, g, "/notify/both/messages").Messages); got != "both" {
@@ -129,11 +138,13 @@ func TestInboxExpires(t *testing.T) {
 // too many, and that messages are accepted meanwhile.
 func TestInboxIsFull(t *testing.T) {
 	t.Parallel()
-	g := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{Keys: []site.KeyOptions{kept("loud"), kept("quiet")}}, Queue: &outbox.Settings{MaxSize: 8 << 20}})
+	g := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{Keys: []site.KeyOptions{kept("loud"), kept("quiet")}},
+		Queue: &outbox.Settings{MaxSize: 8 << 20}})
 	g.Post("/notify/quiet", gatewaytest.TypeJSON, `{"body":"quiet"}`)
 	text := strings.Repeat("x", 30<<10)
 	for i := range 100 {
-		if resp := g.Post("/notify/loud", gatewaytest.TypeJSON, fmt.Sprintf(`{"title":"%d","body":"%s"}`, i, text)); resp.Status != http.StatusOK {
+		if resp := g.Post("/notify/loud", gatewaytest.TypeJSON,
+			fmt.Sprintf(`{"title":"%d","body":"%s"}`, i, text)); resp.Status != http.StatusOK {
 			t.Fatalf("%d %s", resp.Status, resp.Body)
 		}
 	}
@@ -153,7 +164,8 @@ func TestInboxAccess(t *testing.T) {
 	other := gatewaytest.Key("other", "json://localhost")
 	other.Tokens = []string{otherToken}
 	g := gatewaytest.New(t, gatewaytest.Options{
-		Site:  site.Options{Managers: &site.Managers{Named: []string{"boss"}}, Keys: []site.KeyOptions{kept("ops"), other, gatewaytest.Key("plain", "json://localhost")}},
+		Site: site.Options{Managers: &site.Managers{Named: []string{"boss"}},
+			Keys: []site.KeyOptions{kept("ops"), other, gatewaytest.Key("plain", "json://localhost")}},
 		Queue: &outbox.Settings{},
 	})
 	g.Post("/notify/ops", gatewaytest.TypeJSON, `{"body":"secret text"}`)
@@ -215,7 +227,8 @@ func TestInboxPage(t *testing.T) {
 	r := asReader(t, "/notify/ops/messages")
 	r.Header.Set("Accept", "text/html")
 	resp := g.Do(r)
-	if resp.Status != http.StatusOK || !strings.Contains(resp.Body, "&lt;script&gt;x") || !strings.Contains(resp.Body, "&lt;i&gt;T") || strings.Contains(resp.Body, "<script>x") {
+	if resp.Status != http.StatusOK || !strings.Contains(resp.Body, "&lt;script&gt;x") || !strings.Contains(resp.Body, "&lt;i&gt;T") ||
+		strings.Contains(resp.Body, "<script>x") {
 		t.Errorf("%d %s", resp.Status, resp.Body)
 	}
 	if resp.Header.Get("Cache-Control") != "no-store" {
@@ -308,7 +321,8 @@ func TestInboxListeners(t *testing.T) {
 		l.wants("open")
 		all = append(all, l)
 	}
-	if resp := g.Do(asReader(t, "/notify/ops/stream")); resp.Status != http.StatusTooManyRequests || !strings.Contains(resp.Body, "100 clients") {
+	if resp := g.Do(asReader(t, "/notify/ops/stream")); resp.Status != http.StatusTooManyRequests ||
+		!strings.Contains(resp.Body, "100 clients") {
 		t.Errorf("%d %s", resp.Status, resp.Body)
 	}
 	if resp := g.Do(asReader(t, "/notify/ops/ntfy/x/json?poll=1")); resp.Status != http.StatusOK {

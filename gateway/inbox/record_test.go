@@ -12,7 +12,8 @@ import (
 // What stores have.
 const (
 	storedHead    = "490a0a736974652073006f707310c1849fd1edff96031881c097d1edff9603200328a01f"
-	storedMessage = "6d0a0a736974652073006f70731283010a04303139301080a5dadbdbffad061880b5f7c4f6ffad0622076661696c7572652a094469736b2066756c6c3213546865202a6469736b2a2069732066756c6c2e" +
+	storedMessage = "6d0a0a736974652073006f70731283010a04303139301080a5dadbdbffad061880b5f7c4f6ffad0622076661696c7572652a094469736b2066756c" +
+		"6c3213546865202a6469736b2a2069732066756c6c2e" +
 		"3a086d61726b646f776e4001480152046469736b5a0767726166616e6162150a05612e747874120a746578742f706c61696e180562030a016268c092edededff9603"
 )
 
@@ -37,8 +38,10 @@ func TestStoredRecords(t *testing.T) {
 	}
 	at := time.UnixMicro(1_790_000_060_123_456)
 	m := &Message{
-		Cursor: cursorAt(at), ID: "0190", Time: at, Expires: at.Add(time.Hour), Type: notifier.Failure, Title: "Disk full", Body: "The *disk* is full.",
-		Format: notifier.Markdown, Cut: true, Foreign: true, Incident: "disk", Source: "grafana", Files: []File{{"a.txt", "text/plain", 5}, {Name: "b"}},
+		Cursor: cursorAt(at), ID: "0190", Time: at, Expires: at.Add(time.Hour), Type: notifier.Failure, Title: "Disk full",
+		Body:   "The *disk* is full.",
+		Format: notifier.Markdown, Cut: true, Foreign: true, Incident: "disk", Source: "grafana",
+		Files: []File{{"a.txt", "text/plain", 5}, {Name: "b"}},
 	}
 	b := encodeMessage(place, m)
 	if got := hex.EncodeToString(b); got != storedMessage {

@@ -83,10 +83,11 @@ func TestRead(t *testing.T) {
 		t.Errorf("%d bytes of %d messages", len(got), 2*page)
 	}
 	found := 0
-	err := (&Reader{Store: s, Place: "many", Keep: time.Hour}).CameIn(t.Context(), time.Now().Add(-time.Hour), time.Now(), func(*Message) bool {
-		found++
-		return found < 3
-	})
+	err := (&Reader{Store: s, Place: "many", Keep: time.Hour}).
+		CameIn(t.Context(), time.Now().Add(-time.Hour), time.Now(), func(*Message) bool {
+			found++
+			return found < 3
+		})
 	if err != nil || found != 3 {
 		t.Errorf("%d messages came in, %v", found, err)
 	}

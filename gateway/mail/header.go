@@ -137,9 +137,12 @@ var howFields = lazyregexp.New(`(?i)^(MIME-Version|Content-[A-Za-z-]+)[ \t]*:`)
 func isKnown(field []byte) bool { return knownFields.Match(field) }
 
 // knownFields matches the fields of mails and MIME (RFC 4021) and fields that programs add.
-var knownFields = lazyregexp.New(`(?i)^(MIME-Version|Content-[A-Za-z-]+|X-[!-9;-~]+|(Resent-)?(Date|From|Sender|Reply-To|To|Cc|Bcc|Message-ID)|` +
-	`Subject|Comments|Keywords|References|In-Reply-To|Received|Return-Path|Importance|Priority|Sensitivity|Precedence|Organization|User-Agent|` +
-	`Auto-Submitted|Thread-[A-Za-z]+|List-[A-Za-z-]+|DKIM-Signature|ARC-[A-Za-z-]+|Authentication-Results|Delivered-To|Errors-To|Return-Receipt-To|` +
+var knownFields = lazyregexp.New(`(?i)^(MIME-Version|Content-[A-Za-z-]+|X-[!-9;` +
+	`-~]+|(Resent-)?(Date|From|Sender|Reply-To|To|Cc|Bcc|Message-ID)|` +
+	`Subject|Comments|Keywords|References|In-Reply-To|Received|Return-Path|Importance|Priority|Sensitivity|Precedence|Organization|U` +
+	`ser-Agent|` +
+	`Auto-Submitted|Thread-[A-Za-z]+|List-[A-Za-z-]+|DKIM-Signature|ARC-[A-Za-z-]+|Authentication-Results|Delivered-To|Errors-To|Return-R` +
+	`eceipt-To|` +
 	`Disposition-Notification-To)[ \t]*:`)
 
 // readLine returns the next line, with its end, or an empty one at the end of r. A line ends

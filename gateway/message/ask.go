@@ -62,7 +62,8 @@ func (a *Ask) checkAnswers() error {
 	case a.Text:
 		return nil
 	case len(a.Options) < MinOptions || len(a.Options) > MaxOptions:
-		return invalidAsk("the field ask.options must have %d to %d options, and has %d; for a free answer, set text instead", MinOptions, MaxOptions, len(a.Options))
+		return invalidAsk("the field ask.options must have %d to %d options, and has %d; for a free answer, set text instead", MinOptions,
+			MaxOptions, len(a.Options))
 	}
 	for i, o := range a.Options {
 		switch n := utf8.RuneCountInString(o); {

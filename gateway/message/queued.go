@@ -143,7 +143,9 @@ func (m *QueuedMessage) SetState() {
 	has := map[notifier.Status]bool{}
 	for _, r := range m.Results {
 		switch {
-		case r.Rule == notifier.RuleSuperseded, r.Status == notifier.Skipped && (r.Rule == notifier.RuleHeld || r.Rule == notifier.RuleDigested || r.Rule == notifier.RuleSilenced || r.Rule == notifier.RuleEscalating || r.Rule == notifier.RuleAcknowledged || r.Rule == RuleDecided):
+		case r.Rule == notifier.RuleSuperseded, r.Status == notifier.Skipped &&
+			(r.Rule == notifier.RuleHeld || r.Rule == notifier.RuleDigested || r.Rule == notifier.RuleSilenced ||
+				r.Rule == notifier.RuleEscalating || r.Rule == notifier.RuleAcknowledged || r.Rule == RuleDecided):
 			has[StatusCancelled] = true
 		case r.Status != notifier.Failed || !r.Optional:
 			has[r.Status] = true

@@ -44,9 +44,14 @@ func New(f *site.InFlight, memory *memory.Budget, queue func(context.Context) *Q
 		messages: counter("messages_total", "Messages by outcome: delivered, failed (a required destination does not have the message), "+
 			"queued (it is delivered later), repeated (an alert of an incident tool that is open already; nobody is told), "+
 			"refused, overloaded, error.", "outcome"),
-		byKey:      counter("key_messages_total", "Messages to keys of the configuration, by key and outcome as in caddy_notify_messages_total. Saved keys have no series.", "key", "outcome"),
-		refusals:   counter("refused_total", "Requests to send a message that were answered with an error and sent nothing, by reason.", "reason"),
-		deliveries: counter("deliveries_total", "Deliveries of one message to one destination, by service and outcome: delivered, failed, skipped (nothing to send), queued (failed, and is tried again).", "service", "outcome"),
+		byKey: counter("key_messages_total",
+			"Messages to keys of the configuration, by key and outcome as in caddy_notify_messages_total. Saved keys have no series.", "key",
+			"outcome"),
+		refusals: counter("refused_total", "Requests to send a message that were answered with an error and sent nothing, by reason.",
+			"reason"),
+		deliveries: counter("deliveries_total",
+			"Deliveries of one message to one destination, by service and outcome: delivered, failed, skipped (nothing to send), queued (failed, "+
+				"and is tried again).", "service", "outcome"),
 		Seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Namespace: ns, Subsystem: sub, Name: "delivery_duration_seconds",
 			Help:    "Duration of deliveries including all attempts, by service.",
@@ -57,10 +62,14 @@ func New(f *site.InFlight, memory *memory.Budget, queue func(context.Context) *Q
 			Namespace: ns, Subsystem: sub, Name: "attachment_bytes_total",
 			Help: "Bytes of the attachments of messages, counted once a message.",
 		}),
-		rules:     counter("rules_total", "Deliveries that rules of keys have decided about, by rule and outcome: suppressed (the destination has the message), held, released (sent itself after it was held), digested (sent as part of one message), silenced (not sent because of a silence), escalated (sent as a later step), acknowledged (an incident whose steps have ended).", "rule", "outcome"),
+		rules: counter("rules_total", "Deliveries that rules of keys have decided about, by rule and outcome: suppressed (the destination "+
+			"has the message), held, released (sent itself after it was held), digested (sent as part of one message), silenced (not sent "+
+			"because of a silence), escalated (sent as a later step), acknowledged (an incident whose steps have ended).", "rule", "outcome"),
 		questions: counter("questions_total", "Questions that were decided, by state: answered, expired, cancelled.", "state"),
-		inFlight:  gauge("in_flight", "Messages of clients that are not answered yet, which max_in_flight bounds.", func() float64 { return float64(f.Load()) }),
-		memory:    gauge("memory_bytes", "Bytes that the requests under way hold in memory, which client_limits memory bounds.", func() float64 { return float64(memory.Held()) }),
+		inFlight: gauge("in_flight", "Messages of clients that are not answered yet, which max_in_flight bounds.",
+			func() float64 { return float64(f.Load()) }),
+		memory: gauge("memory_bytes", "Bytes that the requests under way hold in memory, which client_limits memory bounds.",
+			func() float64 { return float64(memory.Held()) }),
 	}
 	m.Queue = newQueueMetrics(queue)
 	for _, outcome := range []string{
@@ -85,7 +94,8 @@ func New(f *site.InFlight, memory *memory.Budget, queue func(context.Context) *Q
 
 // Collectors returns all collectors, to be registered or read.
 func (m *Metrics) Collectors() []prometheus.Collector {
-	return []prometheus.Collector{m.messages, m.byKey, m.refusals, m.deliveries, m.Seconds, m.attempts, m.bytes, m.rules, m.questions, m.inFlight, m.memory, m.Queue}
+	return []prometheus.Collector{m.messages, m.byKey, m.refusals, m.deliveries, m.Seconds, m.attempts, m.bytes, m.rules, m.questions,
+		m.inFlight, m.memory, m.Queue}
 }
 
 // Register adds the collectors to the registry of a configuration. Collectors

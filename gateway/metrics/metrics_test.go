@@ -25,20 +25,27 @@ func TestMetrics(t *testing.T) {
 		want             map[string]float64
 	}{
 		{"delivered", "/notify/k", json + `"body": "x", "tag": "ok"}`, 200, map[string]float64{
-			"messages_total outcome=delivered": 1, "key_messages_total key=k outcome=delivered": 1, "deliveries_total outcome=delivered service=JSON": 1,
-			"delivery_duration_seconds service=JSON": 1, "attempts_total service=JSON": 1, "attachment_bytes_total": 3,
+			"messages_total outcome=delivered": 1, "key_messages_total key=k outcome=delivered": 1,
+			"deliveries_total outcome=delivered service=JSON": 1,
+			"delivery_duration_seconds service=JSON":          1, "attempts_total service=JSON": 1, "attachment_bytes_total": 3,
 		}},
 		{"one of two failed", "/notify/k", `{"body": "x"}`, 424, map[string]float64{
-			"messages_total outcome=failed": 1, "key_messages_total key=k outcome=failed": 1, "deliveries_total outcome=delivered service=JSON": 1, "deliveries_total outcome=failed service=JSON": 1,
-			"delivery_duration_seconds service=JSON": 2, "attempts_total service=JSON": 4,
+			"messages_total outcome=failed": 1, "key_messages_total key=k outcome=failed": 1, "deliveries_total outcome=delivered service=JSON": 1,
+			"deliveries_total outcome=failed service=JSON": 1,
+			"delivery_duration_seconds service=JSON":       2, "attempts_total service=JSON": 4,
 		}},
 		{"an unusable URL", "/notify", `{"body": "x", "urls": "` + s.NotifyURL("/m") + `, nonsense://x"}`, 424, map[string]float64{
 			"messages_total outcome=failed": 1, "deliveries_total outcome=delivered service=JSON": 1,
 			"delivery_duration_seconds service=JSON": 1, "attempts_total service=JSON": 1,
 		}},
-		{"refused", "/notify/k", json + `"type": "loud"}`, 400, map[string]float64{"messages_total outcome=refused": 1, "key_messages_total key=k outcome=refused": 1, "refused_total reason=bad_request": 1}},
-		{"an unknown key", "/notify/none", `{}`, 404, map[string]float64{"messages_total outcome=refused": 1, "refused_total reason=unknown_key": 1}},
-		{"no such tag", "/notify/k", `{"body": "x", "tag": "none"}`, 424, map[string]float64{"messages_total outcome=refused": 1, "key_messages_total key=k outcome=refused": 1, "refused_total reason=no_destination": 1}},
+		{"refused", "/notify/k", json + `"type": "loud"}`, 400,
+			map[string]float64{"messages_total outcome=refused": 1, "key_messages_total key=k outcome=refused": 1,
+				"refused_total reason=bad_request": 1}},
+		{"an unknown key", "/notify/none", `{}`, 404,
+			map[string]float64{"messages_total outcome=refused": 1, "refused_total reason=unknown_key": 1}},
+		{"no such tag", "/notify/k", `{"body": "x", "tag": "none"}`, 424,
+			map[string]float64{"messages_total outcome=refused": 1, "key_messages_total key=k outcome=refused": 1,
+				"refused_total reason=no_destination": 1}},
 	} {
 		before := g.Process.Values(t)
 		if got := g.Post(tt.path, gatewaytest.TypeJSON, tt.body); got.Status != tt.status {
@@ -61,7 +68,8 @@ func TestMetricsOfOverload(t *testing.T) {
 	t.Parallel()
 	p := gatewaytest.NewPager(t, http.StatusOK)
 	release := p.Hold()
-	g := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{MaxInFlight: 1, Keys: []site.KeyOptions{gatewaytest.Key("k", p.NotifyURL())}}})
+	g := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{MaxInFlight: 1,
+		Keys: []site.KeyOptions{gatewaytest.Key("k", p.NotifyURL())}}})
 	done := make(chan int)
 	go func() { done <- g.Post("/notify/k", gatewaytest.TypeForm, "body=x").Status }()
 	gatewaytest.Eventually(t, func() bool { return p.Count() == 1 })
@@ -90,12 +98,14 @@ func TestMetricsOfServices(t *testing.T) {
 		return notifier.Result{Service: service, Status: status, Attempts: 1}
 	}
 	g.Process.Metrics.Made([]notifier.Result{
-		result("A", notifier.Delivered), result("A", notifier.Failed), result("B", notifier.Failed), result("B", notifier.Failed), result("A", notifier.Failed),
+		result("A", notifier.Delivered), result("A", notifier.Failed), result("B", notifier.Failed), result("B", notifier.Failed),
+		result("A", notifier.Failed),
 	})
 	after := g.Process.Values(t)
 	for name, want := range map[string]float64{
-		"deliveries_total outcome=delivered service=A": 1, "deliveries_total outcome=failed service=A": 2, "deliveries_total outcome=failed service=B": 2,
-		"delivery_duration_seconds service=A": 3, "delivery_duration_seconds service=B": 2,
+		"deliveries_total outcome=delivered service=A": 1, "deliveries_total outcome=failed service=A": 2,
+		"deliveries_total outcome=failed service=B": 2,
+		"delivery_duration_seconds service=A":       3, "delivery_duration_seconds service=B": 2,
 		"attempts_total service=A": 3, "attempts_total service=B": 2,
 	} {
 		if after[name] != want {

@@ -9,7 +9,8 @@ func Ask() About {
 		mediaJSON: bodyOf("Question"),
 		mediaHTML: described(text(), "The page of the question."),
 	}
-	return About{ID: Parameter{Description: "The last segment of the link in a message. Each destination has another one, and who has asked never sees it.", Schema: Schema{"type": "string", "pattern": "^[a-z2-7]{52}$"}}, Operations: []Operation{{
+	return About{ID: Parameter{Description: "The last segment of the link in a message. Each destination has another one, and who has " +
+		"asked never sees it.", Schema: Schema{"type": "string", "pattern": "^[a-z2-7]{52}$"}}, Operations: []Operation{{
 		Method: http.MethodGet, ID: "question", Tag: ofMessages,
 		Summary:     "Show a question (with a queue)",
 		Description: "Whoever has the link may. It changes nothing, because scanners of mails follow links.",

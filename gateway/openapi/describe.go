@@ -179,20 +179,24 @@ func unsent() map[string]Schema   { return recordsOr(bodyOf("Answer"), unsentLin
 
 // Descriptions of answers that several routes stream.
 const (
-	resultLines = "One JSON value on each line, sent as soon as it is known. The schema of a line is `StreamLine`. The HTTP status is 200 once sending has begun, because the outcome is not known yet; the last line has the status."
-	unsentLine  = "One line, if nothing was sent because no destination has the tag."
-	eventLines  = "Server-sent events: `log` for each log record, and last `result`, or `error` if the gateway could neither send nor store the message. Refused messages have the usual answer instead."
+	resultLines = "One JSON value on each line, sent as soon as it is known. The schema of a line is `StreamLine`. The HTTP status is 200 " +
+		"once sending has begun, because the outcome is not known yet; the last line has the status."
+	unsentLine = "One line, if nothing was sent because no destination has the tag."
+	eventLines = "Server-sent events: `log` for each log record, and last `result`, or `error` if the gateway could neither send nor " +
+		"store the message. Refused messages have the usual answer instead."
 )
 
 // aPage returns the answer with a page to write a message on.
 func aPage() Answer {
-	return says("The page.", map[string]Schema{mediaHTML: text()}).header("Content-Security-Policy", Schema{"description": "The Content Security Policy of the page.", "schema": text()})
+	return says("The page.", map[string]Schema{mediaHTML: text()}).
+		header("Content-Security-Policy", Schema{"description": "The Content Security Policy of the page.", "schema": text()})
 }
 
 // noPage returns the answer without a page.
 func noPage() Answer {
 	return says("The page is turned off, or the client does not prefer HTML.", map[string]Schema{
-		mediaHTML: text(), mediaText: text(), mediaJSON: bodyOf("Answer"), mediaStream: described(text(), "One line, of the schema `StreamLine`."),
+		mediaHTML: text(), mediaText: text(), mediaJSON: bodyOf("Answer"),
+		mediaStream: described(text(), "One line, of the schema `StreamLine`."),
 	}).header("Allow", Schema{"description": "The methods that the address supports.", "schema": text()})
 }
 
@@ -344,7 +348,8 @@ func Document(version string, routes []Route, values map[string][]string, compon
 		}{
 			"caddy-notify", version, "A notification gateway",
 			map[string]string{"name": "Apache-2.0", "identifier": "Apache-2.0"},
-			"Send one message, and the gateway sends it to every destination that a notification URL describes: chat, mail, SMS, push, incident tools, webhooks. Each path may end in one slash.",
+			"Send one message, and the gateway sends it to every destination that a notification URL describes: chat, mail, SMS, push, incident " +
+				"tools, webhooks. Each path may end in one slash.",
 		},
 		// The server is relative to the address of the document, so it is right below every prefix.
 		Servers: []map[string]string{{"url": "..", "description": "This gateway. The address is relative to the address of this document."}},

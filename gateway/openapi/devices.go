@@ -17,11 +17,13 @@ func Devices() About {
 		},
 	}, {
 		Method: http.MethodPost, ID: "addDevice", Tag: ofMessages,
-		Summary:     "Subscribe a device to a key (with push)",
-		Description: "The device becomes a destination of the key. It gets the pushes of the key, and a secret with which it can change and remove itself.",
-		Body:        forms(object(newDevice, "name", "subscription"), mediaJSON),
+		Summary: "Subscribe a device to a key (with push)",
+		Description: "The device becomes a destination of the key. It gets the pushes of the key, and a secret with which it can change and " +
+			"remove itself.",
+		Body: forms(object(newDevice, "name", "subscription"), mediaJSON),
 		Answers: map[int]Answer{
-			http.StatusCreated:               answersJSON("The device, with its secret, which is shown once.", bodyOf("Device")).header("Location", Schema{"description": "The address of the device.", "schema": text()}),
+			http.StatusCreated: answersJSON("The device, with its secret, which is shown once.", bodyOf("Device")).
+				header("Location", Schema{"description": "The address of the device.", "schema": text()}),
 			http.StatusBadRequest:            result("A field is missing or wrong, or the push service is not known. The error says which."),
 			http.StatusForbidden:             result("An invitation is needed, or it is used up; or a page of another site sent the request."),
 			http.StatusConflict:              result("The key has as many devices as it can have."),
@@ -104,14 +106,17 @@ func Receipts() About {
 // deviceFields are the fields of a device that it sets itself.
 func deviceFields() Schema {
 	return Schema{
-		"name": Schema{"type": "string", "minLength": 1, "maxLength": 64, "description": "What the device is called. If another device of the key has the name, it gets a number."},
-		"tags": Schema{"type": "array", "items": text(), "maxItems": 20, "description": "Tags in addition to the tags of the invitation. `always` and numbers need an invitation that has them."},
+		"name": Schema{"type": "string", "minLength": 1, "maxLength": 64,
+			"description": "What the device is called. If another device of the key has the name, it gets a number."},
+		"tags": Schema{"type": "array", "items": text(), "maxItems": 20,
+			"description": "Tags in addition to the tags of the invitation. `always` and numbers need an invitation that has them."},
 		"subscription": described(object(Schema{
 			"endpoint": text(),
 			"keys": object(Schema{
 				"p256dh": text(),
 				"auth":   text(),
 			}, "p256dh", "auth"),
-		}, "endpoint", "keys"), "The subscription, as `PushSubscription.toJSON` returns it. Its endpoint must be `https` at a push service that is known."),
+		}, "endpoint", "keys"), "The subscription, as `PushSubscription.toJSON` returns it. Its endpoint must be `https` at a push service "+
+			"that is known."),
 	}
 }

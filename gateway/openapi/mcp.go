@@ -6,9 +6,11 @@ import "net/http"
 func MCP() About {
 	return About{Operations: []Operation{{
 		Method: http.MethodPost, ID: "mcp", Tag: ofMessages,
-		Summary:     "Use a key as an agent (a site with mcp on)",
-		Description: "A server of the Model Context Protocol (https://modelcontextprotocol.io), by streamable HTTP and without sessions, with the tools `notify`, `ask`, `answer` and `resolve`. It needs a token of the key, and accepts `application/json` and `text/event-stream`.",
-		Body:        &Body{Content: map[string]Media{mediaJSON: {Schema: described(object(nil), "A message of JSON-RPC 2.0.")}}},
+		Summary: "Use a key as an agent (a site with mcp on)",
+		Description: "A server of the Model Context Protocol (https://modelcontextprotocol.io), by streamable HTTP and without sessions, with " +
+			"the tools `notify`, `ask`, `answer` and `resolve`. It needs a token of the key, and accepts `application/json` and " +
+			"`text/event-stream`.",
+		Body: &Body{Content: map[string]Media{mediaJSON: {Schema: described(object(nil), "A message of JSON-RPC 2.0.")}}},
 		Answers: map[int]Answer{
 			http.StatusOK:                 says("The answer, a message of JSON-RPC 2.0.", map[string]Schema{mediaJSON: object(nil)}),
 			http.StatusBadRequest:         result("The request has several calls, or none."),

@@ -24,9 +24,11 @@ func Message() About {
 		Description: "Deliveries in progress are not cancelled.",
 		Parameters:  common("Accept"),
 		Answers: map[int]Answer{
-			http.StatusOK:                 says("The state of the message, which never includes its text.", recordsOr(bodyOf("QueuedMessage"), ""), "Vary", "Cache-Control"),
-			http.StatusUnauthorized:       unauthorized("The key of the message has a token, which is missing or wrong."),
-			http.StatusForbidden:          result("A page of another site has sent the request, or the key has no token, and others than its senders know the ID: it has a reader or a device, or accepts no direct messages."),
+			http.StatusOK: says("The state of the message, which never includes its text.", recordsOr(bodyOf("QueuedMessage"), ""),
+				"Vary", "Cache-Control"),
+			http.StatusUnauthorized: unauthorized("The key of the message has a token, which is missing or wrong."),
+			http.StatusForbidden: result("A page of another site has sent the request, or the key has no token, and others than its " +
+				"senders know the ID: it has a reader or a device, or accepts no direct messages."),
 			http.StatusNotFound:           result(noSuchMessage),
 			http.StatusServiceUnavailable: result(queueUnreadable),
 		},
@@ -52,7 +54,8 @@ func Incidents() About {
 			inQuery("after", text(), "Where the page begins; `next` has it."),
 		},
 		Answers: map[int]Answer{
-			http.StatusOK:                 says("A page of incidents, which never includes the texts of messages.", map[string]Schema{mediaJSON: bodyOf("Incidents")}, "Vary", "Cache-Control"),
+			http.StatusOK: says("A page of incidents, which never includes the texts of messages.",
+				map[string]Schema{mediaJSON: bodyOf("Incidents")}, "Vary", "Cache-Control"),
 			http.StatusSeeOther:           says("The request prefers `text/html`; the page of the console is at `Location`.", nil),
 			http.StatusBadRequest:         result("A parameter is wrong."),
 			http.StatusForbidden:          result("The client may not manage."),
@@ -63,7 +66,8 @@ func Incidents() About {
 
 // Incident describes /notify/incidents/{ID}.
 func Incident() About {
-	return About{ID: Parameter{Description: "The public ID of an incident, from the link in a message.", Schema: Schema{"type": "string", "pattern": "^[a-z2-7]{26}$"}}, Operations: []Operation{{
+	return About{ID: Parameter{Description: "The public ID of an incident, from the link in a message.",
+		Schema: Schema{"type": "string", "pattern": "^[a-z2-7]{26}$"}}, Operations: []Operation{{
 		Method: http.MethodGet, ID: "incident", Tag: ofMessages,
 		Summary:     "Read an incident (with a queue)",
 		Description: "Whoever knows the ID may. It changes nothing, because scanners of mails follow links.",
@@ -78,11 +82,14 @@ func Incident() About {
 		},
 	}, {
 		Method: http.MethodPost, ID: "changeIncident", Tag: ofMessages,
-		Summary:     "Acknowledge, resolve or silence an incident (with a queue)",
-		Description: "Whoever knows the ID may acknowledge and resolve it; only who may manage may silence it. After an acknowledgement, no further step is told. Only the first one counts until it ends. A page of another site may acknowledge, if the request has no cookie and no authentication.",
-		Parameters:  common("Accept"),
+		Summary: "Acknowledge, resolve or silence an incident (with a queue)",
+		Description: "Whoever knows the ID may acknowledge and resolve it; only who may manage may silence it. After an acknowledgement, no " +
+			"further step is told. Only the first one counts until it ends. A page of another site may acknowledge, if the request has no cookie " +
+			"and no authentication.",
+		Parameters: common("Accept"),
 		Body: &Body{Content: map[string]Media{mediaForm: {Schema: object(Schema{
-			"do":  Schema{"type": "string", "enum": []string{"acknowledge", "resolve", "silence"}, "default": "acknowledge", "description": "What to do."},
+			"do": Schema{"type": "string", "enum": []string{"acknowledge", "resolve", "silence"}, "default": "acknowledge",
+				"description": "What to do."},
 			"by":  described(text(), "Who does it, unless the site has authenticated somebody."),
 			"for": described(text(), "How long it is silenced, such as `2h`, at most 30 days."),
 		})}}},

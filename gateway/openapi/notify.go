@@ -9,20 +9,27 @@ import (
 func Notify() About {
 	return About{Operations: []Operation{{
 		Method: http.MethodPost, ID: "notify", Tag: ofMessages,
-		Summary:     "Send a message to the URLs in the request",
-		Description: "Sends to the URLs in `urls` or, if there are none, to the key that `X-Apprise-Config-ID` names, or to the gateway's default URLs.",
-		Parameters:  common("Title", "Type", "Format", "Incident", "Mapping", "TitleHeader", "IncidentHeader", "PriorityHeader", "Preview", "Stream", "Accept", "RecursionCount", "ConfigID", "Prefer", "IdempotencyKey"),
-		Body:        messageBody(),
+		Summary: "Send a message to the URLs in the request",
+		Description: "Sends to the URLs in `urls` or, if there are none, to the key that `X-Apprise-Config-ID` names, or to the gateway's " +
+			"default URLs.",
+		Parameters: common("Title", "Type", "Format", "Incident", "Mapping", "TitleHeader", "IncidentHeader", "PriorityHeader", "Preview",
+			"Stream", "Accept", "RecursionCount", "ConfigID", "Prefer", "IdempotencyKey"),
+		Body: messageBody(),
 		Answers: ofMessage(map[int]Answer{
-			http.StatusUnauthorized:     unauthorized("`X-Apprise-Config-ID` names a key whose token is missing, or which has none, and `config_id` is off; or there is no such key."),
-			http.StatusForbidden:        result("A page of another site has sent the request (`trusted_origins`), messages without a key are turned off, or `X-Apprise-Config-ID` names no key without a token here."),
-			http.StatusNotFound:         result("There is no key that `X-Apprise-Config-ID` names."),
-			http.StatusFailedDependency: says("A required destination has not accepted the message, or a URL could not be used; the message was sent to the others. Or no destination of the key has the tag, and nothing was sent. An answer as `application/x-ndjson` has the HTTP status 200 once sending has begun, and 424 in its last line.", records(), "Vary", "Cache-Control"),
+			http.StatusUnauthorized: unauthorized("`X-Apprise-Config-ID` names a key whose token is missing, or which has none, and " +
+				"`config_id` is off; or there is no such key."),
+			http.StatusForbidden: result("A page of another site has sent the request (`trusted_origins`), messages without a key are " +
+				"turned off, or `X-Apprise-Config-ID` names no key without a token here."),
+			http.StatusNotFound: result("There is no key that `X-Apprise-Config-ID` names."),
+			http.StatusFailedDependency: says("A required destination has not accepted the message, or a URL could not be used; the message was "+
+				"sent to the others. Or no destination of the key has the tag, and nothing was sent. An answer as `application/x-ndjson` has the "+
+				"HTTP status 200 once sending has begun, and 424 in its last line.", records(), "Vary", "Cache-Control"),
 		}),
 	}, {
 		Method: http.MethodGet, ID: "page", Tag: ofPage,
-		Summary:     "A page to write a message on",
-		Description: "For browsers, that is, requests whose `Accept` header prefers `text/html`. `HEAD` works, too. `page off` turns it off. With `stateless off`, the page says what this is, and who may use the console is sent there.",
+		Summary: "A page to write a message on",
+		Description: "For browsers, that is, requests whose `Accept` header prefers `text/html`. `HEAD` works, too. `page off` turns it off. " +
+			"With `stateless off`, the page says what this is, and who may use the console is sent there.",
 		Answers: map[int]Answer{
 			http.StatusOK:               aPage(),
 			http.StatusMethodNotAllowed: noPage(),
@@ -34,23 +41,29 @@ func Notify() About {
 func Key() About {
 	return About{Key: keyToSendTo, Operations: []Operation{{
 		Method: http.MethodPost, ID: "notifyKey", Tag: ofMessages,
-		Summary:    "Send a message to the destinations of a key",
-		Parameters: common("Title", "Type", "Format", "Incident", "SendAt", "Tag", "Tags", "Mapping", "TitleHeader", "IncidentHeader", "PriorityHeader", "TagsHeader", "Beat", "BeatState", "BeatExit", "Preview", "Stream", "Accept", "RecursionCount", "Prefer", "IdempotencyKey"),
-		Body:       messageBody(),
+		Summary: "Send a message to the destinations of a key",
+		Parameters: common("Title", "Type", "Format", "Incident", "SendAt", "Tag", "Tags", "Mapping", "TitleHeader", "IncidentHeader",
+			"PriorityHeader", "TagsHeader", "Beat", "BeatState", "BeatExit", "Preview", "Stream", "Accept", "RecursionCount", "Prefer",
+			"IdempotencyKey"),
+		Body: messageBody(),
 		Answers: ofMessage(map[int]Answer{
-			http.StatusUnauthorized:     unauthorized(needsToken),
-			http.StatusForbidden:        result("A page of another site has sent the request (`trusted_origins`)."),
-			http.StatusNotFound:         result(noSuchKey),
-			http.StatusAccepted:         says("Deliveries are `queued`, and the client prefers not to wait for them, or the message asks. `Location` has the address of the message.", unsent(), "Vary", "Cache-Control", "Location", "X-Message-Id"),
-			http.StatusTooManyRequests:  result("The key has 1,000 planned messages, or 100 open questions, already."),
-			http.StatusConflict:         result("The message asks, and a silence covers all destinations; nobody was asked."),
-			http.StatusFailedDependency: says("A required destination has not accepted the message, or a URL could not be used; the message was sent to the others. Or no destination of the key has the tag, and nothing was sent. An answer as `application/x-ndjson` has the HTTP status 200 once sending has begun, and 424 in its last line.", unsent(), "Vary", "Cache-Control"),
+			http.StatusUnauthorized: unauthorized(needsToken),
+			http.StatusForbidden:    result("A page of another site has sent the request (`trusted_origins`)."),
+			http.StatusNotFound:     result(noSuchKey),
+			http.StatusAccepted: says("Deliveries are `queued`, and the client prefers not to wait for them, or the message asks. "+
+				"`Location` has the address of the message.", unsent(), "Vary", "Cache-Control", "Location", "X-Message-Id"),
+			http.StatusTooManyRequests: result("The key has 1,000 planned messages, or 100 open questions, already."),
+			http.StatusConflict:        result("The message asks, and a silence covers all destinations; nobody was asked."),
+			http.StatusFailedDependency: says("A required destination has not accepted the message, or a URL could not be used; the message was "+
+				"sent to the others. Or no destination of the key has the tag, and nothing was sent. An answer as `application/x-ndjson` has the "+
+				"HTTP status 200 once sending has begun, and 424 in its last line.", unsent(), "Vary", "Cache-Control"),
 		}),
 	}, {
 		Method: http.MethodGet, ID: "pageOfKey", Tag: ofPage,
-		Summary:     "A page to write a message on",
-		Description: "For browsers, that is, requests whose `Accept` header prefers `text/html`. `HEAD` works, too. `page off` turns it off. With `beat`, a request of any client is a beat, and the answer is that of `POST`; one from a page of another origin is refused.",
-		Parameters:  common("Beat", "BeatState", "BeatExit", "Type"),
+		Summary: "A page to write a message on",
+		Description: "For browsers, that is, requests whose `Accept` header prefers `text/html`. `HEAD` works, too. `page off` turns it off. " +
+			"With `beat`, a request of any client is a beat, and the answer is that of `POST`; one from a page of another origin is refused.",
+		Parameters: common("Beat", "BeatState", "BeatExit", "Type"),
 		Answers: map[int]Answer{
 			http.StatusOK:               aPage(),
 			http.StatusUnauthorized:     says(needsToken, map[string]Schema{mediaHTML: text()}, "Vary", "Cache-Control", "WWW-Authenticate"),
@@ -64,27 +77,42 @@ func Key() About {
 func Source() About {
 	return About{Key: keyToSendTo, Operations: []Operation{{
 		Method: http.MethodPost, ID: "notifyFrom", Tag: ofMessages,
-		Summary:     "Send a message in the format of another program",
-		Description: "The source makes the message from the payload. It is built in, such as `alertmanager`, `grafana` or `slack`, or defined in the configuration. Clients of the APIs `slack`, `discord`, `ntfy`, `gotify`, `pagerduty` and `opsgenie` get answers in the formats of these APIs, which have further paths and methods.",
-		Parameters:  common("Title", "Type", "Format", "Incident", "Tag", "Tags", "Stream", "Accept", "RecursionCount", "Prefer", "IdempotencyKey"),
-		Body:        &Body{Required: true, Description: "A payload as the program sends it.", Content: map[string]Media{"*/*": {}}},
+		Summary: "Send a message in the format of another program",
+		Description: "The source makes the message from the payload. It is built in, such as `alertmanager`, `grafana` or `slack`, or defined " +
+			"in the configuration. Clients of the APIs `slack`, `discord`, `ntfy`, `gotify`, `pagerduty` and `opsgenie` get answers in the " +
+			"formats of these APIs, which have further paths and methods.",
+		Parameters: common("Title", "Type", "Format", "Incident", "Tag", "Tags", "Stream", "Accept", "RecursionCount", "Prefer",
+			"IdempotencyKey"),
+		Body: &Body{Required: true, Description: "A payload as the program sends it.", Content: map[string]Media{"*/*": {}}},
 		Answers: ofSending(map[int]Answer{
-			http.StatusOK:                   result("At least one destination has accepted the message, or the payload needs no message. `results` shows which destinations have failed. The sender need not send the message again.").streamed(),
-			http.StatusBadRequest:           result("The request is wrong: its syntax, a field, a type, a tag or an attachment; or the payload is one of another program, and the text says of which."),
-			http.StatusUnauthorized:         unauthorized("The signature or the token that the source demands, or else a token of the key, is missing or wrong. If one of the keys has a token, also for a key that does not exist."),
+			http.StatusOK: result("At least one destination has accepted the message, or the payload needs no message. " +
+				"`results` shows which destinations have failed. The sender need not send the message again.").streamed(),
+			http.StatusBadRequest: result("The request is wrong: its syntax, a field, a type, a tag or an attachment; or the payload " +
+				"is one of another program, and the text says of which."),
+			http.StatusUnauthorized: unauthorized("The signature or the token that the source demands, or else a token of the key, is " +
+				"missing or wrong. If one of the keys has a token, also for a key that does not exist."),
 			http.StatusForbidden:            result("A page of another site has sent the request, or the key does not accept the source."),
 			http.StatusNotFound:             result("There is no such key or no such source."),
 			http.StatusUnsupportedMediaType: result("The body is compressed."),
-			http.StatusFailedDependency:     says("No destination has accepted the message, and sending it again does not help. Or no destination of the key has the tag, and nothing was sent. An answer as `application/x-ndjson` has the HTTP status 200 once sending has begun, and 424 in its last line.", unsent(), "Vary", "Cache-Control"),
-			http.StatusServiceUnavailable:   result("No destination has accepted the message, but may when it is sent again. Or too many messages are under way (in all, with URLs of clients, or from one client), or there is no memory left for a long text. Nothing was sent, and the text names the limit. Or a delivery has failed for now and the queue is full or cannot be written; then `results` shows what was sent.").header("Retry-After", described(Schema{"schema": Schema{"type": "string", "pattern": "^[0-9]+$"}}, "Seconds after which to try again.")),
+			http.StatusFailedDependency: says("No destination has accepted the message, and sending it again does not help. Or no "+
+				"destination of the key has the tag, and nothing was sent. An answer as `application/x-ndjson` has the HTTP status 200 once sending "+
+				"has begun, and 424 in its last line.", unsent(), "Vary", "Cache-Control"),
+			http.StatusServiceUnavailable: result("No destination has accepted the message, but may when it is sent again. Or too many "+
+				"messages are under way (in all, with URLs of clients, or from one client), or there is no memory left for a long text. Nothing was "+
+				"sent, and the text names the limit. Or a delivery has failed for now and the queue is full or cannot be written; then `results` "+
+				"shows what was sent.").header("Retry-After",
+				described(Schema{"schema": Schema{"type": "string", "pattern": "^[0-9]+$"}}, "Seconds after which to try again.")),
 		}),
 	}}}
 }
 
 // messageBody is the body of a message.
 func messageBody() *Body {
-	return &Body{Required: true, Description: "A field that is not listed has no effect, and the answer has a warning. What json://, form:// and xml:// URLs send is read, too: its message is the body.", Content: map[string]Media{
-		mediaJSON:             {Schema: bodyOf("Message"), Examples: Schema{"message": Schema{"value": map[string]string{"title": "Backup", "body": "The nightly backup has failed.", "type": "failure", "tag": "ops"}}}},
+	return &Body{Required: true, Description: "A field that is not listed has no effect, and the answer has a warning. What json://, " +
+		"form:// and xml:// URLs send is read, too: its message is the body.", Content: map[string]Media{
+		mediaJSON: {Schema: bodyOf("Message"),
+			Examples: Schema{"message": Schema{"value": map[string]string{"title": "Backup", "body": "The nightly backup has failed.",
+				"type": "failure", "tag": "ops"}}}},
 		mediaForm:             {Schema: bodyOf("Form")},
 		"multipart/form-data": {Schema: bodyOf("MultipartForm"), Encoding: Schema{"payload": Schema{"contentType": mediaJSON}}},
 		mediaText:             {Schema: bodyOf("PlainText")},
@@ -96,7 +124,8 @@ func messageBody() *Body {
 // ofSending adds the answers that every message can get.
 func ofSending(own map[int]Answer) map[int]Answer {
 	for status, a := range map[int]Answer{
-		http.StatusAccepted:              says("The gateway has stored the message and sends it later. The client has sent `Prefer`.", records(), "Vary", "Cache-Control", "Location", "X-Message-Id", "Preference-Applied"),
+		http.StatusAccepted: says("The gateway has stored the message and sends it later. The client has sent `Prefer`.", records(),
+			"Vary", "Cache-Control", "Location", "X-Message-Id", "Preference-Applied"),
 		http.StatusRequestTimeout:        result("The request took longer to arrive than the server allows."),
 		http.StatusRequestEntityTooLarge: result("The request, or a file in it, is too large."),
 		http.StatusUnprocessableEntity:   result("The `Idempotency-Key` was used for a different request."),
@@ -114,10 +143,16 @@ func ofSending(own map[int]Answer) map[int]Answer {
 // ofMessage adds the answers that a message in the gateway's own format can get.
 func ofMessage(own map[int]Answer) map[int]Answer {
 	maps.Copy(own, map[int]Answer{
-		http.StatusOK:                   result("Every required destination has accepted the message, or the gateway has stored it and sends it later. Then the results of some destinations are `queued`, or that of the key is, for a message with `send_at`. With a queue, the headers `Location` and `X-Message-Id` have the address and the ID of the message, also where the status is 424.").streamed(),
-		http.StatusBadRequest:           result("The request is wrong: its syntax, a field, a type, a tag, a mapping or an attachment; or there is nothing to send, or no usable URL to send to."),
+		http.StatusOK: result("Every required destination has accepted the message, or the gateway has stored it and sends " +
+			"it later. Then the results of some destinations are `queued`, or that of the key is, for a message with `send_at`. With a queue, " +
+			"the headers `Location` and `X-Message-Id` have the address and the ID of the message, also where the status is 424.").streamed(),
+		http.StatusBadRequest: result("The request is wrong: its syntax, a field, a type, a tag, a mapping or an attachment; or " +
+			"there is nothing to send, or no usable URL to send to."),
 		http.StatusUnsupportedMediaType: result("The body is neither JSON nor a form, or it is compressed."),
-		http.StatusServiceUnavailable:   result("Too many messages are under way (in all, with URLs of clients, or from one client), or there is no memory left for a long text. Nothing was sent, and the text names the limit. Or a delivery has failed for now and the queue is full or cannot be written; then `results` shows what was sent.").header("Retry-After", described(Schema{"schema": Schema{"type": "string", "pattern": "^[0-9]+$"}}, "Seconds after which to try again.")),
+		http.StatusServiceUnavailable: result("Too many messages are under way (in all, with URLs of clients, or from one client), or there "+
+			"is no memory left for a long text. Nothing was sent, and the text names the limit. Or a delivery has failed for now and the queue "+
+			"is full or cannot be written; then `results` shows what was sent.").
+			header("Retry-After", described(Schema{"schema": Schema{"type": "string", "pattern": "^[0-9]+$"}}, "Seconds after which to try again.")),
 	})
 	return ofSending(own)
 }

@@ -14,15 +14,17 @@ func ofSavedKey(own map[int]Answer) map[int]Answer {
 func Add() About {
 	return About{Key: keyThatIsSaved, Operations: []Operation{{
 		Method: http.MethodPost, ID: "saveKey", Tag: ofConfiguration,
-		Summary:     "Save the configuration of a key",
-		Description: "It replaces the configuration that the key has. If it has a mistake, the answer names the line, and the saved configuration stays as it is. URLs of retired services are left out with a warning.",
+		Summary: "Save the configuration of a key",
+		Description: "It replaces the configuration that the key has. If it has a mistake, the answer names the line, and the saved " +
+			"configuration stays as it is. URLs of retired services are left out with a warning.",
 		Body: &Body{Required: true, Content: map[string]Media{
 			mediaJSON: {Schema: savedFields()},
 			mediaForm: {Schema: savedFields()},
 			mediaText: {Schema: text()},
 		}},
 		Answers: map[int]Answer{
-			http.StatusOK:                    says("The configuration is saved or, with `check`, checked.", recordsOr(Schema{"anyOf": []Schema{bodyOf("Answer"), bodyOf("CheckedConfig")}}, resultLines)),
+			http.StatusOK: says("The configuration is saved or, with `check`, checked.",
+				recordsOr(Schema{"anyOf": []Schema{bodyOf("Answer"), bodyOf("CheckedConfig")}}, resultLines)),
 			http.StatusBadRequest:            plainResult("The request or the configuration has a mistake, or there are too many keys or URLs."),
 			http.StatusForbidden:             plainResult(savedForbidden),
 			http.StatusNotFound:              plainResult("The name of the key is malformed."),
@@ -34,21 +36,25 @@ func Add() About {
 
 // CheckQuery describes ?check of /add/{KEY}.
 func CheckQuery() *Parameter {
-	p := inQuery("check", Schema{"enum": []string{"", "local"}}, "Saves nothing, and returns every mistake with its line. With the value `local`, files that the configuration includes are not fetched.")
+	p := inQuery("check", Schema{"enum": []string{"", "local"}},
+		"Saves nothing, and returns every mistake with its line. With the value `local`, files that the configuration includes are not fetched.")
 	return &p
 }
 
 // TestQuery describes ?test of /cfg/{KEY}.
 func TestQuery() *Parameter {
-	return &Parameter{Name: "test", In: "query", Required: true, MayBeEmpty: true, Description: "A parameter without a value.", Schema: Schema{"const": ""}}
+	return &Parameter{Name: "test", In: "query", Required: true, MayBeEmpty: true, Description: "A parameter without a value.",
+		Schema: Schema{"const": ""}}
 }
 
 // savedFields are the fields of a request that saves a key.
 func savedFields() Schema {
 	return object(Schema{
-		"urls":   Schema{"type": []string{"string", "array"}, "items": text(), "description": "Notification URLs: a text with commas between them, or an array."},
+		"urls": Schema{"type": []string{"string", "array"}, "items": text(),
+			"description": "Notification URLs: a text with commas between them, or an array."},
 		"config": described(text(), "A configuration in a format of Apprise, instead of `urls`."),
-		"format": Schema{"enum": []string{"text", "yaml", "auto"}, "description": "The format of `config`. Required in JSON; in forms the default is `auto`."},
+		"format": Schema{"enum": []string{"text", "yaml", "auto"},
+			"description": "The format of `config`. Required in JSON; in forms the default is `auto`."},
 	})
 }
 
@@ -83,8 +89,9 @@ func Del() About {
 func Move() About {
 	return About{Key: keyThatIsSaved, Operations: []Operation{{
 		Method: http.MethodPost, ID: "moveKey", Tag: ofConfiguration,
-		Summary:     "Give a saved key another name",
-		Description: "What belongs to the key stays with it: its tokens, devices, silences, incidents and inbox, and what waits for its destinations. Clients do not find it under the old name any more.",
+		Summary: "Give a saved key another name",
+		Description: "What belongs to the key stays with it: its tokens, devices, silences, incidents and inbox, and what waits for its " +
+			"destinations. Clients do not find it under the old name any more.",
 		Body: forms(object(Schema{
 			"to":   described(text(), "The new name."),
 			"from": described(text(), "The old name, which the address has, too."),
@@ -116,30 +123,37 @@ func Keys() About {
 
 // SavedKey describes /cfg/{KEY}.
 func SavedKey() About {
-	return About{Key: "The name of a saved key, or of a key in the gateway's configuration. Upper and lower case differ.", Operations: []Operation{{
-		Method: http.MethodPost, ID: "testDestination", Tag: ofConfiguration,
-		Summary:     "Send a test message to one destination of a key",
-		Description: "The message goes to that destination alone, under the rules of the key, in one attempt that does not use the queue. Without `?test`, the request is that of `/get/{KEY}`.",
-		Body: forms(object(Schema{
-			"destination": Schema{"type": "integer", "minimum": 1, "description": "The number of the destination in the key, counted from 1."},
-			"shown":       described(text(), "The URL of the destination as `/json/urls/{KEY}` shows it. If the destination now has another URL, the answer is 409."),
-			"url":         described(text(), "A notification URL to test as if it were saved under the key, in place of `destination`. The key cannot be in the gateway's configuration."),
-		}), mediaForm),
-		Answers: map[int]Answer{
-			http.StatusOK:                    plainResult("The destination has accepted the message. A page and a stream have the status 200 in every case: the page shows the result, and the last line of the stream has the status.").streamed(),
-			http.StatusBadRequest:            plainResult("There is no such destination, or the URL cannot be used."),
-			http.StatusForbidden:             plainResult("Saved keys cannot be managed here or by this client, the pages are turned off, or a page of another site sent the request."),
-			http.StatusNotFound:              plainResult(noSuchKey),
-			http.StatusRequestTimeout:        plainResult("The request took too long to arrive."),
-			http.StatusConflict:              plainResult("The key has changed, and this number belongs to another destination now."),
-			http.StatusRequestEntityTooLarge: plainResult("The request is larger than 512 KiB."),
-			http.StatusFailedDependency: says("The destination does not have the message. The error says why.", map[string]Schema{
-				mediaText: described(text(), "One line for each log record: `YYYY-MM-DD HH:MM:SS,mmm [LEVEL] text`."),
-				mediaJSON: bodyOf("Answer"),
-			}),
-			http.StatusServiceUnavailable: plainResult("Too many messages are under way, or the storage of saved keys cannot be read; try again after `Retry-After`."),
-		},
-	}}}
+	return About{Key: "The name of a saved key, or of a key in the gateway's configuration. Upper and lower case differ.",
+		Operations: []Operation{{
+			Method: http.MethodPost, ID: "testDestination", Tag: ofConfiguration,
+			Summary: "Send a test message to one destination of a key",
+			Description: "The message goes to that destination alone, under the rules of the key, in one attempt that does not use the queue. " +
+				"Without `?test`, the request is that of `/get/{KEY}`.",
+			Body: forms(object(Schema{
+				"destination": Schema{"type": "integer", "minimum": 1, "description": "The number of the destination in the key, counted from 1."},
+				"shown": described(text(), "The URL of the destination as `/json/urls/{KEY}` shows it. If the destination now has another URL, "+
+					"the answer is 409."),
+				"url": described(text(), "A notification URL to test as if it were saved under the key, in place of `destination`. The key "+
+					"cannot be in the gateway's configuration."),
+			}), mediaForm),
+			Answers: map[int]Answer{
+				http.StatusOK: plainResult("The destination has accepted the message. A page and a stream have the status 200 in " +
+					"every case: the page shows the result, and the last line of the stream has the status.").streamed(),
+				http.StatusBadRequest: plainResult("There is no such destination, or the URL cannot be used."),
+				http.StatusForbidden: plainResult("Saved keys cannot be managed here or by this client, the pages are turned off, or a " +
+					"page of another site sent the request."),
+				http.StatusNotFound:              plainResult(noSuchKey),
+				http.StatusRequestTimeout:        plainResult("The request took too long to arrive."),
+				http.StatusConflict:              plainResult("The key has changed, and this number belongs to another destination now."),
+				http.StatusRequestEntityTooLarge: plainResult("The request is larger than 512 KiB."),
+				http.StatusFailedDependency: says("The destination does not have the message. The error says why.", map[string]Schema{
+					mediaText: described(text(), "One line for each log record: `YYYY-MM-DD HH:MM:SS,mmm [LEVEL] text`."),
+					mediaJSON: bodyOf("Answer"),
+				}),
+				http.StatusServiceUnavailable: plainResult("Too many messages are under way, or the storage of saved keys cannot be read; try again " +
+					"after `Retry-After`."),
+			},
+		}}}
 }
 
 // Token describes /cfg/{KEY}/token.
@@ -170,15 +184,18 @@ func Token() About {
 func URLs() About {
 	return About{Key: keyThatIsSaved, Operations: []Operation{{
 		Method: http.MethodGet, ID: "listURLs", Tag: ofConfiguration,
-		Summary:     "List the destinations of a key, with their secrets masked",
-		Description: "Works for saved keys and for keys in the gateway's configuration. A key that has tokens or readers shows its destinations to its readers, and to those who may manage saved keys.",
-		Parameters:  []any{inQuery("tag", text(), "A tag expression that chooses among the destinations. Without it, all are listed.")},
+		Summary: "List the destinations of a key, with their secrets masked",
+		Description: "Works for saved keys and for keys in the gateway's configuration. A key that has tokens or readers shows its " +
+			"destinations to its readers, and to those who may manage saved keys.",
+		Parameters: []any{inQuery("tag", text(), "A tag expression that chooses among the destinations. Without it, all are listed.")},
 		Answers: map[int]Answer{
 			http.StatusOK: says("The destinations.", map[string]Schema{
 				mediaJSON: object(Schema{
 					"tags": listOf(text()),
 					"urls": listOf(object(Schema{
-						"id":           Schema{"type": []string{"string", "null"}, "description": "An ID of the URL, equal at all instances that share the storage. It does not reveal the URL. `null` while the storage cannot be read."},
+						"id": Schema{"type": []string{"string", "null"},
+							"description": "An ID of the URL, equal at all instances that share the storage. It does not reveal the URL. `null` while the " +
+								"storage cannot be read."},
 						"service_name": text(),
 						"enabled":      Schema{"type": "boolean"},
 						"url":          text(),
@@ -194,8 +211,9 @@ func URLs() About {
 					})),
 				}, "tags", "urls"),
 			}),
-			http.StatusBadRequest:         plainResult("The tag expression is malformed."),
-			http.StatusUnauthorized:       unauthorized("The key has a token or a reader and this needs a reader, or one of the keys does and this key does not exist."),
+			http.StatusBadRequest: plainResult("The tag expression is malformed."),
+			http.StatusUnauthorized: unauthorized("The key has a token or a reader and this needs a reader, or one of the keys does and " +
+				"this key does not exist."),
 			http.StatusNotFound:           plainResult(noSuchKey),
 			http.StatusServiceUnavailable: plainResult(storageUnusable),
 		},
@@ -255,12 +273,13 @@ func QR() About {
 		Summary:     "The address of a key for Apprise Mobile",
 		Description: "For the QR code on the page of a key. It has no secret.",
 		Answers: map[int]Answer{
-			http.StatusOK: says("The `apprise://` URL. An `@` alone stands for a token of the key, and `:NAME@` for a login of the site.", map[string]Schema{
-				mediaJSON: object(Schema{
-					"url":                    text(),
-					"uses_admin_credentials": described(Schema{"type": "boolean"}, "The URL needs the login of the site."),
+			http.StatusOK: says("The `apprise://` URL. An `@` alone stands for a token of the key, and `:NAME@` for a login of the site.",
+				map[string]Schema{
+					mediaJSON: object(Schema{
+						"url":                    text(),
+						"uses_admin_credentials": described(Schema{"type": "boolean"}, "The URL needs the login of the site."),
+					}),
 				}),
-			}),
 			http.StatusUnauthorized: plainResult(needsToken).with("WWW-Authenticate"),
 			http.StatusNotFound:     plainResult(noSuchKey),
 		},
@@ -283,11 +302,14 @@ func Details() About {
 						"setup_url":          described(text(), "The page that tells how to write a URL of the service."),
 						"attachment_support": Schema{"type": "boolean"},
 						"category":           text(),
-						"groups":             Schema{"type": "array", "items": oneOf("chat", "phone", "mail", "sms", "incident", "home", "media", "social", "server", "regional", "other"), "description": "What the service is for; the main group is the first. Not in the Apprise API."},
-						"words":              Schema{"type": "array", "items": text(), "description": "Other names, brands and apps by which people search for the service. Not in the Apprise API."},
-						"enabled":            Schema{"type": "boolean", "description": "With `all`: whether the site allows the service."},
-						"protocols":          Schema{"type": []string{"array", "null"}, "items": text()},
-						"secure_protocols":   Schema{"type": []string{"array", "null"}, "items": text()},
+						"groups": Schema{"type": "array",
+							"items":       oneOf("chat", "phone", "mail", "sms", "incident", "home", "media", "social", "server", "regional", "other"),
+							"description": "What the service is for; the main group is the first. Not in the Apprise API."},
+						"words": Schema{"type": "array", "items": text(),
+							"description": "Other names, brands and apps by which people search for the service. Not in the Apprise API."},
+						"enabled":          Schema{"type": "boolean", "description": "With `all`: whether the site allows the service."},
+						"protocols":        Schema{"type": []string{"array", "null"}, "items": text()},
+						"secure_protocols": Schema{"type": []string{"array", "null"}, "items": text()},
 						"details": object(Schema{
 							"templates": Schema{"type": "array", "description": "The forms of the URL, such as `{schema}://{host}/{token}`.", "items": text()},
 							"tokens":    Schema{"type": "object", "description": "The parameters with a place in a template."},
@@ -295,7 +317,8 @@ func Details() About {
 							"kwargs":    Schema{"type": "object", "description": "The parameters whose names begin with a `prefix`, such as `+` for headers."},
 						}, "templates", "tokens", "args", "kwargs"),
 					}, "service_name", "service_url", "setup_url", "attachment_support", "category", "protocols", "secure_protocols", "details")),
-					"asset": Schema{"type": "object", "description": "`app_id`, `app_desc`, `app_url`, `image_url_mask` and `image_url_logo`.", "additionalProperties": text()},
+					"asset": Schema{"type": "object", "description": "`app_id`, `app_desc`, `app_url`, `image_url_mask` and `image_url_logo`.",
+						"additionalProperties": text()},
 				}, "version", "schemas", "asset"),
 			}),
 		},

@@ -8,29 +8,37 @@ func Silences() About {
 		Method: http.MethodGet, ID: "silences", Tag: ofMessages,
 		Summary: "List the silences of a key (with a queue)",
 		Answers: map[int]Answer{
-			http.StatusOK:                 answersJSON("The silences that hold now, and those that are planned. Of each line `silence` of the key in the configuration it is the present silence, or the next one.", listOf(bodyOf("Silence"))),
+			http.StatusOK: answersJSON("The silences that hold now, and those that are planned. Of each line `silence` of the "+
+				"key in the configuration it is the present silence, or the next one.", listOf(bodyOf("Silence"))),
 			http.StatusForbidden:          result(silenceForbidden),
 			http.StatusNotFound:           result(noSuchKey),
 			http.StatusServiceUnavailable: result(queueUnreadable),
 		},
 	}, {
 		Method: http.MethodPost, ID: "silence", Tag: ofMessages,
-		Summary:     "Make a silence of a key (with a queue)",
-		Description: "An opening or worsening of an incident that matches waits until the silence ends. If it is resolved before, nobody is told; otherwise one message tells what is open. Other messages that match are not sent. `incident`, `tag` and `title` must all match; one of them is required.",
+		Summary: "Make a silence of a key (with a queue)",
+		Description: "An opening or worsening of an incident that matches waits until the silence ends. If it is resolved before, nobody is " +
+			"told; otherwise one message tells what is open. Other messages that match are not sent. `incident`, `tag` and `title` must all " +
+			"match; one of them is required.",
 		Body: forms(Schema{"type": "object", "properties": Schema{
-			"from":     Schema{"type": "string", "format": "date-time", "description": "When it begins, at most a year from now. Without it, and with a time in the past, it begins now."},
-			"for":      described(text(), "How long it lasts, such as `30m`, `2h` or `3d`, at most 30 days. It counts from `from`."),
-			"until":    Schema{"type": "string", "format": "date-time", "description": "When it ends, at most 30 days after `from`. Either `for` or `until` is required."},
+			"from": Schema{"type": "string", "format": "date-time",
+				"description": "When it begins, at most a year from now. Without it, and with a time in the past, it begins now."},
+			"for": described(text(), "How long it lasts, such as `30m`, `2h` or `3d`, at most 30 days. It counts from `from`."),
+			"until": Schema{"type": "string", "format": "date-time",
+				"description": "When it ends, at most 30 days after `from`. Either `for` or `until` is required."},
 			"incident": described(text(), "The name of an incident, or the ID that destinations know it by."),
 			"tag":      described(text(), "A tag of URLs; `all` stands for every URL."),
 			"title":    described(text(), "What the title begins with, in any case."),
 			"reason":   Schema{"type": "string", "maxLength": 200},
-			"tell":     described(Schema{"type": "boolean"}, "Whether a message tells its beginning, and another one its end. In a form, also `yes`."),
-			"who":      described(text(), "Who makes it. A user that Caddy's authentication has found takes precedence."),
+			"tell": described(Schema{"type": "boolean"},
+				"Whether a message tells its beginning, and another one its end. In a form, also `yes`."),
+			"who": described(text(), "Who makes it. A user that Caddy's authentication has found takes precedence."),
 		}, "additionalProperties": false}, mediaJSON, mediaForm),
 		Answers: map[int]Answer{
-			http.StatusCreated:               answersJSON("The silence.", bodyOf("Silence")).header("Location", Schema{"description": "The address of the silence.", "schema": text()}),
-			http.StatusBadRequest:            result("The silence is wrong: it matches nothing, has no end, would end in the past or before it begins, begin in more than a year or last longer than 30 days."),
+			http.StatusCreated: answersJSON("The silence.", bodyOf("Silence")).
+				header("Location", Schema{"description": "The address of the silence.", "schema": text()}),
+			http.StatusBadRequest: result("The silence is wrong: it matches nothing, has no end, would end in the past or before it " +
+				"begins, begin in more than a year or last longer than 30 days."),
 			http.StatusForbidden:             result(silenceForbidden),
 			http.StatusNotFound:              result(noSuchKey),
 			http.StatusConflict:              result("The key has 200 silences."),

@@ -30,7 +30,8 @@ import (
 func (q *Outbox) Attempt(ctx context.Context, m *queue.Message, j *queue.Job) queue.Outcome {
 	a := attempt{q: q, conf: q.Current(), stored: m, job: j}
 	defer a.release()
-	for _, stage := range []func(context.Context) *queue.Outcome{a.decode, a.later, a.takeTurn, a.compose, a.findTarget, a.skipReplaced, a.ask, a.takeMemory} {
+	for _, stage := range []func(context.Context) *queue.Outcome{a.decode, a.later, a.takeTurn, a.compose, a.findTarget, a.skipReplaced, a.ask,
+		a.takeMemory} {
 		if o := stage(ctx); o != nil {
 			return *o
 		}
@@ -314,8 +315,11 @@ func (q *Outbox) Settled(j *queue.Job) {
 	if d.Result.Optional {
 		level = zapcore.WarnLevel
 	}
-	q.dead.Write(q.Log, level, "delivery given up; it can be tried again", "more deliveries given up; caddy notify queue list --dead shows them", zap.String("id", j.Message.String()), zap.String("key", d.State.Key),
-		zap.String("service", d.Result.Service), zap.String("destination", d.Result.Destination), zap.String("name", d.Result.Name), zap.Int("attempts", j.Attempts), zap.String("reason", d.Reason))
+	q.dead.Write(q.Log, level, "delivery given up; it can be tried again",
+		"more deliveries given up; caddy notify queue list --dead shows them", zap.String("id", j.Message.String()),
+		zap.String("key", d.State.Key),
+		zap.String("service", d.Result.Service), zap.String("destination", d.Result.Destination), zap.String("name", d.Result.Name),
+		zap.Int("attempts", j.Attempts), zap.String("reason", d.Reason))
 	q.Dispatcher.Metrics.Dead(d.Result.Service)
 	q.tallyDead(j, &d)
 	if d.Result.Optional {
@@ -346,7 +350,8 @@ func (q *Outbox) tallyDead(j *queue.Job, d *DeadDelivery) {
 func (q *Outbox) logSuperseded(j *queue.Job) {
 	if c := q.Log.Check(zapcore.DebugLevel, "delivery not sent, because of a newer message or a rule"); c != nil {
 		r := queued.JobResult(j)
-		c.Write(zap.Stringer("id", j.Message), zap.String("service", r.Service), zap.String("destination", r.Destination), zap.String("name", r.Name))
+		c.Write(zap.Stringer("id", j.Message), zap.String("service", r.Service), zap.String("destination", r.Destination),
+			zap.String("name", r.Name))
 	}
 }
 
@@ -414,7 +419,8 @@ func (q *Outbox) Fallback(j *queue.Job) *queue.Entry {
 		"ID: " + d.ID,
 	}
 	// The reason may quote what a server has answered.
-	m := &notifier.Message{Title: "Message for " + d.State.Key + " not delivered", Body: strings.Join(text, "\n"), Type: notifier.Failure, Foreign: true}
+	m := &notifier.Message{Title: "Message for " + d.State.Key + " not delivered", Body: strings.Join(text, "\n"), Type: notifier.Failure,
+		Foreign: true}
 	return q.fallbackEntry(settings, name, d.State.Site, m)
 }
 
@@ -426,7 +432,8 @@ func FallbackName(key string) string { return "key " + key + ", fallback" }
 // option fallback.
 func CheckFallback(keys map[string]*site.Key, k *site.Key, durable bool) error {
 	if k.Fallback != "" && (!durable || k.Unqueued) {
-		return errors.New("it has no effect without a queue, because it gets messages about what the queue gives up; add queue to the global option notify, or remove the fallback")
+		return errors.New("it has no effect without a queue, because it gets messages about what the queue gives up; add queue to the global " +
+			"option notify, or remove the fallback")
 	}
 	seen := map[string]bool{k.Name: true}
 	for next := k.Fallback; next != ""; next = keys[next].Fallback {
@@ -437,7 +444,8 @@ func CheckFallback(keys map[string]*site.Key, k *site.Key, durable bool) error {
 			return fmt.Errorf("it leads back to the key %s in a circle; remove one of the fallbacks", next)
 		}
 		if to := keys[next]; to.Defaults.Untagged && len(to.DefaultTargets) == 0 && len(to.Targets) > 0 {
-			return fmt.Errorf("what the queue gives up would reach nobody, because all URLs of the key %s have tags and its default_tag is untagged; remove default_tag, or name a tag in it", next)
+			return fmt.Errorf("what the queue gives up would reach nobody, because all URLs of the key %s have tags and its default_tag is "+
+				"untagged; remove default_tag, or name a tag in it", next)
 		}
 		seen[next] = true
 	}

@@ -29,7 +29,8 @@ func TestCrowdedQueue(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			dir, down, other := t.TempDir(), gatewaytest.NewPager(t, http.StatusServiceUnavailable), gatewaytest.NewPager(t, http.StatusServiceUnavailable)
+			dir, down, other := t.TempDir(), gatewaytest.NewPager(t, http.StatusServiceUnavailable),
+				gatewaytest.NewPager(t, http.StatusServiceUnavailable)
 			const size = 512 << 10
 			gatewaytest.InBubble(t, func(t *testing.T) {
 				keys := []site.KeyOptions{gatewaytest.Key("noisy", down.NotifyURL())}
@@ -37,7 +38,8 @@ func TestCrowdedQueue(t *testing.T) {
 					keys = append(keys, gatewaytest.Key("other", other.NotifyURL()))
 				}
 				g := gatewaytest.New(t, gatewaytest.Options{
-					Global: site.Options{Keys: keys}, Site: site.Options{Managers: gatewaytest.Everybody()}, Queue: &outbox.Settings{Path: dir, MaxSize: size},
+					Global: site.Options{Keys: keys}, Site: site.Options{Managers: gatewaytest.Everybody()},
+					Queue: &outbox.Settings{Path: dir, MaxSize: size},
 				})
 				if test.silent {
 					g.AddSilence("noisy", "title=x&for=100h")

@@ -28,7 +28,8 @@ type Draft struct {
 // newDraft returns d as it is stored after these results of its targets, which are those
 // that a client sees. plan, if it is not nil, decides about it.
 func (q *Outbox) newDraft(d *dispatch.Delivery, targets []sentTarget, results []notifier.Result, plan *Plan, bypasses bool) *Draft {
-	x := &Draft{Delivery: d, States: make([]queued.State, len(targets)), Bypasses: bypasses, positions: d.To.Positions(), targets: targets, text: textSum(d)}
+	x := &Draft{Delivery: d, States: make([]queued.State, len(targets)), Bypasses: bypasses, positions: d.To.Positions(), targets: targets,
+		text: textSum(d)}
 	m := MessageOf(d)
 	m.Key, m.EarlierKey, m.Request = d.Idempotency.Key, d.Idempotency.EarlierKey, d.Idempotency.Request
 	results = d.To.Report(&notifier.Report{Results: results}).Results
@@ -42,7 +43,8 @@ func (q *Outbox) newDraft(d *dispatch.Delivery, targets []sentTarget, results []
 		x.Entry.Rules = queue.JoinRuled(x.Entry.Rules, d.With)
 	}
 	x.kept = q.Policy.Keep(x)
-	x.Entry.Unlimited = d.Source == site.SourceExpect || d.Format == site.SourceRuler || d.Released || x.refused.only // an alarm must not be lost because much waits
+	// an alarm must not be lost because much waits
+	x.Entry.Unlimited = d.Source == site.SourceExpect || d.Format == site.SourceRuler || d.Released || x.refused.only
 	return x
 }
 
@@ -110,8 +112,10 @@ func (x *Draft) outcome(i int) queue.Outcome {
 func MessageOf(d *dispatch.Delivery) *queue.Message {
 	m := d.Message
 	text := queued.Text{
-		Title: m.Title, Body: m.Body, Type: m.Type, Format: m.Format, Time: m.Time, Hops: m.Hops, Incident: m.Incident, Foreign: m.Foreign, Dialect: m.Dialect, Thread: m.Thread,
-		Source: d.Source, Key: d.Key, Site: d.Site, Client: d.To.Transient, Trace: d.Trace, Asks: d.Question != nil, OpensAlert: d.OpenAlerts != nil,
+		Title: m.Title, Body: m.Body, Type: m.Type, Format: m.Format, Time: m.Time, Hops: m.Hops, Incident: m.Incident, Foreign: m.Foreign,
+		Dialect: m.Dialect, Thread: m.Thread,
+		Source: d.Source, Key: d.Key, Site: d.Site, Client: d.To.Transient, Trace: d.Trace, Asks: d.Question != nil,
+		OpensAlert: d.OpenAlerts != nil,
 	}
 	for _, t := range d.To.Targets { // all devices have the same policy, and so have all others
 		if site.IsDevice(t.String()) {
@@ -146,7 +150,8 @@ func summaryOf(d *dispatch.Delivery) []byte {
 // finalSummaryOf returns the summary of a message that needs no chains, because it is
 // final.
 func finalSummaryOf(d *dispatch.Delivery) queued.Summary {
-	s := queued.Summary{Site: d.Site, Incident: d.Message.Incident.Name, Key: d.Key, Source: d.Source, Type: d.Message.Type, Asks: d.Question != nil}
+	s := queued.Summary{Site: d.Site, Incident: d.Message.Incident.Name, Key: d.Key, Source: d.Source, Type: d.Message.Type,
+		Asks: d.Question != nil}
 	if slices.ContainsFunc(d.To.Targets, func(t notifier.Target) bool { return site.IsDevice(t.String()) }) {
 		s.At = d.At
 	}

@@ -133,7 +133,8 @@ func (s *submission) sendUnstored(ctx context.Context) bool {
 	}
 	s.unstored = true
 	s.q.unstored.Add(1, func(n int) {
-		s.q.Log.Error("the queue or the share of a key is full; alerts that escalate are told to all their numbers at once, without steps and links",
+		s.q.Log.Error("the queue or the share of a key is full; alerts that escalate are told to all their numbers at once, without "+
+			"steps and links",
 			zap.String("key", s.d.Key), zap.Stringer("id", s.d.ID), zap.Int("messages", n))
 	})
 	return true
@@ -209,7 +210,8 @@ func (c *crowd) decide(q *Outbox, part int64) {
 		}
 	}
 	if c.sizes = nil; found != nil && c.key.Load() == nil {
-		q.Log.Warn("the queue is nearly full, and the messages of one key that wait take more than half of max_size; new ones that would wait are refused until there is room, so that others have some",
+		q.Log.Warn("the queue is nearly full, and the messages of one key that wait take more than half of max_size; new ones that would wait "+
+			"are refused until there is room, so that others have some",
 			zap.String("key", found.key), zap.String("site", found.site))
 	}
 	c.key.Store(found)
@@ -222,7 +224,8 @@ func (c *crowd) check(e *queue.Entry, size int64) error {
 	if key == nil || e.Unlimited || !e.Waits() || s.Decode(e.Message.Summary) != nil || (crowdKey{s.Site, s.Key}) != *key {
 		return nil
 	}
-	return &ShareError{"the queue is nearly full, and the messages of the key that wait take more than " + humanize.IBytes(uint64(max(size/crowdShare, 0))) +
+	return &ShareError{"the queue is nearly full, and the messages of the key that wait take more than " +
+		humanize.IBytes(uint64(max(size/crowdShare, 0))) +
 		", which is half of max_size; see which of its destinations are down, or raise max_size"}
 }
 

@@ -364,7 +364,8 @@ func (q *Outbox) dueGivenUp(ctx context.Context, conf *Configuration, name queue
 
 // message returns the message to the fallback about what it was not told of.
 func (g *givenUp) message() *notifier.Message {
-	title, subject := fmt.Sprintf("%d more messages for %s not delivered", g.count, g.key), fmt.Sprintf("%d more messages for the key %s were not delivered to %s", g.count, g.key, g.service)
+	title, subject := fmt.Sprintf("%d more messages for %s not delivered", g.count, g.key),
+		fmt.Sprintf("%d more messages for the key %s were not delivered to %s", g.count, g.key, g.service)
 	if g.count == 1 {
 		title, subject = "One more message for "+g.key+" not delivered", "One more message for the key "+g.key+" was not delivered to "+g.service
 	}

@@ -50,20 +50,24 @@ func TestGivenUpIsKept(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			p, good, backup := gatewaytest.NewPager(t, http.StatusUnauthorized), gatewaytest.NewPager(t, http.StatusOK), gatewaytest.NewPager(t, http.StatusOK)
+			p, good, backup := gatewaytest.NewPager(t, http.StatusUnauthorized), gatewaytest.NewPager(t, http.StatusOK),
+				gatewaytest.NewPager(t, http.StatusOK)
 			gatewaytest.InBubble(t, func(t *testing.T) {
-				g := newGateway(t, "", site.KeyOptions{Name: "k", URLs: gatewaytest.URLs(p.NotifyURL(), good.NotifyURL()), KeySettings: site.KeySettings{Fallback: "b"}}, gatewaytest.Key("b", backup.NotifyURL()))
+				g := newGateway(t, "", site.KeyOptions{Name: "k", URLs: gatewaytest.URLs(p.NotifyURL(), good.NotifyURL()),
+					KeySettings: site.KeySettings{Fallback: "b"}}, gatewaytest.Key("b", backup.NotifyURL()))
 				got := g.PostForm("/notify/k", "title=Disk&body=full", tt.header...)
 				id := got.JSON(t).ID
 				if got.Status != tt.status {
 					t.Errorf("status %d: %s", got.Status, got.Body)
 				}
 				gatewaytest.Eventually(t, func() bool { return slices.Equal(deadIDs(t, g), []string{id}) && backup.Count() == 1 })
-				if m := backup.Got()[0]; !strings.Contains(m.Message, "the key k was not delivered") || !strings.Contains(m.Message, "401") || !strings.Contains(m.Message, id) {
+				if m := backup.Got()[0]; !strings.Contains(m.Message, "the key k was not delivered") || !strings.Contains(m.Message, "401") ||
+					!strings.Contains(m.Message, id) {
 					t.Errorf("the fallback was told %q", m.Message)
 				}
 				m := g.Message(http.MethodGet, id, gatewaytest.TypeJSON).JSON(t)
-				if r := m.Results[0]; m.State != "failed" || r.Status != notifier.Failed || r.Attempts != 1 || m.Results[1].Status != notifier.Delivered {
+				if r := m.Results[0]; m.State != "failed" || r.Status != notifier.Failed || r.Attempts != 1 ||
+					m.Results[1].Status != notifier.Delivered {
 					t.Errorf("the message is %s, %+v", m.State, m.Results)
 				}
 				p.Answer(http.StatusOK)
@@ -132,7 +136,8 @@ func TestGivenUpIsNotKept(t *testing.T) {
 		}
 	}
 	k := g.Gateway.Engine.Global.Configured("k")
-	d := dispatch.NewDelivery(g.Gateway.Engine.Global, site.SourceTest, g.Site(), &notifier.Message{Body: "x"}, &message.Selection{Targets: k.Targets}).ToKey(k)
+	d := dispatch.NewDelivery(g.Gateway.Engine.Global, site.SourceTest, g.Site(), &notifier.Message{Body: "x"},
+		&message.Selection{Targets: k.Targets}).ToKey(k)
 	if report, _, err := g.Gateway.Submit(t.Context(), k, d, outbox.Options{}); err != nil || report.OK() {
 		t.Errorf("a test: %+v, %v", report, err)
 	}
@@ -160,7 +165,8 @@ func TestGivenUpRepeat(t *testing.T) {
 		second := post("/notify/k", "type=failure&title=a&body=b")
 		third := post("/notify/k", "type=failure&title=a&body=b", "Idempotency-Key", "3")
 		want := []string{third}
-		for _, form := range []string{"type=warning&title=a&body=b", "type=failure&title=c&body=b", "type=failure&title=a&body=d", "type=failure&title=&body=ab"} {
+		for _, form := range []string{"type=warning&title=a&body=b", "type=failure&title=c&body=b", "type=failure&title=a&body=d",
+			"type=failure&title=&body=ab"} {
 			want = append(want, post("/notify/k", form))
 		}
 		elsewhere := post("/notify/l", "type=failure&title=a&body=b")
@@ -169,7 +175,8 @@ func TestGivenUpRepeat(t *testing.T) {
 			t.Errorf("given up are %v, want %v", dead, want)
 		}
 		for _, id := range []string{first, second} {
-			if s, r := g.State(id); s != "failed" || r.Status != notifier.Failed || r.By == "" || r.Error == nil || !strings.Contains(*r.Error, "401") {
+			if s, r := g.State(id); s != "failed" || r.Status != notifier.Failed || r.By == "" || r.Error == nil ||
+				!strings.Contains(*r.Error, "401") {
 				t.Errorf("the message that was replaced is %s, %+v", s, r)
 			}
 		}
@@ -181,11 +188,13 @@ func TestGivenUpRepeat(t *testing.T) {
 			t.Errorf("retried %+v, %v", n, err)
 		}
 		gatewaytest.Eventually(t, func() bool { s, _ := g.State(third); return s == "delivered" })
-		if got := g.PostForm("/notify/k", "type=failure&title=a&body=b", "Idempotency-Key", "3"); got.Status != 200 || got.JSON(t).ID != third || got.JSON(t).Results[0].Status != notifier.Delivered {
+		if got := g.PostForm("/notify/k", "type=failure&title=a&body=b", "Idempotency-Key", "3"); got.Status != 200 || got.JSON(t).ID != third ||
+			got.JSON(t).Results[0].Status != notifier.Delivered {
 			t.Errorf("after a retry: status %d: %s", got.Status, got.Body)
 		}
 		n := p.Count()
-		if got := g.PostForm("/notify/k", "type=failure&title=a&body=b", "Idempotency-Key", "1"); got.Status != 200 || got.JSON(t).ID != first || p.Count() != n {
+		if got := g.PostForm("/notify/k", "type=failure&title=a&body=b", "Idempotency-Key", "1"); got.Status != 200 || got.JSON(t).ID != first ||
+			p.Count() != n {
 			t.Errorf("after a retry of what has replaced it: status %d: %s", got.Status, got.Body)
 		}
 		// What was retried and delivered is not replaced.
@@ -203,13 +212,15 @@ func TestGivenUpRepeat(t *testing.T) {
 // The fallback hears of a destination once an hour, with the count, also over a restart.
 func TestGivenUpTold(t *testing.T) {
 	t.Parallel()
-	p, other, backup := gatewaytest.NewPager(t, http.StatusUnauthorized), gatewaytest.NewPager(t, http.StatusUnauthorized), gatewaytest.NewPager(t, http.StatusOK)
+	p, other, backup := gatewaytest.NewPager(t, http.StatusUnauthorized), gatewaytest.NewPager(t, http.StatusUnauthorized),
+		gatewaytest.NewPager(t, http.StatusOK)
 	dir := t.TempDir()
 	const reader = "reader-of-the-inbox"
 	keys := []site.KeyOptions{
 		{Name: "k", URLs: gatewaytest.URLs(p.NotifyURL()), KeySettings: site.KeySettings{Fallback: "b"}},
 		{Name: "l", URLs: gatewaytest.URLs(other.NotifyURL()), KeySettings: site.KeySettings{Fallback: "b"}},
-		{Name: "b", URLs: gatewaytest.URLs(backup.NotifyURL()), KeySettings: site.KeySettings{Inbox: 7 * 24 * time.Hour}, Readers: []string{reader}},
+		{Name: "b", URLs: gatewaytest.URLs(backup.NotifyURL()), KeySettings: site.KeySettings{Inbox: 7 * 24 * time.Hour},
+			Readers: []string{reader}},
 	}
 	gatewaytest.InBubble(t, func(t *testing.T) {
 		g := newGateway(t, dir, keys...)

@@ -66,11 +66,12 @@ func (q *Outbox) dueOpenAlert(ctx context.Context, name queue.Hash, data []byte)
 	if x == nil {
 		return q.RemoveRecord(ctx, name)
 	}
-	return q.Apply(ctx, q.usages[KindOpenAlert].Ruled(x.place, false, &queue.Ruled{Names: []queue.Hash{name}, Decide: func(tx *queue.Tx) error {
-		if !bytes.Equal(tx.Get(name), data) {
-			return errAlertChanged
-		}
-		tx.Delete(name)
-		return nil
-	}}))
+	return q.Apply(ctx, q.usages[KindOpenAlert].Ruled(x.place, false,
+		&queue.Ruled{Names: []queue.Hash{name}, Decide: func(tx *queue.Tx) error {
+			if !bytes.Equal(tx.Get(name), data) {
+				return errAlertChanged
+			}
+			tx.Delete(name)
+			return nil
+		}}))
 }

@@ -117,4 +117,5 @@ type Plan struct {
 
 // ErrQueueSecretChanged is returned when a reload changes the secret of a queue
 // that is open.
-var ErrQueueSecretChanged = errors.New("queue: the secret of a queue cannot change while it is open; set the old secret again, or set another path")
+var ErrQueueSecretChanged = errors.New("queue: the secret of a queue cannot change while it is open; set the old secret again, or set " +
+	"another path")

@@ -33,10 +33,12 @@ func TestQueueOfEvents(t *testing.T) {
 // The numbers of tags also apply to messages about events.
 func TestQueueOfEventsWithChain(t *testing.T) {
 	t.Parallel()
-	bad, good, last := gatewaytest.NewPager(t, http.StatusServiceUnavailable), gatewaytest.NewPager(t, http.StatusOK), gatewaytest.NewPager(t, http.StatusOK)
+	bad, good, last := gatewaytest.NewPager(t, http.StatusServiceUnavailable), gatewaytest.NewPager(t, http.StatusOK),
+		gatewaytest.NewPager(t, http.StatusOK)
 	g := newGateway(t, "", gatewaytest.Key("k", bad.NotifyURL()+" 1:ops", good.NotifyURL()+" 2:ops", last.NotifyURL()+" 3:ops"))
 	k := g.Gateway.Engine.Global.Configured("k")
-	if err := g.Gateway.Post(k, k.Select(parseTags(t, "ops")), &notifier.Message{Body: "x", Time: time.Now()}, site.SourceEvent, true, nil); err != nil {
+	if err := g.Gateway.Post(k, k.Select(parseTags(t, "ops")), &notifier.Message{Body: "x", Time: time.Now()}, site.SourceEvent, true,
+		nil); err != nil {
 		t.Fatal(err)
 	}
 	gatewaytest.Eventually(t, func() bool { return good.Count() == 1 })

@@ -27,7 +27,8 @@ func TestQueueFastDestination(t *testing.T) {
 	g := newGateway(t, dir, gatewaytest.Key("k", p.NotifyURL()))
 	got := g.PostForm("/notify/k", "body=hello")
 	a := got.JSON(t)
-	if got.Status != 200 || got.Header.Get("Location") != "/notify/messages/"+a.ID || got.Header.Get("X-Message-Id") != a.ID || a.ID == "" || a.Results[0].Status != "delivered" {
+	if got.Status != 200 || got.Header.Get("Location") != "/notify/messages/"+a.ID || got.Header.Get("X-Message-Id") != a.ID || a.ID == "" ||
+		a.Results[0].Status != "delivered" {
 		t.Errorf("status %d, header %v, %s", got.Status, got.Header, got.Body)
 	}
 	if s, err := g.Rooms().Outbox.Queue.Stats(t.Context()); err != nil || s.Queued+s.Sending+s.Dead > 0 {
@@ -45,7 +46,8 @@ func TestQueueFastDestination(t *testing.T) {
 // the chain waits in the queue.
 func TestQueueChain(t *testing.T) {
 	t.Parallel()
-	bad, good, last := gatewaytest.NewPager(t, http.StatusServiceUnavailable), gatewaytest.NewPager(t, http.StatusOK), gatewaytest.NewPager(t, http.StatusOK)
+	bad, good, last := gatewaytest.NewPager(t, http.StatusServiceUnavailable), gatewaytest.NewPager(t, http.StatusOK),
+		gatewaytest.NewPager(t, http.StatusOK)
 	g := newGateway(t, "", gatewaytest.Key("k", bad.NotifyURL()+" 1:ops", good.NotifyURL()+" 2:ops", last.NotifyURL()+" 3:ops"))
 	for _, prefer := range []string{"wait=60", "respond-async"} {
 		got := g.PostForm("/notify/k", "body=hello&tag=ops", "Prefer", prefer)
@@ -104,8 +106,9 @@ func TestQueueChainStored(t *testing.T) {
 				g := newGateway(t, "", gatewaytest.Key("k", first.NotifyURL()+" 1:ops", second.NotifyURL()+" 2:ops", third.NotifyURL()+" 3:ops"))
 				k, tag := g.Gateway.Engine.Global.Configured("k"), parseTags(t, "ops")
 				d := dispatch.Delivery{
-					Message: &notifier.Message{Body: "x"}, To: &message.Selection{Targets: k.Select(tag)}, Settings: g.Gateway.Engine.Global, Handling: dispatch.Handling{Logger: k.Log},
-					Origin: dispatch.Origin{Source: site.SourceEvent, Key: "k", Site: g.Site()},
+					Message: &notifier.Message{Body: "x"}, To: &message.Selection{Targets: k.Select(tag)}, Settings: g.Gateway.Engine.Global,
+					Handling: dispatch.Handling{Logger: k.Log},
+					Origin:   dispatch.Origin{Source: site.SourceEvent, Key: "k", Site: g.Site()},
 				}
 				e, _ := g.Rooms().Outbox.Entry(&d)
 				if err := g.Rooms().Outbox.Queue.Accept(t.Context(), e); err != nil {
@@ -135,7 +138,8 @@ func TestQueueChainStored(t *testing.T) {
 // queue once ended in a panic.
 func TestQueueBesideChain(t *testing.T) {
 	t.Parallel()
-	good, unused, p := gatewaytest.NewPager(t, http.StatusOK), gatewaytest.NewPager(t, http.StatusOK), gatewaytest.NewPager(t, http.StatusBadGateway)
+	good, unused, p := gatewaytest.NewPager(t, http.StatusOK), gatewaytest.NewPager(t, http.StatusOK),
+		gatewaytest.NewPager(t, http.StatusBadGateway)
 	gatewaytest.InBubble(t, func(t *testing.T) {
 		g := newGateway(t, "", gatewaytest.Key("k", good.NotifyURL()+" 1:ops", unused.NotifyURL()+" 2:ops", p.NotifyURL()+" dev"))
 		id := g.PostForm("/notify/k", "body=hello&tag=ops,dev").JSON(t).ID
@@ -208,7 +212,8 @@ func TestQueueSlowDestination(t *testing.T) {
 	g := newGateway(t, "", gatewaytest.Key("k", fast.NotifyURL(), slow.NotifyURL()))
 	got := g.PostForm("/notify/k", "body=hello", "Prefer", "wait=1")
 	a := got.JSON(t)
-	if got.Status != 202 || got.Header.Get("Preference-Applied") != "respond-async, wait=1" || a.Results[0].Status != "delivered" || a.Results[1].Status != "queued" {
+	if got.Status != 202 || got.Header.Get("Preference-Applied") != "respond-async, wait=1" || a.Results[0].Status != "delivered" ||
+		a.Results[1].Status != "queued" {
 		t.Errorf("status %d, header %v, %s", got.Status, got.Header, got.Body)
 	}
 	release()
@@ -252,7 +257,8 @@ func TestQueueRespondAsync(t *testing.T) {
 	t.Parallel()
 	p := gatewaytest.NewPager(t, http.StatusOK)
 	g := newGateway(t, "", gatewaytest.Key("k", p.NotifyURL()))
-	r := httptest.NewRequest(http.MethodPost, "/notify/k", strings.NewReader(`{"body": "hello", "attach": {"base64": "aGVsbG8=", "filename": "a.bin"}}`))
+	r := httptest.NewRequest(http.MethodPost, "/notify/k",
+		strings.NewReader(`{"body": "hello", "attach": {"base64": "aGVsbG8=", "filename": "a.bin"}}`))
 	r.Header = http.Header{"Content-Type": {gatewaytest.TypeJSON}, "Accept": {gatewaytest.TypeJSON}, "Prefer": {"respond-async"}}
 	got := g.Do(r)
 	a := got.JSON(t)
@@ -260,7 +266,8 @@ func TestQueueRespondAsync(t *testing.T) {
 		t.Errorf("status %d, header %v, %s", got.Status, got.Header, got.Body)
 	}
 	gatewaytest.Eventually(t, func() bool { s, _ := g.State(a.ID); return s == "delivered" })
-	if p.Count() != 1 || len(p.Got()[0].Attachments) != 1 || string(p.Got()[0].Attachments[0].Base64) != "hello" || p.Got()[0].Attachments[0].Filename != "a.bin" {
+	if p.Count() != 1 || len(p.Got()[0].Attachments) != 1 || string(p.Got()[0].Attachments[0].Base64) != "hello" ||
+		p.Got()[0].Attachments[0].Filename != "a.bin" {
 		t.Errorf("arrived: %+v", p.Got())
 	}
 }
@@ -271,7 +278,8 @@ func TestQueueFailureForGood(t *testing.T) {
 	p := gatewaytest.NewPager(t, http.StatusNotFound)
 	g := newGateway(t, "", gatewaytest.Key("k", p.NotifyURL()))
 	got := g.PostForm("/notify/k", "body=hello")
-	if id := got.JSON(t).ID; got.Status != 424 || id == "" || got.Header.Get("Location") != "/notify/messages/"+id || got.Header.Get("X-Message-Id") != id {
+	if id := got.JSON(t).ID; got.Status != 424 || id == "" || got.Header.Get("Location") != "/notify/messages/"+id ||
+		got.Header.Get("X-Message-Id") != id {
 		t.Errorf("status %d, header %v, %s", got.Status, got.Header, got.Body)
 	}
 	if s, r := g.State(got.JSON(t).ID); s != "failed" || r.Status != "failed" {
@@ -405,7 +413,8 @@ func TestQueueFull(t *testing.T) {
 		Queue:  &outbox.Settings{MaxSize: 6000},
 	})
 	text := strings.Repeat("x", 1500)
-	if got := g.PostForm("/notify", "body="+text+text+"&urls="+p.NotifyURL()); got.Status != 503 || got.Header.Get("Retry-After") == "" || !strings.Contains(got.Body, "max_size") {
+	if got := g.PostForm("/notify", "body="+text+text+"&urls="+p.NotifyURL()); got.Status != 503 || got.Header.Get("Retry-After") == "" ||
+		!strings.Contains(got.Body, "max_size") {
 		t.Errorf("status %d, %s", got.Status, got.Body)
 	}
 	if got := g.PostForm("/notify/k", "body="+text+text); got.Status != 200 {
@@ -424,7 +433,8 @@ func TestQueueStream(t *testing.T) {
 	g := newGateway(t, "", gatewaytest.Key("k", slow.NotifyURL()))
 	got := g.PostForm("/notify/k", "body=hello", "Prefer", "wait=1", "Accept", gatewaytest.TypeStream)
 	lines := strings.Split(strings.TrimSpace(got.Body), "\n")
-	if len(lines) != 3 || !strings.Contains(lines[1], `"status":"queued"`) || !strings.Contains(lines[2], `"status":202`) || !strings.Contains(lines[2], `"id":`) {
+	if len(lines) != 3 || !strings.Contains(lines[1], `"status":"queued"`) || !strings.Contains(lines[2], `"status":202`) ||
+		!strings.Contains(lines[2], `"id":`) {
 		t.Errorf("%s", got.Body)
 	}
 	release()

@@ -187,7 +187,8 @@ func OwnKind(letter byte, name string) *Kind {
 }
 
 func newKind(k Kind) *Kind {
-	if kinds[k.letter] != nil || (k.bound == byUsage || k.bound == byForgetting || k.bound == byRoom) && (k.share <= 0 || k.most <= 0 || k.longest <= 0) || k.bound == byOwner && k.owner == "" || (k.bound == byUsage) != (k.advice != "") {
+	if kinds[k.letter] != nil || (k.bound == byUsage || k.bound == byForgetting || k.bound == byRoom) &&
+		(k.share <= 0 || k.most <= 0 || k.longest <= 0) || k.bound == byOwner && k.owner == "" || (k.bound == byUsage) != (k.advice != "") {
 		panic(fmt.Sprintf("the kind %q of records is there already, or lacks a limit", k.name))
 	}
 	kinds[k.letter] = &k

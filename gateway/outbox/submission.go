@@ -280,7 +280,8 @@ func (s *submission) giveUp() (store bool) {
 func (s *submission) store(ctx context.Context) {
 	s.err = s.accept(ctx)
 	if s.err != nil && s.draft.refused.only {
-		s.q.Log.Error("a delivery that was refused for good cannot be kept", zap.Stringer("id", s.d.ID), zap.String("key", s.d.Key), zap.Error(s.err))
+		s.q.Log.Error("a delivery that was refused for good cannot be kept", zap.Stringer("id", s.d.ID), zap.String("key", s.d.Key),
+			zap.Error(s.err))
 		s.draft, s.err = nil, nil // the answer tells the failure, as without a queue
 	}
 	s.isDecided()
@@ -344,7 +345,8 @@ func (s *submission) start(ctx context.Context) (notifier.Sending, *dispatch.Mes
 			return s.q.countFailure(site.DestinationName(s.d.To.Targets[s.direct[k]], s.d.To.Limits), s.d.To.Limits != nil, s.d.Key, s.d.ID, r)
 		}
 	}
-	if len(s.direct) < len(s.targets) || d.Message.Incident.ID != "" || !d.Rules.Empty() || slices.ContainsFunc(s.targets, func(t sentTarget) bool { return t.progress != nil }) {
+	if len(s.direct) < len(s.targets) || d.Message.Incident.ID != "" || !d.Rules.Empty() ||
+		slices.ContainsFunc(s.targets, func(t sentTarget) bool { return t.progress != nil }) {
 		to := *d.To
 		to.Targets = make([]notifier.Target, len(s.direct))
 		for k, i := range s.direct {
@@ -402,7 +404,8 @@ func (s *submission) decide() bool {
 	s.deciding = true
 	for _, t := range s.targets {
 		// What has failed for good is kept, and a later message of the incident tells it.
-		if r := t.result; !s.unstored && (retryable(r) || r != nil && r.Err != nil && (s.d.Message.Incident.ID != "" || !r.Optional && keepsRefused(&s.d))) {
+		if r := t.result; !s.unstored && (retryable(r) || r != nil && r.Err != nil &&
+			(s.d.Message.Incident.ID != "" || !r.Optional && keepsRefused(&s.d))) {
 			s.makeDraft()
 			break
 		}
@@ -482,7 +485,8 @@ func (s *submission) logQueued(report *notifier.Report) {
 		}
 	}
 	if n > 0 && s.d.Logger != nil {
-		s.d.Logger.Info("message not delivered at once", zap.Stringer("id", s.d.ID), zap.String("source", s.d.Source), zap.Int("queued", n), zap.Int("destinations", len(report.Results)))
+		s.d.Logger.Info("message not delivered at once", zap.Stringer("id", s.d.ID), zap.String("source", s.d.Source), zap.Int("queued", n),
+			zap.Int("destinations", len(report.Results)))
 	}
 }
 
@@ -560,7 +564,8 @@ func (s *submission) reportOn(results []notifier.Result, records []notifier.Reco
 // queuedNotYet returns the result of a delivery to t whose outcome is not known
 // yet.
 func queuedNotYet(t notifier.Target) notifier.Result {
-	return notifier.Result{Service: t.Service(), Destination: t.String(), Name: t.Destination.Name(), Tags: t.Tags, Status: message.StatusQueued, Optional: t.Optional()}
+	return notifier.Result{Service: t.Service(), Destination: t.String(), Name: t.Destination.Name(), Tags: t.Tags,
+		Status: message.StatusQueued, Optional: t.Optional()}
 }
 
 // ruled sets the result of a job that a rule has decided not to send now.

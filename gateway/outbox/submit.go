@@ -98,7 +98,8 @@ func ErrQueueUnavailable(err error) *message.Error {
 		return tooMuch(message.Full, "%s", share.Reason)
 	}
 	if errors.Is(err, queue.ErrFull) {
-		e.Err = fmt.Errorf("the queue is full: the messages that wait to be delivered, and the alerts and silences that it knows, take as much as max_size allows; try again in %s", QueueRetryAfter)
+		e.Err = fmt.Errorf("the queue is full: the messages that wait to be delivered, and the alerts and silences that it knows, take as "+
+			"much as max_size allows; try again in %s", QueueRetryAfter)
 		return e
 	}
 	if errors.Is(err, queue.ErrDiskFull) {

@@ -41,7 +41,8 @@ func (a *Configuration) FindQueued(ctx context.Context, state *queued.State) (Qu
 			}
 			for _, k := range keys {
 				if t, own, ok := storedTarget(k, state); ok {
-					return QueueTarget{Target: t, Settings: s, Limits: k.Limits, fallback: k.Fallback, logger: k.Log, Key: k, Rules: k.Rules, Own: own}, nil
+					return QueueTarget{Target: t, Settings: s, Limits: k.Limits, fallback: k.Fallback, logger: k.Log, Key: k, Rules: k.Rules, Own: own},
+						nil
 				}
 			}
 		}
@@ -169,7 +170,8 @@ func (a *Configuration) clientTarget(text *queued.Text, state *queued.State, the
 		d.Close()
 		return QueueTarget{}, err
 	}
-	return QueueTarget{Target: notifier.Target{Destination: d}, Settings: settings, Limits: settings.Limits.Client, logger: a.Log, Own: true}, nil
+	return QueueTarget{Target: notifier.Target{Destination: d}, Settings: settings, Limits: settings.Limits.Client, logger: a.Log, Own: true},
+		nil
 }
 
 // siteRules returns the settings, the egress policy and the restrictions of

@@ -68,7 +68,8 @@ func TestQueueTemplate(t *testing.T) {
 		if p.Count() != n {
 			t.Errorf("the URL that was changed got %d more messages", p.Count()-n)
 		}
-		if jobs, err := g.Rooms().Outbox.Queue.List(t.Context(), queue.JobID{}, 10, queue.Dead); err != nil || len(jobs) != 1 || strings.Contains(jobs[0].Reason, "room") {
+		if jobs, err := g.Rooms().Outbox.Queue.List(t.Context(), queue.JobID{}, 10, queue.Dead); err != nil || len(jobs) != 1 ||
+			strings.Contains(jobs[0].Reason, "room") {
 			t.Errorf("%+v, %v", jobs, err)
 		}
 	})

@@ -82,7 +82,8 @@ func TestTracingOfQueue(t *testing.T) {
 				t.Fatalf("%d spans of attempts, want 2", len(attempts))
 			}
 			for i, a := range attempts {
-				if len(a.Links) != 1 || a.Links[0].SpanContext.SpanID() != request.SpanContext().SpanID() || a.Parent.SpanID() != request.SpanContext().SpanID() {
+				if len(a.Links) != 1 || a.Links[0].SpanContext.SpanID() != request.SpanContext().SpanID() ||
+					a.Parent.SpanID() != request.SpanContext().SpanID() {
 					t.Errorf("attempt %d: links %v, parent %v", i, a.Links, a.Parent)
 				}
 				attributes := map[string]string{}
@@ -122,7 +123,8 @@ func retryOnce(t *testing.T, g *gatewaytest.Gateway, p *gatewaytest.Pager, id uu
 // tried again and arrives have its ID.
 func TestLogLinesOfMessage(t *testing.T) {
 	t.Parallel()
-	p, good, wrong := gatewaytest.NewPager(t, http.StatusServiceUnavailable), gatewaytest.NewPager(t, http.StatusOK), gatewaytest.NewPager(t, http.StatusNotFound)
+	p, good, wrong := gatewaytest.NewPager(t, http.StatusServiceUnavailable), gatewaytest.NewPager(t, http.StatusOK),
+		gatewaytest.NewPager(t, http.StatusNotFound)
 	g := gatewaytest.New(t, gatewaytest.Options{
 		Site:  site.Options{Keys: []site.KeyOptions{gatewaytest.Key("k", p.NotifyURL(), good.NotifyURL(), wrong.NotifyURL())}},
 		Queue: &outbox.Settings{},
@@ -132,7 +134,8 @@ func TestLogLinesOfMessage(t *testing.T) {
 	id := queuedID(t, g.Post("/notify/k", gatewaytest.TypeForm, "body=x"))
 	p.Answer(http.StatusOK)
 	retryOnce(t, g, p, id, 0)
-	want := map[string]int{"message accepted": 1, "message stored": 1, "message not delivered at once": 1, "delivery failed; it is tried again": 1, "delivery failed": 2, "delivered": 2}
+	want := map[string]int{"message accepted": 1, "message stored": 1, "message not delivered at once": 1,
+		"delivery failed; it is tried again": 1, "delivery failed": 2, "delivered": 2}
 	// The retry is also for the delivery that was refused.
 	gatewaytest.Eventually(t, func() bool {
 		return logs.FilterMessage("delivered").Len() == 2 && logs.FilterMessage("delivery failed").Len() == 2
@@ -149,7 +152,8 @@ func TestLogLinesOfMessage(t *testing.T) {
 		}
 	}
 	// A logger at the level INFO shows which message waits, and for how many destinations.
-	if l := logs.FilterMessage("message not delivered at once").All()[0]; l.Level != zapcore.InfoLevel || l.ContextMap()["queued"] != int64(1) || l.ContextMap()["destinations"] != int64(3) {
+	if l := logs.FilterMessage("message not delivered at once").All()[0]; l.Level != zapcore.InfoLevel ||
+		l.ContextMap()["queued"] != int64(1) || l.ContextMap()["destinations"] != int64(3) {
 		t.Errorf("%v %v", l.Level, l.ContextMap())
 	}
 }

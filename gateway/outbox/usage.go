@@ -53,7 +53,8 @@ const recordOverhead = 180
 // NewUsage returns the usage of a kind. weigh returns what a record counts for. records calls
 // a function with each record of the key with a place; others may be among them, which weigh
 // as nothing.
-func (q *Outbox) NewUsage(kind *Kind, weigh func(record []byte) Used, records func(ctx context.Context, place string, f func(record []byte)) error) *Usage {
+func (q *Outbox) NewUsage(kind *Kind, weigh func(record []byte) Used,
+	records func(ctx context.Context, place string, f func(record []byte)) error) *Usage {
 	return q.addUsage(&Usage{kind: kind, weigh: weigh, records: records})
 }
 
@@ -171,14 +172,18 @@ func (u *Usage) check(place string, has, grown Used) error {
 	k, size := u.kind, u.outbox.Queue.MaxSize()
 	switch {
 	case grown.Count > 0 && has.Count > k.most:
-		return &fullError{u, place, tooMuch(message.Full, "the key has %d %s already, which is the limit; %s", has.Count-grown.Count, k, k.advice)}
+		return &fullError{u, place, tooMuch(message.Full, "the key has %d %s already, which is the limit; %s", has.Count-grown.Count,
+			k, k.advice)}
 	case grown.Bytes > 0 && has.Bytes > k.KeyShare(size):
-		return &fullError{u, place, tooMuch(message.Full, "the %s of the key take as much as one key may, which is %s of max_size; %s", k, humanize.IBytes(uint64(max(k.KeyShare(size), 0))), k.advice)}
+		return &fullError{u, place, tooMuch(message.Full, "the %s of the key take as much as one key may, which is %s of max_size; %s", k,
+			humanize.IBytes(uint64(max(k.KeyShare(size), 0))), k.advice)}
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if grown.Bytes > 0 && u.all.Bytes+grown.Bytes > k.Share(size) {
-		return &fullError{u, place, tooMuch(message.Unavailable, "the %s of all keys take as much as they may, which is %s of max_size; try again later, or raise max_size", k, humanize.IBytes(uint64(max(k.Share(size), 0))))}
+		return &fullError{u, place, tooMuch(message.Unavailable,
+			"the %s of all keys take as much as they may, which is %s of max_size; try again later, or raise max_size", k,
+			humanize.IBytes(uint64(max(k.Share(size), 0))))}
 	}
 	return nil
 }

@@ -42,7 +42,8 @@ func (c *countedRecords) group(place string) queue.Hash {
 }
 
 func (c *countedRecords) record(place string, size int) queue.Record {
-	return queue.Record{Data: outbox.EncodeRecord(device.KindInvitation, make([]byte, size)), Due: c.Queue.Now().Add(240 * time.Hour), Group: c.group(place)}
+	return queue.Record{Data: outbox.EncodeRecord(device.KindInvitation, make([]byte, size)), Due: c.Queue.Now().Add(240 * time.Hour),
+		Group: c.group(place)}
 }
 
 // add adds a record, as a version does that counts it or one that does not.
@@ -166,7 +167,8 @@ func TestMemory(t *testing.T) {
 			o.Use(g.Rooms().Outbox.Current())
 			rank := func(record []byte) time.Time { return time.Unix(int64(record[1]), 0) }
 			o.OpenAlerts = o.NewOpenAlerts()
-			return o, o.NewMemory(alerting.KindSubject, func(place string) queue.Hash { return o.Queue.Hash(place) }, rank, func([]byte) queue.Record { return queue.Record{} })
+			return o, o.NewMemory(alerting.KindSubject, func(place string) queue.Hash { return o.Queue.Hash(place) }, rank,
+				func([]byte) queue.Record { return queue.Record{} })
 		}
 		a, inA := newMemory()
 		b, inB := newMemory()
@@ -175,7 +177,8 @@ func TestMemory(t *testing.T) {
 			r := &queue.Ruled{Names: []queue.Hash{name}, Decide: func(tx *queue.Tx) error {
 				data := make([]byte, size)
 				data[0] = byte(i)
-				tx.Put(name, queue.Record{Data: outbox.EncodeRecord(alerting.KindSubject, data), Due: o.Queue.Now().Add(time.Hour), Group: o.Queue.Hash(place)})
+				tx.Put(name, queue.Record{Data: outbox.EncodeRecord(alerting.KindSubject, data), Due: o.Queue.Now().Add(time.Hour),
+					Group: o.Queue.Hash(place)})
 				return nil
 			}}
 			if err := o.Apply(t.Context(), m.Ruled(place, true, r)); err != nil {

@@ -205,7 +205,8 @@ func (p *Messages) CancelOf(ctx context.Context, at site.Place, chosen func(*Mes
 // Cancelled removes the record of a message that was cancelled. See [outbox.Policy].
 func (p *Messages) Cancelled(ctx context.Context, id uuid.UUID) {
 	if err := p.forget(ctx, id); err != nil {
-		p.outbox.Log.Debug("the record of a planned message that is over cannot be removed now, and is removed later", zap.Stringer("id", id), zap.Error(err))
+		p.outbox.Log.Debug("the record of a planned message that is over cannot be removed now, and is removed later", zap.Stringer("id", id),
+			zap.Error(err))
 	}
 }
 

@@ -106,11 +106,13 @@ func TestNtfySequence(t *testing.T) {
 		if got := ntfy(t, g, http.MethodPut, "/t/read/clear", ""); got.Event != "message_clear" {
 			t.Errorf("%+v", got)
 		}
-		own := g.Do(gatewaytest.NewRequest(http.MethodPost, "/notify/closed/ntfy/t/mine", "closed", "Delay", "90m", "Authorization", "Bearer "+token))
+		own := g.Do(gatewaytest.NewRequest(http.MethodPost, "/notify/closed/ntfy/t/mine", "closed", "Delay", "90m", "Authorization",
+			"Bearer "+token))
 		if own.Status != http.StatusOK {
 			t.Errorf("status %d: %s", own.Status, own.Body)
 		}
-		if got := g.Do(gatewaytest.NewRequest(http.MethodDelete, "/notify/closed/ntfy/t/mine", "")); got.Status != http.StatusUnauthorized && got.Status != http.StatusForbidden {
+		if got := g.Do(gatewaytest.NewRequest(http.MethodDelete, "/notify/closed/ntfy/t/mine", "")); got.Status != http.StatusUnauthorized &&
+			got.Status != http.StatusForbidden {
 			t.Errorf("a stranger: status %d: %s", got.Status, got.Body)
 		}
 		wait(3 * time.Hour)

@@ -23,7 +23,8 @@ import (
 
 // options returns the options of a gateway whose queue is in a folder.
 func options(dir string, keys ...site.KeyOptions) gatewaytest.Options {
-	return gatewaytest.Options{Global: site.Options{Keys: keys}, Site: site.Options{Stateless: new(true)}, Queue: &outbox.Settings{Path: dir, Secret: "a secret of the tests"}}
+	return gatewaytest.Options{Global: site.Options{Keys: keys}, Site: site.Options{Stateless: new(true)},
+		Queue: &outbox.Settings{Path: dir, Secret: "a secret of the tests"}}
 }
 
 // inBubble runs f in a bubble with a pager and a folder.
@@ -99,7 +100,8 @@ func TestSendAt(t *testing.T) {
 	inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g := gatewaytest.New(t, options(dir, gatewaytest.Key("k", p.NotifyURL())))
 		got := post(g, "/notify/k", "title=Later&body=tea&send_at=30m")
-		want := `"results":[{"service":"Key","destination":"k","name":"Key k","tags":[],"status":"queued","attempts":0,"elapsed_ms":0,"error":null,"rule":"planned","until":"2000-01-01T00:30:00Z"`
+		want := `"results":[{"service":"Key","destination":"k","name":"Key ` +
+			`k","tags":[],"status":"queued","attempts":0,"elapsed_ms":0,"error":null,"rule":"planned","until":"2000-01-01T00:30:00Z"`
 		if a := got.JSON(t); got.Status != http.StatusOK || !strings.Contains(got.Body, want) || a.ID == "" {
 			t.Fatalf("status %d: %s", got.Status, got.Body)
 		}
@@ -149,18 +151,24 @@ func TestSendAtRefused(t *testing.T) {
 			if tt.path == "/notify" {
 				form.Set("urls", p.NotifyURL())
 			}
-			got := g.Do(gatewaytest.NewRequest(http.MethodPost, tt.path, form.Encode(), "Content-Type", "application/x-www-form-urlencoded", "Accept", "application/json"))
-			if got.Status != tt.status || !strings.Contains(got.Body, tt.want) || tt.status == http.StatusBadRequest && !strings.Contains(got.Body, `"field":"send_at"`) {
+			got := g.Do(gatewaytest.NewRequest(http.MethodPost, tt.path, form.Encode(), "Content-Type", "application/x-www-form-urlencoded",
+				"Accept", "application/json"))
+			if got.Status != tt.status || !strings.Contains(got.Body, tt.want) || tt.status == http.StatusBadRequest &&
+				!strings.Contains(got.Body, `"field":"send_at"`) {
 				t.Errorf("%s %s: status %d, want %d and %q: %s", tt.path, tt.sendAt, got.Status, tt.status, tt.want, got.Body)
 			}
 		}
-		if got := g.Post("/notify/k/grafana?send_at=1h", gatewaytest.TypeJSON, `{"receiver":"x","status":"firing","alerts":[{"status":"firing","labels":{"alertname":"Disk"}}],"title":"Disk","message":"full","orgId":1}`); got.Status != http.StatusBadRequest || !strings.Contains(got.Body, "format of another program") {
+		if got := g.Post("/notify/k/grafana?send_at=1h", gatewaytest.TypeJSON,
+			`{"receiver":"x","status":"firing","alerts":[{"status":"firing","labels":{"alertname":"Disk"}}],"title":"Disk","message":"full",`+
+				`"orgId":1}`); got.Status != http.StatusBadRequest || !strings.Contains(got.Body, "format of another program") {
 			t.Errorf("grafana: status %d: %s", got.Status, got.Body)
 		}
 		if got := g.Post("/notify/k", gatewaytest.TypeJSON, `{"body": "x", "send_at": 5}`); got.Status != http.StatusBadRequest {
 			t.Errorf("a number: status %d: %s", got.Status, got.Body)
 		}
-		if got := g.Post("/notify/k", gatewaytest.TypeJSON, `{"body": "x", "send_at": "1h", "ask": {"text": true}}`); got.Status != http.StatusBadRequest || !strings.Contains(got.Body, "a question is asked now") {
+		if got := g.Post("/notify/k", gatewaytest.TypeJSON,
+			`{"body": "x", "send_at": "1h", "ask": {"text": true}}`); got.Status != http.StatusBadRequest ||
+			!strings.Contains(got.Body, "a question is asked now") {
 			t.Errorf("a question: status %d: %s", got.Status, got.Body)
 		}
 		wait(time.Second)
@@ -193,7 +201,8 @@ func TestCancelPlanned(t *testing.T) {
 		}
 		wantState(t, g, id, "cancelled: Key k cancelled")
 		other := post(g, "/notify/closed", "body=x&send_at=1h", "Authorization", "Bearer "+token).JSON(t).ID
-		if got := g.Message(http.MethodDelete, other, "application/json"); got.Status != http.StatusUnauthorized && got.Status != http.StatusForbidden {
+		if got := g.Message(http.MethodDelete, other, "application/json"); got.Status != http.StatusUnauthorized &&
+			got.Status != http.StatusForbidden {
 			t.Errorf("without a token: status %d: %s", got.Status, got.Body)
 		}
 		r := gatewaytest.NewRequest(http.MethodDelete, "/notify/messages/"+other, "", "Authorization", "Bearer "+token)
@@ -300,7 +309,8 @@ func TestPlannedGone(t *testing.T) {
 		if got := state(t, g, dead); got != "failed: Key k failed" {
 			t.Errorf("given up: %s", got)
 		}
-		if told := strings.Join(other.Told(), "\n"); strings.Count(told, "A planned message for the key k was not sent") != 1 || !strings.Contains(told, "has the requested tag") {
+		if told := strings.Join(other.Told(), "\n"); strings.Count(told, "A planned message for the key k was not sent") != 1 ||
+			!strings.Contains(told, "has the requested tag") {
 			t.Errorf("the fallback is told: %s", told)
 		}
 		g.Stop()
@@ -345,7 +355,8 @@ func TestPlannedKilled(t *testing.T) {
 		gatewaytest.InBubble(t, func(t *testing.T) {
 			o := options(dirs[0], gatewaytest.Key("k", p.NotifyURL()))
 			g := gatewaytest.New(t, o)
-			r := gatewaytest.NewRequest(http.MethodPost, "/notify/k", "body=x&send_at=1h", "Content-Type", "application/x-www-form-urlencoded", "Accept", "application/json", "Idempotency-Key", "one")
+			r := gatewaytest.NewRequest(http.MethodPost, "/notify/k", "body=x&send_at=1h", "Content-Type", "application/x-www-form-urlencoded",
+				"Accept", "application/json", "Idempotency-Key", "one")
 			id := g.Do(r).JSON(t).ID
 			wait(after)
 			o.Queue.Path = g.BackUp(dirs[1])
@@ -353,7 +364,8 @@ func TestPlannedKilled(t *testing.T) {
 			g.Stop()
 			wait(2 * time.Hour)
 			next := gatewaytest.New(t, o)
-			again := gatewaytest.NewRequest(http.MethodPost, "/notify/k", "body=x&send_at=1h", "Content-Type", "application/x-www-form-urlencoded", "Accept", "application/json", "Idempotency-Key", "one")
+			again := gatewaytest.NewRequest(http.MethodPost, "/notify/k", "body=x&send_at=1h", "Content-Type", "application/x-www-form-urlencoded",
+				"Accept", "application/json", "Idempotency-Key", "one")
 			if got := next.Do(again).JSON(t).ID; got != id {
 				t.Errorf("%s: the idempotency key leads to %s, want %s", after, got, id)
 			}
@@ -373,7 +385,8 @@ func TestPlannedIdempotency(t *testing.T) {
 		o.Queue.Keep = time.Hour
 		g := gatewaytest.New(t, o)
 		do := func(body string) gatewaytest.Reply {
-			return g.Do(gatewaytest.NewRequest(http.MethodPost, "/notify/k", body, "Content-Type", "application/x-www-form-urlencoded", "Accept", "application/json", "Idempotency-Key", "one"))
+			return g.Do(gatewaytest.NewRequest(http.MethodPost, "/notify/k", body, "Content-Type", "application/x-www-form-urlencoded", "Accept",
+				"application/json", "Idempotency-Key", "one"))
 		}
 		id := do("body=x&send_at=6h").JSON(t).ID
 		wait(4 * time.Hour)
@@ -399,7 +412,8 @@ func TestPlannedLimit(t *testing.T) {
 				first = id
 			}
 		}
-		if got := post(g, "/notify/k", "body=x&send_at=1h"); got.Status != http.StatusTooManyRequests || !strings.Contains(got.Body, "1000 planned messages") {
+		if got := post(g, "/notify/k", "body=x&send_at=1h"); got.Status != http.StatusTooManyRequests ||
+			!strings.Contains(got.Body, "1000 planned messages") {
 			t.Errorf("status %d: %s", got.Status, got.Body)
 		}
 		if got := post(g, "/notify/other", "body=x&send_at=1h"); got.Status != http.StatusOK {

@@ -87,7 +87,8 @@ func TestPlannedInTime(t *testing.T) {
 			t.Fatal(err)
 		}
 		rooms.Outbox.Store = store
-		rooms.Outbox.Queue = queue.New(&lookingStore{store, func(ctx context.Context) { rooms.Planned.Refresh(ctx, nil) }}, rooms.Options(&g.Gateway.Engine))
+		rooms.Outbox.Queue = queue.New(&lookingStore{store, func(ctx context.Context) { rooms.Planned.Refresh(ctx, nil) }},
+			rooms.Options(&g.Gateway.Engine))
 		rooms.Outbox.Queue.Start()
 		wait(31 * time.Second) // so that what is due is looked at each half minute from now on
 		plan(t, g, "body=x&send_at=5s")

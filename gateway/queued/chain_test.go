@@ -47,7 +47,8 @@ func TestTurn(t *testing.T) {
 			tried(&jobs[2])
 			jobs[1].Status = queue.Sending
 		}, 2, Turn{Wait: true}},
-		"one before is due":    {func(jobs []queue.Job) { tried(&jobs[0]); tried(&jobs[1]); tried(&jobs[2]); jobs[1].Due = now }, 2, Turn{Wait: true}},
+		"one before is due": {func(jobs []queue.Job) { tried(&jobs[0]); tried(&jobs[1]); tried(&jobs[2]); jobs[1].Due = now }, 2,
+			Turn{Wait: true}},
 		"more attempts before": {func(jobs []queue.Job) { tried(&jobs[0]); tried(&jobs[1]); jobs[1].Due = now }, 2, Turn{LaterDecides: true}},
 		"one before is silenced": {func(jobs []queue.Job) {
 			for i := range 2 {
@@ -119,7 +120,8 @@ func TestNewChains(t *testing.T) {
 		return notifier.Target{Destination: d, Chain: chain, Number: number}
 	}
 	targets := []notifier.Target{
-		target("ops", 2, "json://a"), target("", 0, "json://b"), target("ops", 1, "json://c"), target("ops", 2, "json://d?optional=yes"), target("one", 1, "json://e"),
+		target("ops", 2, "json://a"), target("", 0, "json://b"), target("ops", 1, "json://c"), target("ops", 2, "json://d?optional=yes"),
+		target("one", 1, "json://e"),
 	}
 	want := Chains{All: [][][]int{{{5}, {1, 6}}}, Optional: []int{6}}
 	if got := NewChains(targets, []int{1, 2, 5, 6, 7}); !reflect.DeepEqual(got, want) {

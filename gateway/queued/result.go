@@ -185,7 +185,8 @@ func isFailedDevice(destination string, status notifier.Status) bool {
 // report has the message. It changes no slice of the report.
 func IgnoreDevices(r *notifier.Report) {
 	failed := func(r notifier.Result) bool { return isFailedDevice(r.Destination, r.Status) && !r.Optional }
-	if !slices.ContainsFunc(r.Results, failed) || !slices.ContainsFunc(r.Results, func(r notifier.Result) bool { return hasMessage(r.Status) }) {
+	if !slices.ContainsFunc(r.Results, failed) ||
+		!slices.ContainsFunc(r.Results, func(r notifier.Result) bool { return hasMessage(r.Status) }) {
 		return
 	}
 	r.Results = slices.Clone(r.Results)
@@ -194,7 +195,8 @@ func IgnoreDevices(r *notifier.Report) {
 		if failed(r.Results[i]) {
 			r.Results[i].Optional = true
 			r.Records = append(r.Records, notifier.Record{
-				Time: time.Now(), Level: notifier.LevelWarning, Text: "The failure of " + r.Results[i].Destination + " is ignored, because another destination has the message.",
+				Time: time.Now(), Level: notifier.LevelWarning, Text: "The failure of " + r.Results[i].Destination +
+					" is ignored, because another destination has the message.",
 			})
 		}
 	}

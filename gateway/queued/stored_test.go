@@ -29,11 +29,13 @@ func exampleText() *Text {
 		Title: "Disk full", Body: "Volume /data is at 91%\n", Type: notifier.Warning, Format: notifier.Markdown,
 		Time: time.Date(2026, 11, 22, 10, 11, 12, 13, time.FixedZone("", 5400)), Hops: 300,
 		Files:  []File{{Name: "a.txt", ContentType: "text/plain"}, {Name: "b", ContentType: ""}},
-		Source: "http", Key: "ops", Site: "site", Untrusted: true, Targets: 7, Client: true, Asks: true, OpensAlert: true, Thread: "question", Policy: "policy", DevicePolicy: "another", Foreign: true, Dialect: markup.DialectSlack,
+		Source: "http", Key: "ops", Site: "site", Untrusted: true, Targets: 7, Client: true, Asks: true, OpensAlert: true, Thread: "question",
+		Policy: "policy", DevicePolicy: "another", Foreign: true, Dialect: markup.DialectSlack,
 		Trace:    Trace{Parent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", State: "vendor=value"},
 		Incident: notifier.Incident{Name: "disk db1", State: notifier.Acknowledged, Alerts: "aaaabbbb ccccdddd", Ended: at}.For("ops", ""),
 		Later: Later{
-			At: at, Tags: "ops", Preferred: []string{"a"}, Values: []string{"room", "dev"}, Format: "ntfy", Sequence: "t/1", Home: "site x", First: "old", FromPublisher: true,
+			At: at, Tags: "ops", Preferred: []string{"a"}, Values: []string{"room", "dev"}, Format: "ntfy", Sequence: "t/1", Home: "site x",
+			First: "old", FromPublisher: true,
 			Published: message.Published{Tags: []string{"b"}, Priority: 4, Click: "https://c", Actions: "[]", Prefix: "p ", Suffix: " s"},
 		},
 	}
@@ -48,22 +50,26 @@ func exampleState() *State {
 
 func exampleResult() *message.Result {
 	return &message.Result{
-		Service: "JSON", Destination: "json://host/", Tags: []string{"a", ""}, Status: notifier.Failed, Attempts: 3, ElapsedMS: 77, Error: &reason, Optional: true,
+		Service: "JSON", Destination: "json://host/", Tags: []string{"a", ""}, Status: notifier.Failed, Attempts: 3, ElapsedMS: 77,
+		Error: &reason, Optional: true,
 		Rule: notifier.RuleSuperseded, By: "id",
 	}
 }
 
 func exampleSummary() *Summary {
 	return &Summary{
-		Site: "site", Incident: "disk db1", Key: "ops", Source: "grafana", Type: notifier.Warning, Known: "known", Asks: true, At: site.Place{Home: "home", Key: "ops"},
+		Site: "site", Incident: "disk db1", Key: "ops", Source: "grafana", Type: notifier.Warning, Known: "known", Asks: true,
+		At:     site.Place{Home: "home", Key: "ops"},
 		Chains: Chains{All: [][][]int{{{0, 2}, {1}}, {{3}, {4, 300}}}, Optional: []int{0, 4}},
 	}
 }
 
 func exampleRuled() *Ruled {
-	mark := rules.Mark{Job: queue.JobID{Message: uuid.UUID{1, 2}, Index: 3}, Type: notifier.Failure, State: notifier.Open, Time: at, Alerts: "aaaabbbb", Of: uuid.UUID{9}}
+	mark := rules.Mark{Job: queue.JobID{Message: uuid.UUID{1, 2}, Index: 3}, Type: notifier.Failure, State: notifier.Open, Time: at,
+		Alerts: "aaaabbbb", Of: uuid.UUID{9}}
 	return &Ruled{
-		Lane: queue.Hash{1}, Subjects: []Subject{{queue.Hash{2}, mark}, {Name: queue.Hash{3}}}, Digest: true, Repeats: 5, Since: time.UnixMicro(1_790_000_000_000_001),
+		Lane: queue.Hash{1}, Subjects: []Subject{{queue.Hash{2}, mark}, {Name: queue.Hash{3}}}, Digest: true, Repeats: 5,
+		Since:    time.UnixMicro(1_790_000_000_000_001),
 		Incident: queue.Hash{4}, Step: 2, Opening: "k3x9", OpenFor: 14 * time.Minute,
 	}
 }
@@ -85,9 +91,13 @@ func forms() map[string]form {
 	return map[string]form{
 		"text": {
 			text, text.Encode, func(b []byte) (any, error) { v := new(Text); return v, v.Decode(b) },
-			"\n\tDisk full\x12\x17Volume /data is at 91%\n\x1a\awarning\"\bmarkdown*\x0f\x01\x00\x00\x00\x0e┡\xa8\x00\x00\x00\r\x00Z0\xac\x02:\x13\n\x05a.txt\x12\ntext/plain:\x03\n\x01b" +
-				"B\x04httpJ\x03opsP\x01X\a`\x01j\x06policy\xc2\x01\aanotherr\x04sitez\bdisk db1\x82\x01 ksth6pnaez2h3ytgjq24mbc536vthitt\x8a\x01\facknowledged\x90\x01\x01\x9a\x01\x05slack" +
-				"\xa0\x01\x80\x89\xbe\xa2\xdb\xff\xad\x06\xaa\x01\x11aaaabbbb ccccdddd\xb2\x01700-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\xba\x01\fvendor=value\xf0\x01\x01\xfa\x01\bquestion\x82\x02T\b\x80\x89\xbe\xa2\xdb\xff\xad\x06\x12\x03ops\x1a\x01a\"\x04room\"\x03dev*\x04ntfy2\x03t/18\x01B\x1c\n\x01b\x10\x04\x1a\thttps://c\"\x02[]*\x02p 2\x02 sJ\x06site xR\x03old\x98\x02\x01",
+			"\n\tDisk full\x12\x17Volume /data is at " +
+				"91%\n\x1a\awarning\"\bmarkdown*\x0f\x01\x00\x00\x00\x0e┡\xa8\x00\x00\x00\r\x00Z0\xac\x02:\x13\n\x05a.txt\x12\ntext/plain:\x03\n\x01b" +
+				"B\x04httpJ\x03opsP\x01X\a`\x01j\x06policy\xc2\x01\aanotherr\x04sitez\bdisk db1\x82\x01 ksth6pnaez2h3ytgjq24mbc536vthitt" +
+				"\x8a\x01\facknowledged\x90\x01\x01\x9a\x01\x05slack" +
+				"\xa0\x01\x80\x89\xbe\xa2\xdb\xff\xad\x06\xaa\x01\x11aaaabbbb " +
+				"ccccdddd\xb2\x01700-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\xba\x01\fvendor=value" +
+				"\xf0\x01\x01\xfa\x01\bquestion\x82\x02T\b\x80\x89\xbe\xa2\xdb\xff\xad\x06\x12\x03ops\x1a\x01a\"\x04room\"\x03dev*\x04ntfy2\x03t/18\x01B\x1c\n\x01b\x10\x04\x1a\thttps://c\"\x02[]*\x02p 2\x02 sJ\x06site xR\x03old\x98\x02\x01",
 		},
 		"state": {
 			state, state.Encode, func(b []byte) (any, error) { v := new(State); return v, v.Decode(b) },
@@ -95,11 +105,13 @@ func forms() map[string]form {
 		},
 		"result": {
 			result, func() []byte { return appendResult(nil, result) }, func(b []byte) (any, error) { v := DecodeResult(b); return &v, nil },
-			"\n\x04JSON\x12\fjson://host/\x1a\x01a\x1a\x00\"\x06failed(\x030M:,the service answered 503 Service Unavailable@\x01J\nsupersededR\x02id",
+			"\n\x04JSON\x12\fjson://host/\x1a\x01a\x1a\x00\"\x06failed(\x030M:,the service answered 503 Service " +
+				"Unavailable@\x01J\nsupersededR\x02id",
 		},
 		"summary": {
 			summary, summary.Encode, func(b []byte) (any, error) { v := new(Summary); return v, v.Decode(b) },
-			"\n\n\n\x04\b\x00\b\x02\n\x02\b\x01\n\v\n\x02\b\x03\n\x05\b\x04\b\xac\x02\x10\x00\x10\x04\x1a\x04site\"\bdisk db1*\x03ops2\agrafana:\awarningB\x05known\xa0\x01\x01\xaa\x01\x04home\xb2\x01\x03ops",
+			"\n\n\n\x04\b\x00\b\x02\n\x02\b\x01\n\v\n\x02\b\x03\n\x05\b\x04\b\xac\x02\x10\x00\x10\x04\x1a\x04site\"\bdisk db1*" +
+				"\x03ops2\agrafana:\awarningB\x05known\xa0\x01\x01\xaa\x01\x04home\xb2\x01\x03ops",
 		},
 		"ruled": {
 			ruled, ruled.Encode, func(b []byte) (any, error) { v, err := DecodeRuled(b); return &v, err },

@@ -197,7 +197,8 @@ func TestRulers(t *testing.T) {
 			k := key(p)
 			k.Rules = &rules.Rules{Dedupe: &rules.Dedupe{Window: time.Minute}}
 			start := func() *gatewaytest.Gateway {
-				return gatewaytest.New(t, gatewaytest.Options{Global: site.Options{Keys: []site.KeyOptions{k}}, Site: site.Options{Managers: gatewaytest.Everybody()}, Queue: &outbox.Settings{Path: dir, Keep: time.Hour}})
+				return gatewaytest.New(t, gatewaytest.Options{Global: site.Options{Keys: []site.KeyOptions{k}},
+					Site: site.Options{Managers: gatewaytest.Everybody()}, Queue: &outbox.Settings{Path: dir, Keep: time.Hour}})
 			}
 			g := start()
 			fires(t, g, 200, "a")
@@ -238,11 +239,13 @@ func TestRulers(t *testing.T) {
 	})
 	t.Run("groups of other labels and times", func(t *testing.T) {
 		inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
-			ruler, err := site.NewRuler(site.Ruler{GroupBy: []string{"cluster"}, Times: rules.GroupTimes{Wait: 5 * time.Second, Interval: 10 * time.Second}})
+			ruler, err := site.NewRuler(site.Ruler{GroupBy: []string{"cluster"},
+				Times: rules.GroupTimes{Wait: 5 * time.Second, Interval: 10 * time.Second}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			g := gatewaytest.New(t, gatewaytest.Options{Global: site.Options{Keys: []site.KeyOptions{key(p)}, Ruler: ruler}, Queue: &outbox.Settings{Path: dir}})
+			g := gatewaytest.New(t, gatewaytest.Options{Global: site.Options{Keys: []site.KeyOptions{key(p)}, Ruler: ruler},
+				Queue: &outbox.Settings{Path: dir}})
 			labels := func(cluster string) map[string]string {
 				return map[string]string{"alertname": "Disk", "cluster": cluster, "instance": "a", "severity": "warning"}
 			}
@@ -324,10 +327,12 @@ func TestRulerFarEnd(t *testing.T) {
 func TestRulerShare(t *testing.T) {
 	inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		other := gatewaytest.Key("other", p.NotifyURL())
-		g := gatewaytest.New(t, gatewaytest.Options{Global: site.Options{Keys: []site.KeyOptions{key(p), other}}, Queue: &outbox.Settings{Path: dir, MaxSize: 16 << 20}})
+		g := gatewaytest.New(t, gatewaytest.Options{Global: site.Options{Keys: []site.KeyOptions{key(p), other}},
+			Queue: &outbox.Settings{Path: dir, MaxSize: 16 << 20}})
 		status, n := http.StatusOK, 0
 		for ; status == http.StatusOK && n < 2000; n++ {
-			status = g.Post(alertsAddress, gatewaytest.TypeJSON, "["+alertOf(map[string]string{"alertname": fmt.Sprint(n), "instance": strings.Repeat("x", 10_000)}, 70*365*24*time.Hour)+"]").Status
+			status = g.Post(alertsAddress, gatewaytest.TypeJSON,
+				"["+alertOf(map[string]string{"alertname": fmt.Sprint(n), "instance": strings.Repeat("x", 10_000)}, 70*365*24*time.Hour)+"]").Status
 		}
 		if status != http.StatusTooManyRequests || n < 20 || n > 150 {
 			t.Errorf("status %d after %d groups", status, n)
@@ -335,7 +340,8 @@ func TestRulerShare(t *testing.T) {
 		if got := g.PostForm("/notify/other", "body=x&type=failure"); got.Status != http.StatusOK {
 			t.Errorf("another key: %d %s", got.Status, got.Body)
 		}
-		if got := g.Post("/notify/other/prometheus/api/v2/alerts", gatewaytest.TypeJSON, "["+alert("a", time.Hour)+"]"); got.Status != http.StatusOK {
+		if got := g.Post("/notify/other/prometheus/api/v2/alerts", gatewaytest.TypeJSON,
+			"["+alert("a", time.Hour)+"]"); got.Status != http.StatusOK {
 			t.Errorf("alerts of another key: %d %s", got.Status, got.Body)
 		}
 	})
@@ -353,10 +359,12 @@ func TestRulerRestarts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := gatewaytest.Options{Global: site.Options{Keys: []site.KeyOptions{gatewaytest.Key("k", s.NotifyURL("/k"))}, Ruler: ruler}, Queue: &outbox.Settings{Path: dir}, Log: zap.New(core)}
+	o := gatewaytest.Options{Global: site.Options{Keys: []site.KeyOptions{gatewaytest.Key("k", s.NotifyURL("/k"))}, Ruler: ruler},
+		Queue: &outbox.Settings{Path: dir}, Log: zap.New(core)}
 	for _, name := range []string{"Disk", "Load", "Network"} {
 		g := gatewaytest.New(t, o)
-		if got := g.Post(alertsAddress, gatewaytest.TypeJSON, "["+alertOf(map[string]string{"alertname": name, "instance": "a"}, time.Hour)+"]"); got.Status != http.StatusOK {
+		if got := g.Post(alertsAddress, gatewaytest.TypeJSON,
+			"["+alertOf(map[string]string{"alertname": name, "instance": "a"}, time.Hour)+"]"); got.Status != http.StatusOK {
 			t.Fatalf("status %d: %s", got.Status, got.Body)
 		}
 		g.Stop()
@@ -402,7 +410,8 @@ func TestRulerAccess(t *testing.T) {
 		do(post, "unqueued/prometheus/api/v2/alerts", "", body, http.StatusForbidden)
 		do(post, "plain/prometheus/api/v2/alerts", "", body, http.StatusOK)
 		do(post, "plain/prometheus/api/v2/alerts", "", "[]", http.StatusOK)
-		for _, bad := range []string{"", "{}", "x", `[{"labels": {}}]`, `[{"labels": {"a": ""}}]`, `[{"labels": {"a": 1}}]`, `[{"labels": {"a": "b"}, "endsAt": "soon"}]`, "[" + strings.Repeat(`{},`, 10_000) + "{}]"} {
+		for _, bad := range []string{"", "{}", "x", `[{"labels": {}}]`, `[{"labels": {"a": ""}}]`, `[{"labels": {"a": 1}}]`,
+			`[{"labels": {"a": "b"}, "endsAt": "soon"}]`, "[" + strings.Repeat(`{},`, 10_000) + "{}]"} {
 			do(post, "plain/prometheus/api/v2/alerts", "", bad, http.StatusBadRequest)
 		}
 		do(http.MethodPut, "plain/prometheus/api/v2/alerts", "", body, http.StatusMethodNotAllowed)
@@ -418,8 +427,10 @@ func TestRulerAccess(t *testing.T) {
 		do(get, "k/prometheus/api/v2/alerts", token, "", http.StatusUnauthorized)
 		do(get, "plain/prometheus/api/v2/alerts", "", "", http.StatusUnauthorized)
 		got := do(get, "k/prometheus/api/v2/alerts", reader, "", http.StatusOK)
-		want := `[{"annotations":{"summary":"full at a"},"endsAt":"2000-01-01T01:00:00Z","fingerprint":"%s","receivers":[{"name":"k"}],"startsAt":"2000-01-01T00:00:00Z",` +
-			`"status":{"inhibitedBy":[],"mutedBy":[],"silencedBy":[],"state":"active"},"updatedAt":"2000-01-01T00:00:00Z","generatorURL":"http://prometheus/graph","labels":{"alertname":"Disk","instance":"a","severity":"critical"}}]`
+		want := `[{"annotations":{"summary":"full at ` +
+			`a"},"endsAt":"2000-01-01T01:00:00Z","fingerprint":"%s","receivers":[{"name":"k"}],"startsAt":"2000-01-01T00:00:00Z",` +
+			`"status":{"inhibitedBy":[],"mutedBy":[],"silencedBy":[],"state":"active"},"updatedAt":"2000-01-01T00:00:00Z","generatorURL":"http://` +
+			`prometheus/graph","labels":{"alertname":"Disk","instance":"a","severity":"critical"}}]`
 		if want = fmt.Sprintf(want, "7480436c2163908f"); strings.TrimSpace(got) != want {
 			t.Errorf("got %s\nwant %s", got, want)
 		}
@@ -438,7 +449,8 @@ func TestRulerFullGroup(t *testing.T) {
 		const fit = rules.MaxGroup / 500_000
 		for i := range fit + 4 {
 			got := g.Post(alertsAddress, gatewaytest.TypeJSON, "["+long(i)+"]")
-			if want := map[bool]int{true: http.StatusOK, false: http.StatusRequestEntityTooLarge}[i < fit]; got.Status != want || i >= fit && !strings.Contains(got.Body, "group_by") {
+			if want := map[bool]int{true: http.StatusOK, false: http.StatusRequestEntityTooLarge}[i < fit]; got.Status != want || i >= fit &&
+				!strings.Contains(got.Body, "group_by") {
 				t.Errorf("alert %d: status %d, want %d: %.300s", i, got.Status, want, got.Body)
 			}
 		}
@@ -458,7 +470,8 @@ func TestRulerWithoutQueue(t *testing.T) {
 	t.Parallel()
 	p := gatewaytest.NewPager(t, http.StatusOK)
 	g := gatewaytest.New(t, gatewaytest.Options{Global: site.Options{Keys: []site.KeyOptions{key(p)}}})
-	if got := g.Post(alertsAddress, gatewaytest.TypeJSON, "["+alert("a", time.Hour)+"]"); got.Status != http.StatusForbidden || !strings.Contains(got.Body, "kept in the queue") {
+	if got := g.Post(alertsAddress, gatewaytest.TypeJSON, "["+alert("a", time.Hour)+"]"); got.Status != http.StatusForbidden ||
+		!strings.Contains(got.Body, "kept in the queue") {
 		t.Errorf("status %d: %s", got.Status, got.Body)
 	}
 }

@@ -137,19 +137,22 @@ func (r *Rulers) Post(ctx context.Context, at Origin, alerts []rules.RulerAlert)
 			r.forget(name, p.posts)
 			defer r.groups.Note()
 			left := 0
-			err := r.change(ctx, name, place.String(), known.Grows(p.posts), func(g *rules.AlertGroup, u *rules.Uptime, now time.Time) *rules.AlertGroup {
-				if g == nil {
-					g = new(p.AlertGroup)
-				}
-				g.Site, g.Gone = at.Site, time.Time{}
-				left = g.Post(now, u, p.posts, at.Ruler.Times)
-				if len(g.Alerts) == 0 {
-					return nil
-				}
-				return g
-			})
+			err := r.change(ctx, name, place.String(), known.Grows(p.posts),
+				func(g *rules.AlertGroup, u *rules.Uptime, now time.Time) *rules.AlertGroup {
+					if g == nil {
+						g = new(p.AlertGroup)
+					}
+					g.Site, g.Gone = at.Site, time.Time{}
+					left = g.Post(now, u, p.posts, at.Ruler.Times)
+					if len(g.Alerts) == 0 {
+						return nil
+					}
+					return g
+				})
 			if err == nil && left > 0 {
-				return message.Errorf(message.TooLarge, "the incident %s has so many alerts that %d of the request do not fit, and people are told without them; write group_by with a label that tells them apart in from prometheus", markup.Printable(p.Name), left)
+				return message.Errorf(message.TooLarge,
+					"the incident %s has so many alerts that %d of the request do not fit, and people are told without them; write group_by with a "+
+						"label that tells them apart in from prometheus", markup.Printable(p.Name), left)
 			}
 			return err
 		})
@@ -189,7 +192,8 @@ func incidentName(text string) string {
 
 // keep keeps posts in memory that say nothing new about a group, and reports whether they
 // are such posts.
-func (r *Rulers) keep(name queue.Hash, place string, g *rules.AlertGroup, u *rules.Uptime, posts []rules.RulerAlert, times rules.GroupTimes) bool {
+func (r *Rulers) keep(name queue.Hash, place string, g *rules.AlertGroup, u *rules.Uptime, posts []rules.RulerAlert,
+	times rules.GroupTimes) bool {
 	until, ok := g.Repeats(r.outbox.Queue.Now(), u, posts)
 	if !ok || until.IsZero() || !g.Gone.IsZero() {
 		return ok && until.IsZero() && g.Gone.IsZero()

@@ -16,7 +16,8 @@ import (
 // The kinds of records of rulers.
 var (
 	// A group of alerts. A time that is further away is asked for again.
-	KindGroup = outbox.CountedKind('a', "groups of alerts", 8, 10_000, outbox.Day, "wait until alerts have ended, or have the ruler post fewer labels and annotations")
+	KindGroup = outbox.CountedKind('a', "groups of alerts", 8, 10_000, outbox.Day,
+		"wait until alerts have ended, or have the ruler post fewer labels and annotations")
 
 	// The alerts of a large group are in pieces. They count with its record, and go with it.
 	KindPiece = outbox.OwnedKind('A', "pieces of groups of alerts", outbox.Lasting, "the record of the group counts for them")
@@ -147,15 +148,16 @@ func (r *Rulers) change(
 	}
 	for {
 		pieces := r.pieceNames(name, n)
-		err := r.outbox.Apply(ctx, r.usage.Ruled(place, adds, &queue.Ruled{Names: r.names(name, pieces), Adds: adds, Decide: func(tx *queue.Tx) error {
-			now := r.outbox.Queue.Now()
-			u := r.beats.SeeUptime(tx, now)
-			g, _ := join(tx.Get(name), get(tx, pieces))
-			if g != nil && g.Pieces() > n {
-				return &piecesError{g.Pieces()}
-			}
-			return r.put(tx, name, pieces, decide(g, u, now), u, now)
-		}}))
+		err := r.outbox.Apply(ctx, r.usage.Ruled(place, adds,
+			&queue.Ruled{Names: r.names(name, pieces), Adds: adds, Decide: func(tx *queue.Tx) error {
+				now := r.outbox.Queue.Now()
+				u := r.beats.SeeUptime(tx, now)
+				g, _ := join(tx.Get(name), get(tx, pieces))
+				if g != nil && g.Pieces() > n {
+					return &piecesError{g.Pieces()}
+				}
+				return r.put(tx, name, pieces, decide(g, u, now), u, now)
+			}}))
 		if more, ok := errors.AsType[*piecesError](err); ok {
 			n = more.n
 			continue

@@ -86,7 +86,8 @@ func (r *Rulers) due(ctx context.Context, conf *outbox.Configuration, name queue
 		r.beats.Saw()
 		r.forget(name, posts)
 		if forgotten > 0 {
-			r.outbox.Log.Info("alerts that end later are forgotten, because their ruler has not posted them for a day; nobody is told", zap.String("key", g.Key), zap.String("incident", g.Name), zap.Int("alerts", forgotten))
+			r.outbox.Log.Info("alerts that end later are forgotten, because their ruler has not posted them for a day; nobody is told",
+				zap.String("key", g.Key), zap.String("incident", g.Name), zap.Int("alerts", forgotten))
 		}
 	}
 	return err
@@ -159,7 +160,8 @@ func (r *Rulers) dueGone(ctx context.Context, name queue.Hash, place string) err
 		return nil
 	})
 	if err == nil && gone != nil {
-		r.outbox.Log.Warn("alerts of a ruler are forgotten, and nobody is told, because their key is gone or does not use the queue any more", zap.String("key", gone.Key), zap.String("incident", gone.Name))
+		r.outbox.Log.Warn("alerts of a ruler are forgotten, and nobody is told, because their key is gone or does not use the queue any more",
+			zap.String("key", gone.Key), zap.String("incident", gone.Name))
 	}
 	return err
 }

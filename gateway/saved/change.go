@@ -118,7 +118,8 @@ func (s *Keys) NewToken(ctx context.Context, name string) (token string, count i
 	token = rand.Text() // with at least 128 bits of randomness
 	count, err = s.Store.AddToken(ctx, name, sha256.Sum256([]byte(token)))
 	if errors.Is(err, configstore.ErrTooManyTokens) {
-		err = message.Errorf(message.Invalid, "the key has %d tokens, as many as are allowed; remove the older ones with DELETE first", configstore.MaxTokens)
+		err = message.Errorf(message.Invalid, "the key has %d tokens, as many as are allowed; remove the older ones with DELETE first",
+			configstore.MaxTokens)
 	}
 	return token, count, storageError(err)
 }

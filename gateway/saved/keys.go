@@ -107,7 +107,8 @@ func (s *Keys) Finder() site.Finder {
 	if s == nil {
 		return site.Finder{}
 	}
-	return site.Finder{Find: s.find, Protected: s.protected, Names: s.names, Places: s.places, Moved: s.moved, MayHaveMoved: s.Store.MayHaveMoved, Space: s.Space, KeySettings: s.KeySettings}
+	return site.Finder{Find: s.find, Protected: s.protected, Names: s.names, Places: s.places, Moved: s.moved,
+		MayHaveMoved: s.Store.MayHaveMoved, Space: s.Space, KeySettings: s.KeySettings}
 }
 
 // names returns the names of all keys.
@@ -188,7 +189,8 @@ func (s *Keys) find(ctx context.Context, name string) (*site.Key, error) {
 	if site.CheckKeyName(name) != nil {
 		if s.Store.Has(ctx, name, refresh) {
 			s.reserved.Add(1, func(n int) {
-				s.Log.Error("messages to a saved key were refused, because its name is that of an address of the gateway itself; save its configuration with another name, and delete it", zap.String("key", name), zap.Int("count", n))
+				s.Log.Error("messages to a saved key were refused, because its name is that of an address of the gateway itself; save its "+
+					"configuration with another name, and delete it", zap.String("key", name), zap.Int("count", n))
 			})
 		}
 		return nil, site.ErrNoKey

@@ -104,9 +104,11 @@ func TestSavedStorageDown(t *testing.T) {
 		t.Errorf("a key that was used gets %d %s", r.Status, r.Body)
 	}
 	for _, r := range []gatewaytest.Reply{
-		g.Post("/notify/unused", gatewaytest.TypeForm, "body=x"), g.Post("/add/used", gatewaytest.TypeForm, "urls="+s.NotifyURL("/x")), g.Post("/get/used", "", ""),
+		g.Post("/notify/unused", gatewaytest.TypeForm, "body=x"), g.Post("/add/used", gatewaytest.TypeForm, "urls="+s.NotifyURL("/x")),
+		g.Post("/get/used", "", ""),
 	} {
-		if r.Status != http.StatusServiceUnavailable || r.Header.Get("Retry-After") == "" || strings.Contains(r.Body, storagetest.ErrDown.Error()) {
+		if r.Status != http.StatusServiceUnavailable || r.Header.Get("Retry-After") == "" ||
+			strings.Contains(r.Body, storagetest.ErrDown.Error()) {
 			t.Errorf("the answer is %d %s, want a 503 with Retry-After", r.Status, r.Body)
 		}
 	}

@@ -77,7 +77,8 @@ func (s *Spaces) Join(c Options, owner ConfigsOwner) (*Space, error) {
 	}
 	first, other := space.options, space.Owner.String()
 	differs := func(setting string) error {
-		return fmt.Errorf("%s differs from that of %s, and both have the %s of saved keys; write the same into both, or give each its own space (configs <space>)", setting, other, space)
+		return fmt.Errorf("%s differs from that of %s, and both have the %s of saved keys; write the same into both, or give each its own "+
+			"space (configs <space>)", setting, other, space)
 	}
 	switch {
 	case c.Space == "" && owner.ID != space.Owner.ID:
@@ -87,7 +88,8 @@ func (s *Spaces) Join(c Options, owner ConfigsOwner) (*Space, error) {
 		} else if len(two) < len(one) || len(two) == len(one) && two < one {
 			one, two = two, one // the first in the file, because Caddy loads sites in any order
 		}
-		return nil, fmt.Errorf("%s and %s name no space, so two sites would share the saved keys of the default one; write configs <space> in both, with different names to keep the keys apart or with the same name to share them", one, two)
+		return nil, fmt.Errorf("%s and %s name no space, so two sites would share the saved keys of the default one; write configs <space> in "+
+			"both, with different names to keep the keys apart or with the same name to share them", one, two)
 	case c.Trusted != first.Trusted:
 		return nil, differs("trust")
 	case c.Include != first.Include:
@@ -120,7 +122,8 @@ func (p *Space) String() string {
 func (p *Space) add(s *Keys, saves bool) {
 	p.sites = append(p.sites, s)
 	changed := false
-	if policy := s.settings.Limits.Egress; saves && !slices.ContainsFunc(p.policies, func(o *egress.Policy) bool { return o.Key() == policy.Key() }) {
+	if policy := s.settings.Limits.Egress; saves &&
+		!slices.ContainsFunc(p.policies, func(o *egress.Policy) bool { return o.Key() == policy.Key() }) {
 		p.policies, changed = append(p.policies, policy), true
 	}
 	if services := s.settings.Services; saves && services != nil && !slices.ContainsFunc(p.services, services.Equal) {

@@ -20,7 +20,8 @@ import (
 func newSharing(t testing.TB, in *saved.Spaces, space string, o site.Options) *gatewaytest.Gateway {
 	t.Helper()
 	g := gatewaytest.New(t, gatewaytest.Options{Site: o})
-	settings := saved.Options{Space: space, Manage: o.Managers != nil, Refresh: 5 * time.Second, MaxKeys: 1000, MaxSize: 512 << 10, MaxURLs: 100}
+	settings := saved.Options{Space: space, Manage: o.Managers != nil, Refresh: 5 * time.Second, MaxKeys: 1000, MaxSize: 512 << 10,
+		MaxURLs: 100}
 	var err error
 	if g.Saved, err = saved.New(settings, g.Resolved, in, saved.ConfigsOwner{ID: g}, true, g.Process.Sender, g.Log); err != nil {
 		t.Fatal(err)
@@ -65,7 +66,8 @@ func TestRulesOfSharedSpace(t *testing.T) {
 	if r := saver.Post("/add/ops", gatewaytest.TypeForm, "urls=json://8.8.8.8"); r.Status != http.StatusOK {
 		t.Errorf("the rules of a site that saves nothing apply: %s", r.Body)
 	}
-	if r := strict.Post("/notify/ops", gatewaytest.TypeForm, "body=x"); r.Status != http.StatusFailedDependency || !strings.Contains(r.Body, "the setting services forbids it") {
+	if r := strict.Post("/notify/ops", gatewaytest.TypeForm, "body=x"); r.Status != http.StatusFailedDependency ||
+		!strings.Contains(r.Body, "the setting services forbids it") {
 		t.Errorf("the rules of the site that sends do not apply: %d %s", r.Status, r.Body)
 	}
 }

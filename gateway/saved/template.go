@@ -30,9 +30,11 @@ func (s parser) useTemplate(e appriseconfig.Entry, url string, policy *egress.Po
 		}
 	}
 	v.Make = func(values map[string]string) (*notifier.Destination, error) {
-		return s.fill(v, values, func(url string) (*notifier.Destination, error) { return s.keys.Sender.ParseOnce(url, policy) }, (*notifier.Destination).Close)
+		return s.fill(v, values, func(url string) (*notifier.Destination, error) { return s.keys.Sender.ParseOnce(url, policy) },
+			(*notifier.Destination).Close)
 	}
-	d, err := s.fill(v, nil, func(url string) (*notifier.Destination, error) { return s.keys.Sender.Parse(url, policy) }, s.keys.Sender.Release)
+	d, err := s.fill(v, nil, func(url string) (*notifier.Destination, error) { return s.keys.Sender.Parse(url, policy) },
+		s.keys.Sender.Release)
 	if errors.Is(err, notifier.ErrNoValue) {
 		d, err = notifier.Unfilled(e.URL, policy, err), nil
 	}
@@ -41,7 +43,8 @@ func (s parser) useTemplate(e appriseconfig.Entry, url string, policy *egress.Po
 
 // fill returns the destination of v with values. parse makes it, and drop drops it if its
 // service may not be used.
-func (s parser) fill(v *notifier.VariableURL, values map[string]string, parse func(string) (*notifier.Destination, error), drop func(*notifier.Destination)) (*notifier.Destination, error) {
+func (s parser) fill(v *notifier.VariableURL, values map[string]string, parse func(string) (*notifier.Destination, error),
+	drop func(*notifier.Destination)) (*notifier.Destination, error) {
 	d, err := v.Destination(values, parse)
 	if err != nil {
 		return nil, err

@@ -19,12 +19,18 @@ const minSecret = 16
 
 // Errors for clients that may not send, and for settings.
 var (
-	errShortSecret    = fmt.Errorf("a secret has fewer than %d characters, so it can be guessed; make one with openssl rand -hex 16", minSecret)
-	errUnsendable     = errors.New("a secret has a space, a line break or a character that is not ASCII, so clients cannot send it; make one with openssl rand -hex 16")
+	errShortSecret = fmt.Errorf("a secret has fewer than %d characters, so it can be guessed; make one with openssl rand -hex 16",
+		minSecret)
+	errUnsendable = errors.New("a secret has a space, a line break or a character that is not ASCII, so clients cannot send it; make " +
+		"one with openssl rand -hex 16")
 	errSecretTwice    = errors.New("a secret occurs twice; remove one")
-	errTokenAndReader = errors.New("a secret is both a token and a reader, so whoever may read could send; make another one with openssl rand -hex 16")
-	ErrNoToken        = message.Errorf(message.Unidentified, "a token of the key is missing or wrong, or there is no such key; send it as Authorization: Bearer, as the password of Basic authentication, in X-Gotify-Key or in ?token=")
-	ErrMailUnnamed    = message.Errorf(message.Forbidden, "there is no such key, or it has a token and takes mails only from an account that names it in auth")
+	errTokenAndReader = errors.New("a secret is both a token and a reader, so whoever may read could send; make another one with openssl " +
+		"rand -hex 16")
+	ErrNoToken = message.Errorf(message.Unidentified,
+		"a token of the key is missing or wrong, or there is no such key; send it as Authorization: Bearer, as the password of Basic "+
+			"authentication, in X-Gotify-Key or in ?token=")
+	ErrMailUnnamed = message.Errorf(message.Forbidden,
+		"there is no such key, or it has a token and takes mails only from an account that names it in auth")
 )
 
 // CheckSecret returns an error if a secret of a key is too short, or cannot be sent
@@ -111,8 +117,10 @@ func (k *Key) CheckSource(name string) error {
 // Errors for the client.
 var (
 	ErrNoKey       = message.Errorf(message.NotFound, "there is no such key")
-	errNotAccepted = message.Errorf(message.Forbidden, "the key does not accept messages from this source; add the source to accept of the key")
-	errNotDirect   = message.Errorf(message.Forbidden, "the key accepts messages from its sources only; post to /notify/{KEY}/{SOURCE}, or add direct to accept of the key")
+	errNotAccepted = message.Errorf(message.Forbidden,
+		"the key does not accept messages from this source; add the source to accept of the key")
+	errNotDirect = message.Errorf(message.Forbidden,
+		"the key accepts messages from its sources only; post to /notify/{KEY}/{SOURCE}, or add direct to accept of the key")
 )
 
 // IsSourceName reports whether name has the form of the name of a source: 1 to 64 letters,

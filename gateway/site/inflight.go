@@ -80,13 +80,17 @@ func (f *InFlight) add(l InFlightLimits, e Admission) (Admission, error) {
 	case e.total && f.total >= l.Total:
 		return Admission{}, errTooMany("the gateway has too many messages under way, at most %d (max_in_flight)", l.Total)
 	case e.unverified && f.clients >= l.Clients:
-		return Admission{}, errTooMany("too many requests whose token or signature has not been verified are under way, at most %d (client_limits in_flight)", l.Clients)
+		return Admission{}, errTooMany("too many requests whose token or signature has not been verified are under way, at most %d "+
+			"(client_limits in_flight)", l.Clients)
 	case e.unverified && f.byAddress[e.from] >= l.PerAddress:
-		return Admission{}, errTooMany("too many requests from your address whose token or signature has not been verified are under way, at most %d (client_limits in_flight_per_address)", l.PerAddress)
+		return Admission{}, errTooMany("too many requests from your address whose token or signature has not been verified are under way, at "+
+			"most %d (client_limits in_flight_per_address)", l.PerAddress)
 	case e.client && f.clients >= l.Clients:
-		return Admission{}, errTooMany("the gateway has too many messages with URLs of clients under way, at most %d (client_limits in_flight)", l.Clients)
+		return Admission{}, errTooMany("the gateway has too many messages with URLs of clients under way, at most %d (client_limits in_flight)",
+			l.Clients)
 	case e.client && f.byAddress[e.from] >= l.PerAddress:
-		return Admission{}, errTooMany("too many messages with URLs from your address are under way, at most %d (client_limits in_flight_per_address)", l.PerAddress)
+		return Admission{}, errTooMany("too many messages with URLs from your address are under way, at most %d (client_limits "+
+			"in_flight_per_address)", l.PerAddress)
 	}
 	if e.total {
 		f.total++

@@ -70,7 +70,8 @@ func TestUnverifiedInFlight(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.EnterUnverified(limits, from); err == nil || !strings.Contains(err.Error(), "from your address whose token or signature has not been verified are under way, at most 1") {
+	if _, err := f.EnterUnverified(limits, from); err == nil ||
+		!strings.Contains(err.Error(), "from your address whose token or signature has not been verified are under way, at most 1") {
 		t.Errorf("a second one of its address: %v", err)
 	}
 	if _, err := f.EnterClient(limits, from); err == nil {
@@ -105,7 +106,8 @@ func TestWaiting(t *testing.T) {
 	}{
 		"one client": {key, func(int) netip.Addr { return client(1) }, MaxWaitingPerClient, message.Full},
 		"one key":    {func(int) string { return "k" }, func(i int) netip.Addr { return client(i / 100) }, MaxWaitingPerKey, message.Full},
-		"all":        {func(i int) string { return key(i / 100) }, func(i int) netip.Addr { return client(i / 100) }, MaxWaiting, message.Unavailable},
+		"all": {func(i int) string { return key(i / 100) }, func(i int) netip.Addr { return client(i / 100) }, MaxWaiting,
+			message.Unavailable},
 	} {
 		var w Waiting
 		var leave []func()

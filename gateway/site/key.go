@@ -35,7 +35,8 @@ func CheckKeyName(name string) error {
 		return errors.New("the name of a key must be 1 to 128 letters, digits, _ and -")
 	}
 	if ContainsFold(reserved.keys, name) {
-		return fmt.Errorf("a key cannot have the name %s, because /notify/%s is an address of the gateway itself; choose another name", name, strings.ToLower(name))
+		return fmt.Errorf("a key cannot have the name %s, because /notify/%s is an address of the gateway itself; choose another name", name,
+			strings.ToLower(name))
 	}
 	return nil
 }
@@ -58,7 +59,8 @@ func CheckTag(tag string) error {
 		return errors.New("a number after a tag has a meaning in requests only; write ?retry=3 into the URL")
 	}
 	if !notifier.ValidTag(name) {
-		return errors.New("the tag is malformed; a tag is a letter or digit followed by letters, digits, _ and -, and several are separated by spaces")
+		return errors.New("the tag is malformed; a tag is a letter or digit followed by letters, digits, _ and -, and several are " +
+			"separated by spaces")
 	}
 	return nil
 }
@@ -106,11 +108,14 @@ func (k *Key) Choose(e notifier.TagExpr) ([]notifier.Target, error) {
 	case len(targets) > 0 || len(k.Targets) == 0 && k.Inbox > 0: // the key has only an inbox
 		return targets, nil
 	case len(k.Targets) == 0:
-		return nil, fmt.Errorf("the key %s has no destination yet, because no device has subscribed to it, so nothing was sent; caddy notify invite %[1]s prints a link for a phone", k.Name)
+		return nil, fmt.Errorf("the key %s has no destination yet, because no device has subscribed to it, so nothing was sent; caddy notify "+
+			"invite %[1]s prints a link for a phone", k.Name)
 	case e.Empty():
-		return nil, fmt.Errorf("the message has no tag, and default_tag matches none of the %d destinations of the key %s, so nothing was sent; send a tag", len(k.Targets), k.Name)
+		return nil, fmt.Errorf("the message has no tag, and default_tag matches none of the %d destinations of the key %s, so nothing was "+
+			"sent; send a tag", len(k.Targets), k.Name)
 	}
-	return nil, fmt.Errorf("none of the %d destinations of the key %s has the requested tag %s, so nothing was sent%s", len(k.Targets), k.Name, TagText(e), SuggestTags(e, k.Targets))
+	return nil, fmt.Errorf("none of the %d destinations of the key %s has the requested tag %s, so nothing was sent%s", len(k.Targets), k.Name,
+		TagText(e), SuggestTags(e, k.Targets))
 }
 
 // CheckTag returns a [*message.Error] if no destination of the key has a tag.
@@ -162,7 +167,8 @@ func SuggestTags(e notifier.TagExpr, targets []notifier.Target) string {
 const maxNearTags = 3
 
 // ErrDefaultTagUnmatched is returned when no URL of a key matches default_tag.
-var ErrDefaultTagUnmatched = errors.New("default_tag: no URL of the key has this tag, so messages without a tag would be sent nowhere; give the tag to a URL")
+var ErrDefaultTagUnmatched = errors.New("default_tag: no URL of the key has this tag, so messages without a tag would be sent nowhere; " +
+	"give the tag to a URL")
 
 // setDefaults sets the targets for requests without a tag. It returns an error if there are none,
 // unless devices can have the tag later, or default_tag is untagged: then, as with Apprise, a

@@ -13,7 +13,8 @@ import (
 
 // ErrNoPublicURL is returned for a rule whose messages need a link while the address of the gateway
 // is unknown.
-var ErrNoPublicURL = errors.New("its messages have a link with which to acknowledge, and the gateway does not know its address; add public_url https://… with the address that phones reach it at to the same block or to the global option notify")
+var ErrNoPublicURL = errors.New("its messages have a link with which to acknowledge, and the gateway does not know its address; add " +
+	"public_url https://… with the address that phones reach it at to the same block or to the global option notify")
 
 // namedScope is a rule with its name.
 type namedScope struct {
@@ -77,7 +78,8 @@ func (k *Key) checkRules(public string, push bool) (rule string, err error) {
 	}
 	for _, t := range k.Targets {
 		if r := k.Rules.For(t.Tags); r != nil && rules.StepOf(t.Tags) != 0 {
-			return first, fmt.Errorf("%s: rules do not apply to URLs with numbers in their tags, which are tried one after the other; add escalate, with which they are steps, limit each rule with tag to other URLs, or write these URLs into a key of their own", first)
+			return first, fmt.Errorf("%s: rules do not apply to URLs with numbers in their tags, which are tried one after the other; add "+
+				"escalate, with which they are steps, limit each rule with tag to other URLs, or write these URLs into a key of their own", first)
 		}
 	}
 	return "", nil
@@ -105,10 +107,12 @@ func (k *Key) checkSteps(public string, push bool) error {
 		return err
 	}
 	if numbers, _ := k.steps(k.DefaultTargets); len(numbers) == 0 && !push {
-		return errors.New("default_tag selects no URL with a number, so that messages without a tag would wake nobody; add a tag that selects them")
+		return errors.New("default_tag selects no URL with a number, so that messages without a tag would wake nobody; add a tag that " +
+			"selects them")
 	}
 	if n := len(k.Targets) * e.Repeat; n > rules.MaxStepJobs {
-		return fmt.Errorf("the key has %d URLs, which %d rounds would send to %d times; the limit is %d: lower repeat", len(k.Targets), e.Repeat, n, rules.MaxStepJobs)
+		return fmt.Errorf("the key has %d URLs, which %d rounds would send to %d times; the limit is %d: lower repeat", len(k.Targets), e.Repeat,
+			n, rules.MaxStepJobs)
 	}
 	return nil
 }
@@ -120,7 +124,8 @@ func (k *Key) steps(targets []notifier.Target) (numbers []int, err error) {
 		if n != 0 && k.Rules.For(t.Tags).IsStep() {
 			numbers = append(numbers, n)
 		} else if n != 0 {
-			return nil, fmt.Errorf("tag: the URL with the number %d has no tag %s, so that it would be neither a step nor tried after others; give it the tag, or remove the number", n, k.Rules.Escalate.Tag)
+			return nil, fmt.Errorf("tag: the URL with the number %d has no tag %s, so that it would be neither a step nor tried after others; "+
+				"give it the tag, or remove the number", n, k.Rules.Escalate.Tag)
 		}
 	}
 	slices.Sort(numbers)

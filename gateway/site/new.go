@@ -158,7 +158,8 @@ func (s *Site) checkMCP() error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Keys)) {
 		if len(s.Keys[name].Tokens) == 0 {
-			return &SettingError{"key " + name, fmt.Errorf("key %s: with mcp on, agents need a token of each key; add token <secret> to the key, or remove mcp", name)}
+			return &SettingError{"key " + name,
+				fmt.Errorf("key %s: with mcp on, agents need a token of each key; add token <secret> to the key, or remove mcp", name)}
 		}
 	}
 	return nil
@@ -279,7 +280,8 @@ func (l *Limits) setClients(c *ClientOptions, total int) error {
 	l.InFlight = newInFlightLimits(total, c.InFlight, c.InFlightPerAddress)
 	minimum := l.MinMemory()
 	if c.Memory > 0 && c.Memory < minimum {
-		return fmt.Errorf("memory is %s; it must be at least 8 times max_body, %s", humanize.IBytes(uint64(c.Memory)), humanize.IBytes(uint64(minimum)))
+		return fmt.Errorf("memory is %s; it must be at least 8 times max_body, %s", humanize.IBytes(uint64(c.Memory)),
+			humanize.IBytes(uint64(minimum)))
 	}
 	l.Memory = cmp.Or(c.Memory, max(defaultMemory, minimum))
 	return nil
@@ -289,14 +291,16 @@ func (l *Limits) setClients(c *ClientOptions, total int) error {
 // around it.
 func (c *ClientOptions) checkInFlight(l *InFlightLimits) error {
 	if c.InFlight > l.Total {
-		return fmt.Errorf("in_flight is %d, but max_in_flight lets only %d messages be under way; lower in_flight, or raise max_in_flight", c.InFlight, l.Total)
+		return fmt.Errorf("in_flight is %d, but max_in_flight lets only %d messages be under way; lower in_flight, or raise max_in_flight",
+			c.InFlight, l.Total)
 	}
 	if c.InFlightPerAddress > l.Clients {
 		by := ""
 		if c.InFlight == 0 {
 			by = ", half of max_in_flight"
 		}
-		return fmt.Errorf("in_flight_per_address is %d, but in_flight for all addresses is %d%s; lower in_flight_per_address, or raise in_flight", c.InFlightPerAddress, l.Clients, by)
+		return fmt.Errorf("in_flight_per_address is %d, but in_flight for all addresses is %d%s; lower in_flight_per_address, or raise in_flight",
+			c.InFlightPerAddress, l.Clients, by)
 	}
 	return nil
 }

@@ -308,7 +308,9 @@ func (m *keyMaker) warnRepeated(k *Key, c *KeyOptions) {
 		slices.Sort(tags)
 		id := t.URL() + " " + strings.Join(slices.Compact(tags), " ")
 		if j, repeated := first[id]; repeated {
-			m.warn("notification URL", fmt.Sprintf("%s: the key %s has this URL already in %s, so each message is sent there twice; remove one, or give them different tags", place(i), k.Name, place(j)))
+			m.warn("notification URL",
+				fmt.Sprintf("%s: the key %s has this URL already in %s, so each message is sent there twice; remove one, or give them different tags",
+					place(i), k.Name, place(j)))
 			continue
 		}
 		first[id] = i

@@ -24,25 +24,31 @@ func TestNew(t *testing.T) {
 	t.Parallel()
 	ops := key("ops", "json://localhost/a", "x")
 	ops.Tokens, ops.Inbox = []string{secret + "\n"}, time.Hour
-	base, err := site.New(site.Options{Keys: []site.KeyOptions{ops, key("dev", "json://localhost/b")}, MaxInFlight: 100, PublicURL: "https://alerts.example.com"})
+	base, err := site.New(site.Options{Keys: []site.KeyOptions{ops, key("dev", "json://localhost/b")}, MaxInFlight: 100,
+		PublicURL: "https://alerts.example.com"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l := base.Limits; !base.Stateless || !base.Page || l.MaxBody != 8<<20 || l.MaxFiles != 6 || !l.RemoteFiles || l.Timeout != notifier.DefaultTimeout || l.Egress == nil || l.Client.Retry != 2 || l.Memory != 256<<20 ||
+	if l := base.Limits; !base.Stateless || !base.Page || l.MaxBody != 8<<20 || l.MaxFiles != 6 || !l.RemoteFiles ||
+		l.Timeout != notifier.DefaultTimeout || l.Egress == nil || l.Client.Retry != 2 || l.Memory != 256<<20 ||
 		l.InFlight != (site.InFlightLimits{Total: 100, Clients: 50, PerAddress: 6}) {
 		t.Errorf("%+v", base)
 	}
-	if k := base.Configured("ops"); k == nil || !k.Tokens.Has(secret) || k.Inbox != time.Hour || k.OfSite || len(k.Targets) != 1 || !base.Protected(t.Context()) {
+	if k := base.Configured("ops"); k == nil || !k.Tokens.Has(secret) || k.Inbox != time.Hour || k.OfSite || len(k.Targets) != 1 ||
+		!base.Protected(t.Context()) {
 		t.Errorf("%+v", k)
 	}
-	own, err := site.New(site.Options{Base: base, Keys: []site.KeyOptions{key("ops", "json://localhost/c")}, Timeout: time.Second, Stateless: new(false)})
+	own, err := site.New(site.Options{Base: base, Keys: []site.KeyOptions{key("ops", "json://localhost/c")}, Timeout: time.Second,
+		Stateless: new(false)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if k := own.Configured("ops"); k == nil || !k.OfSite || len(k.Tokens) != 0 || own.Configured("dev") != base.Configured("dev") || own.Protected(t.Context()) {
+	if k := own.Configured("ops"); k == nil || !k.OfSite || len(k.Tokens) != 0 || own.Configured("dev") != base.Configured("dev") ||
+		own.Protected(t.Context()) {
 		t.Errorf("%+v", k)
 	}
-	if own.Stateless || own.Limits.Timeout != time.Second || own.Limits.FetchTimeout != time.Second || own.Limits.InFlight != base.Limits.InFlight || own.PublicURL != base.PublicURL || !base.Stateless {
+	if own.Stateless || own.Limits.Timeout != time.Second || own.Limits.FetchTimeout != time.Second ||
+		own.Limits.InFlight != base.Limits.InFlight || own.PublicURL != base.PublicURL || !base.Stateless {
 		t.Errorf("%+v", own)
 	}
 }

@@ -28,7 +28,8 @@ func TrustedOrigins(texts []string) (out []string, err error) {
 	return out, nil
 }
 
-var errOrigin = errors.New("it is not an origin; write a scheme and a host, such as https://example.com or https://example.com:8443, without a path or wildcard and with an international name in its xn-- form, or * for all origins")
+var errOrigin = errors.New("it is not an origin; write a scheme and a host, such as https://example.com or https://example.com:8443, " +
+	"without a path or wildcard and with an international name in its xn-- form, or * for all origins")
 
 // parseOrigin returns an origin as browsers write it (WHATWG URL, section 4.7):
 // in lower case and without the default port.

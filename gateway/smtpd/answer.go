@@ -16,16 +16,18 @@ import (
 // newAnswer returns an answer with a reply code (RFC 5321), an enhanced status
 // code (RFC 3463), and a text formatted as by [fmt.Errorf].
 func newAnswer(code, class, subject, detail int, format string, args ...any) *smtp.SMTPError {
-	return &smtp.SMTPError{Code: code, EnhancedCode: smtp.EnhancedCode{class, subject, detail}, Message: oneLine(errs.PublicText(fmt.Errorf(format, args...)))}
+	return &smtp.SMTPError{Code: code, EnhancedCode: smtp.EnhancedCode{class, subject, detail},
+		Message: oneLine(errs.PublicText(fmt.Errorf(format, args...)))}
 }
 
 var (
-	errBusy       = newAnswer(421, 4, 3, 2, "too many connections; try again later")
-	errEnded      = newAnswer(421, 4, 4, 2, "the connection ends, because a mail before did not arrive completely; send this one again")
-	errAccount    = newAnswer(530, 5, 7, 0, "authentication is required; log in with an account over TLS")
-	errPassword   = newAnswer(535, 5, 7, 8, "the user name or the password is wrong")
-	errChecks     = newAnswer(454, 4, 7, 0, "too many passwords from your address are being checked; try again later")
-	errUnnamed    = newAnswer(550, 5, 7, 1, "there is no such key, or it has a token and takes mails only from an account that names it in auth")
+	errBusy     = newAnswer(421, 4, 3, 2, "too many connections; try again later")
+	errEnded    = newAnswer(421, 4, 4, 2, "the connection ends, because a mail before did not arrive completely; send this one again")
+	errAccount  = newAnswer(530, 5, 7, 0, "authentication is required; log in with an account over TLS")
+	errPassword = newAnswer(535, 5, 7, 8, "the user name or the password is wrong")
+	errChecks   = newAnswer(454, 4, 7, 0, "too many passwords from your address are being checked; try again later")
+	errUnnamed  = newAnswer(550, 5, 7, 1,
+		"there is no such key, or it has a token and takes mails only from an account that names it in auth")
 	errForbidden  = newAnswer(550, 5, 7, 1, "the account may not send to this key")
 	errIncomplete = newAnswer(451, 4, 4, 2, "the mail did not arrive completely; send it again")
 	errLine       = newAnswer(554, 5, 6, 0, "a line of the mail is longer than %d KiB; encode it in base64 or quoted-printable", maxLine>>10)
@@ -134,5 +136,6 @@ func (o *Outcome) answer() *smtp.SMTPError {
 	case o.temporary:
 		return newAnswer(451, 4, 4, 0, "%d of %d destinations do not have the message; send it again later; %s", o.failed, o.total, o.reason)
 	}
-	return newAnswer(554, 5, 4, 0, "%d of %d destinations do not have the message, and sending it again does not help; %s", o.failed, o.total, o.reason)
+	return newAnswer(554, 5, 4, 0, "%d of %d destinations do not have the message, and sending it again does not help; %s", o.failed,
+		o.total, o.reason)
 }

@@ -105,7 +105,8 @@ func TestPasswordsAreRemembered(t *testing.T) {
 	}
 	for i := range 2 * maxRemembered {
 		password := fmt.Sprint(i)
-		if _, refused := p.check(map[string]*Account{"nas": {Hash: password, Matches: func(string) bool { return true }}}, from, "nas", password); refused != nil {
+		if _, refused := p.check(map[string]*Account{"nas": {Hash: password, Matches: func(string) bool { return true }}}, from, "nas",
+			password); refused != nil {
 			t.Fatal(refused)
 		}
 	}

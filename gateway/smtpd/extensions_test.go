@@ -33,7 +33,8 @@ func TestExtensions(t *testing.T) {
 		if strings.HasPrefix(test.command, "RCPT") {
 			commands += "MAIL FROM:<a@x>\r\n"
 		}
-		if answers, _, _ := converse(t, commands+test.command+"\r\nQUIT\r\n"); !strings.HasSuffix(answers, "\r\n"+test.want+"\r\n221 2.0.0 Bye\r\n") {
+		if answers, _, _ := converse(t, commands+test.command+"\r\nQUIT\r\n"); !strings.HasSuffix(answers,
+			"\r\n"+test.want+"\r\n221 2.0.0 Bye\r\n") {
 			t.Errorf("%s: the answers are %q, want %s", test.command, answers, test.want)
 		}
 	}

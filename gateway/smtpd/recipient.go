@@ -60,7 +60,8 @@ func parseRecipient(address string) (r Recipient, err *smtp.SMTPError) {
 	if hasType {
 		var known bool
 		if r.Type, known = typeword.TypeOf(word); !known || word == "" {
-			return r, newAnswer(550, 5, 1, 3, "the word after the dot is not a type; write KEY.failure@host, or success, warning, info, or a word such as firing or resolved")
+			return r, newAnswer(550, 5, 1, 3, "the word after the dot is not a type; write KEY.failure@host, or success, warning, info, or a "+
+				"word such as firing or resolved")
 		}
 	}
 	if hasTag {

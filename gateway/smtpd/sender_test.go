@@ -59,8 +59,10 @@ func converse(t *testing.T, commands string) (answers string, mails []string, re
 func TestSenders(t *testing.T) {
 	for _, sender := range []string{
 		"FROM:<UPS>", "FROM:<root>", "FROM:<camera@>", "FROM:<Front Door@cam>", "FROM:<@nas>", "FROM:<>", "FROM:< ups@x >", "FROM:<a..b@x>",
-		"FROM:<ups@x", "FROM:ups", "FROM:ups SIZE=10", "FROM:", "FROM:SIZE=10", "FROM: <ups@x>", "FROM:<UPS> SIZE=10 BODY=8BITMIME", "FROM <ups@x>", "FROM :<ups@x>",
-		"FROM:Front Door <cam@x>", "FROM:<\"UPS\">", "FROM:<ups@x>> SIZE=10", "FROM:<Küche@x>", "FROM:<K\xFCche>", "FROM:<UPS> AUTH=<>", "from:<a,b@x>", "FROM:<[192.168.1.5]>",
+		"FROM:<ups@x", "FROM:ups", "FROM:ups SIZE=10", "FROM:", "FROM:SIZE=10", "FROM: <ups@x>", "FROM:<UPS> SIZE=10 BODY=8BITMIME",
+		"FROM <ups@x>", "FROM :<ups@x>",
+		"FROM:Front Door <cam@x>", "FROM:<\"UPS\">", "FROM:<ups@x>> SIZE=10", "FROM:<Küche@x>", "FROM:<K\xFCche>", "FROM:<UPS> AUTH=<>",
+		"from:<a,b@x>", "FROM:<[192.168.1.5]>",
 	} {
 		answers, mails, refused := converse(t, "EHLO x\r\nMAIL "+sender+"\r\nRCPT TO:<k@x>\r\nDATA\r\ntext\r\n.\r\nQUIT\r\n")
 		if sender == "FROM:<ups@x" { // a bracket that is not closed may be a line that was cut

@@ -177,7 +177,8 @@ func (m *session) Data(r io.Reader) error {
 	for i, r := range to {
 		keys[i] = r.Key
 	}
-	m.server.config.Log.Info("mail", zap.Int("code", answer.Code), zap.String("answer", answer.Message), zap.Stringer("client_ip", m.conn.client),
+	m.server.config.Log.Info("mail", zap.Int("code", answer.Code), zap.String("answer", answer.Message),
+		zap.Stringer("client_ip", m.conn.client),
 		zap.String("from", oneLine(from)), zap.Strings("keys", keys), zap.Int64("size", counted.n), zap.Duration("duration", time.Since(begun)))
 	return answer
 }

@@ -76,37 +76,55 @@ func TestSignatures(t *testing.T) {
 		headers        headers
 		ok             bool
 	}{
-		"flux":                       {"flux", secret, headers{"X-Signature": "sha256=" + sum(body)}, true},
-		"flux, another algorithm":    {"flux", secret, headers{"X-Signature": "sha512=" + sum(body)}, false},
-		"flux of another body":       {"flux", secret, headers{"X-Signature": "sha256=" + sum(body+" ")}, false},
-		"github":                     {"github", secret, headers{"X-Hub-Signature-256": "sha256=" + sum(body)}, true},
-		"github without a prefix":    {"github", secret, headers{"X-Hub-Signature-256": sum(body)}, false},
-		"github with sha1":           {"github", secret, headers{"X-Hub-Signature": "sha1=" + sum(body)}, false},
-		"github of another body":     {"github", secret, headers{"X-Hub-Signature-256": "sha256=" + sum(body+" ")}, false},
-		"github, empty":              {"github", secret, headers{"X-Hub-Signature-256": "sha256="}, false},
-		"sentry":                     {"sentry", secret, headers{"Sentry-Hook-Signature": sum(body)}, true},
-		"sentry, too short":          {"sentry", secret, headers{"Sentry-Hook-Signature": sum(body)[:32]}, false},
-		"sentry, none":               {"sentry", secret, nil, false},
-		"grafana":                    {"grafana", secret, headers{"X-Grafana-Alerting-Signature": sum(body)}, true},
-		"grafana with a time":        {"grafana", secret, headers{"X-Grafana-Alerting-Signature": sum(stamp(0) + ":" + body), "X-Grafana-Alerting-Timestamp": stamp(0)}, true},
-		"grafana with an old time":   {"grafana", secret, headers{"X-Grafana-Alerting-Signature": sum(stamp(-time.Hour) + ":" + body), "X-Grafana-Alerting-Timestamp": stamp(-time.Hour)}, false},
-		"grafana without its time":   {"grafana", secret, headers{"X-Grafana-Alerting-Signature": sum(stamp(0) + ":" + body)}, false},
-		"slack":                      {"slack", secret, headers{"X-Slack-Signature": "v0=" + sum("v0:"+stamp(0)+":"+body), "X-Slack-Request-Timestamp": stamp(0)}, true},
-		"slack, old":                 {"slack", secret, headers{"X-Slack-Signature": "v0=" + sum("v0:"+stamp(-6*time.Minute)+":"+body), "X-Slack-Request-Timestamp": stamp(-6 * time.Minute)}, false},
-		"slack, without a time":      {"slack", secret, headers{"X-Slack-Signature": "v0=" + sum("v0::"+body)}, false},
-		"stripe":                     {"stripe", secret, headers{"Stripe-Signature": "t=" + stamp(0) + ",v1=" + sum(stamp(0)+"."+body) + ",v0=x"}, true},
-		"stripe, the second matches": {"stripe", secret, headers{"Stripe-Signature": "t=" + stamp(0) + ",v1=" + sum("x") + ",v1=" + sum(stamp(0)+"."+body)}, true},
-		"stripe, another time":       {"stripe", secret, headers{"Stripe-Signature": "t=" + stamp(time.Second) + ",v1=" + sum(stamp(0)+"."+body)}, false},
-		"stripe, old":                {"stripe", secret, headers{"Stripe-Signature": "t=" + stamp(-6*time.Minute) + ",v1=" + sum(stamp(-6*time.Minute)+"."+body)}, false},
-		"stripe, the eleventh":       {"stripe", secret, headers{"Stripe-Signature": "t=" + stamp(0) + strings.Repeat(",v1="+sum("x"), 10) + ",v1=" + sum(stamp(0)+"."+body)}, false},
-		"standard":                   {"standard", "whsec_" + std, headers{"Webhook-Id": "id", "Webhook-Timestamp": stamp(0), "Webhook-Signature": standard(stamp(0))}, true},
-		"standard without whsec_":    {"standard", std, headers{"Webhook-Id": "id", "Webhook-Timestamp": stamp(0), "Webhook-Signature": "v1a,x " + standard(stamp(0))}, true},
-		"svix":                       {"standard", "whsec_" + std, headers{"Svix-Id": "id", "Svix-Timestamp": stamp(0), "Svix-Signature": "v1,x " + standard(stamp(0))}, true},
-		"svix, another id":           {"standard", std, headers{"Svix-Id": "other", "Svix-Timestamp": stamp(0), "Svix-Signature": standard(stamp(0))}, false},
-		"svix, too old":              {"standard", std, headers{"Svix-Id": "id", "Svix-Timestamp": stamp(-time.Hour), "Svix-Signature": standard(stamp(-time.Hour))}, false},
-		"half of each":               {"standard", std, headers{"Webhook-Id": "id", "Webhook-Timestamp": stamp(0), "Svix-Signature": standard(stamp(0))}, false},
-		"standard, another id":       {"standard", std, headers{"Webhook-Id": "other", "Webhook-Timestamp": stamp(0), "Webhook-Signature": standard(stamp(0))}, false},
-		"standard, in the future":    {"standard", std, headers{"Webhook-Id": "id", "Webhook-Timestamp": stamp(time.Hour), "Webhook-Signature": standard(stamp(time.Hour))}, false},
+		"flux":                    {"flux", secret, headers{"X-Signature": "sha256=" + sum(body)}, true},
+		"flux, another algorithm": {"flux", secret, headers{"X-Signature": "sha512=" + sum(body)}, false},
+		"flux of another body":    {"flux", secret, headers{"X-Signature": "sha256=" + sum(body+" ")}, false},
+		"github":                  {"github", secret, headers{"X-Hub-Signature-256": "sha256=" + sum(body)}, true},
+		"github without a prefix": {"github", secret, headers{"X-Hub-Signature-256": sum(body)}, false},
+		"github with sha1":        {"github", secret, headers{"X-Hub-Signature": "sha1=" + sum(body)}, false},
+		"github of another body":  {"github", secret, headers{"X-Hub-Signature-256": "sha256=" + sum(body+" ")}, false},
+		"github, empty":           {"github", secret, headers{"X-Hub-Signature-256": "sha256="}, false},
+		"sentry":                  {"sentry", secret, headers{"Sentry-Hook-Signature": sum(body)}, true},
+		"sentry, too short":       {"sentry", secret, headers{"Sentry-Hook-Signature": sum(body)[:32]}, false},
+		"sentry, none":            {"sentry", secret, nil, false},
+		"grafana":                 {"grafana", secret, headers{"X-Grafana-Alerting-Signature": sum(body)}, true},
+		"grafana with a time": {"grafana", secret,
+			headers{"X-Grafana-Alerting-Signature": sum(stamp(0) + ":" + body), "X-Grafana-Alerting-Timestamp": stamp(0)}, true},
+		"grafana with an old time": {"grafana", secret,
+			headers{"X-Grafana-Alerting-Signature": sum(stamp(-time.Hour) + ":" + body), "X-Grafana-Alerting-Timestamp": stamp(-time.Hour)}, false},
+		"grafana without its time": {"grafana", secret, headers{"X-Grafana-Alerting-Signature": sum(stamp(0) + ":" + body)}, false},
+		"slack": {"slack", secret,
+			headers{"X-Slack-Signature": "v0=" + sum("v0:"+stamp(0)+":"+body), "X-Slack-Request-Timestamp": stamp(0)}, true},
+		"slack, old": {"slack", secret,
+			headers{"X-Slack-Signature": "v0=" + sum("v0:"+stamp(-6*time.Minute)+":"+body), "X-Slack-Request-Timestamp": stamp(-6 * time.Minute)},
+			false},
+		"slack, without a time": {"slack", secret, headers{"X-Slack-Signature": "v0=" + sum("v0::"+body)}, false},
+		"stripe": {"stripe", secret, headers{"Stripe-Signature": "t=" + stamp(0) + ",v1=" + sum(stamp(0)+"."+body) + ",v0=x"},
+			true},
+		"stripe, the second matches": {"stripe", secret,
+			headers{"Stripe-Signature": "t=" + stamp(0) + ",v1=" + sum("x") + ",v1=" + sum(stamp(0)+"."+body)}, true},
+		"stripe, another time": {"stripe", secret, headers{"Stripe-Signature": "t=" + stamp(time.Second) + ",v1=" + sum(stamp(0)+"."+body)},
+			false},
+		"stripe, old": {"stripe", secret,
+			headers{"Stripe-Signature": "t=" + stamp(-6*time.Minute) + ",v1=" + sum(stamp(-6*time.Minute)+"."+body)}, false},
+		"stripe, the eleventh": {"stripe", secret,
+			headers{"Stripe-Signature": "t=" + stamp(0) + strings.Repeat(",v1="+sum("x"), 10) + ",v1=" + sum(stamp(0)+"."+body)}, false},
+		"standard": {"standard", "whsec_" + std,
+			headers{"Webhook-Id": "id", "Webhook-Timestamp": stamp(0), "Webhook-Signature": standard(stamp(0))}, true},
+		"standard without whsec_": {"standard", std,
+			headers{"Webhook-Id": "id", "Webhook-Timestamp": stamp(0), "Webhook-Signature": "v1a,x " + standard(stamp(0))}, true},
+		"svix": {"standard", "whsec_" + std,
+			headers{"Svix-Id": "id", "Svix-Timestamp": stamp(0), "Svix-Signature": "v1,x " + standard(stamp(0))}, true},
+		"svix, another id": {"standard", std,
+			headers{"Svix-Id": "other", "Svix-Timestamp": stamp(0), "Svix-Signature": standard(stamp(0))}, false},
+		"svix, too old": {"standard", std,
+			headers{"Svix-Id": "id", "Svix-Timestamp": stamp(-time.Hour), "Svix-Signature": standard(stamp(-time.Hour))}, false},
+		"half of each": {"standard", std,
+			headers{"Webhook-Id": "id", "Webhook-Timestamp": stamp(0), "Svix-Signature": standard(stamp(0))}, false},
+		"standard, another id": {"standard", std,
+			headers{"Webhook-Id": "other", "Webhook-Timestamp": stamp(0), "Webhook-Signature": standard(stamp(0))}, false},
+		"standard, in the future": {"standard", std,
+			headers{"Webhook-Id": "id", "Webhook-Timestamp": stamp(time.Hour), "Webhook-Signature": standard(stamp(time.Hour))}, false},
 	} {
 		r := &Request{Body: []byte(body), Header: http.Header{}}
 		for name, value := range tt.headers {
@@ -120,7 +138,8 @@ func TestSignatures(t *testing.T) {
 			t.Errorf("%s: the error has a secret: %v", name, err)
 		}
 	}
-	if err := authenticate(t, Config{Name: "github", Scheme: "github", Secret: secret}, &Request{Form: url.Values{"payload": {body}}}, noFetch); err == nil {
+	if err := authenticate(t, Config{Name: "github", Scheme: "github", Secret: secret}, &Request{Form: url.Values{"payload": {body}}},
+		noFetch); err == nil {
 		t.Error("a multipart form without a signature is accepted")
 	}
 }
@@ -146,7 +165,8 @@ func TestSecretsRefused(t *testing.T) {
 			t.Errorf("the secret %q of the scheme %s is accepted", s.secret, s.scheme)
 		}
 	}
-	if _, err := New(Config{Name: "github", Scheme: "standard", Secret: "whsec_" + base64.StdEncoding.EncodeToString(make([]byte, 16))}); err != nil {
+	if _, err := New(Config{Name: "github", Scheme: "standard",
+		Secret: "whsec_" + base64.StdEncoding.EncodeToString(make([]byte, 16))}); err != nil {
 		t.Errorf("a secret of 16 bytes: %v", err)
 	}
 	if _, err := New(Config{Name: "github", Token: " "}); err == nil {
@@ -261,7 +281,8 @@ func (a *snsSigner) sign(t *testing.T, m map[string]string) *Request {
 // names and values to replace.
 func snsMessage(address string, change ...string) map[string]string {
 	m := map[string]string{
-		"Type": "Notification", "MessageId": "1", "TopicArn": "arn:aws:sns:eu-central-1:1:ops", "Message": "hello\nworld", "Timestamp": "2026-11-20T08:00:00.000Z",
+		"Type": "Notification", "MessageId": "1", "TopicArn": "arn:aws:sns:eu-central-1:1:ops", "Message": "hello\nworld",
+		"Timestamp":        "2026-11-20T08:00:00.000Z",
 		"SignatureVersion": "2", "SigningCertURL": address,
 	}
 	for i := 0; i < len(change); i += 2 {
@@ -297,7 +318,8 @@ func TestSNS(t *testing.T) {
 	if err := authenticateWith(t, Config{Name: "sns"}, a.roots, signed, a.fetch); err == nil {
 		t.Error("a changed message was accepted")
 	}
-	if err := authenticate(t, Config{Name: "sns"}, a.sign(t, message()), a.fetch); err == nil || !strings.Contains(err.Error(), "its certificate is not trusted") {
+	if err := authenticate(t, Config{Name: "sns"}, a.sign(t, message()), a.fetch); err == nil ||
+		!strings.Contains(err.Error(), "its certificate is not trusted") {
 		t.Errorf("with the roots of the system: %v", err)
 	}
 
@@ -323,7 +345,8 @@ func TestSNS(t *testing.T) {
 		t.Errorf("a certificate that has expired meanwhile: %v", err)
 	}
 
-	confirm := message("Type", "SubscriptionConfirmation", "Token", "t", "SubscribeURL", "https://sns.eu-central-1.amazonaws.com/?Action=ConfirmSubscription&Token=t")
+	confirm := message("Type", "SubscriptionConfirmation", "Token", "t", "SubscribeURL",
+		"https://sns.eu-central-1.amazonaws.com/?Action=ConfirmSubscription&Token=t")
 	r := a.sign(t, confirm)
 	if err := authenticateWith(t, Config{Name: "sns"}, a.roots, r, a.fetch); err != nil {
 		t.Error(err)
@@ -343,14 +366,19 @@ func TestSNSAddresses(t *testing.T) {
 	a := newSNSSigner(t, snsPEM, nil)
 	const host, path = "https://sns.eu-central-1.amazonaws.com", "/SimpleNotificationService-0123456789abcdef0123456789abcdef.pem"
 	for _, address := range []string{
-		"", "x", host, host + "/x.pem", host + "/?x.pem", host + path + "?x", host + path + "#x", host + path + "/", host + path + "\n", " " + host + path,
+		"", "x", host, host + "/x.pem", host + "/?x.pem", host + path + "?x", host + path + "#x", host + path + "/", host + path + "\n",
+		" " + host + path,
 		host + "/x" + path, host + "//SimpleNotificationService-0123456789abcdef.pem", host + "/SimpleNotificationService-.pem",
-		host + "/SimpleNotificationService-../x.pem", host + "/SimpleNotificationService-0123456789ABCDEFG.pem", host + strings.Replace(path, "-", "%2D", 1),
-		host + ":443" + path, host + ":8443" + path, "http://sns.eu-central-1.amazonaws.com" + path, "https://user@sns.eu-central-1.amazonaws.com" + path,
+		host + "/SimpleNotificationService-../x.pem", host + "/SimpleNotificationService-0123456789ABCDEFG.pem",
+		host + strings.Replace(path, "-", "%2D", 1),
+		host + ":443" + path, host + ":8443" + path, "http://sns.eu-central-1.amazonaws.com" + path,
+		"https://user@sns.eu-central-1.amazonaws.com" + path,
 		"https://sns.eu-central-1.amazonaws.com.example.net" + path, "https://sns.eu-central-1.amazonaws.com@example.net" + path,
-		"https://mine.s3.amazonaws.com" + path, "https://sns.amazonaws.com" + path, "https://sns.a.b.amazonaws.com" + path, "https://xsns.eu-central-1.amazonaws.com" + path,
+		"https://mine.s3.amazonaws.com" + path, "https://sns.amazonaws.com" + path, "https://sns.a.b.amazonaws.com" + path,
+		"https://xsns.eu-central-1.amazonaws.com" + path,
 	} {
-		if err := authenticateWith(t, Config{Name: "sns"}, a.roots, a.sign(t, snsMessage(address)), a.fetch); err == nil || !strings.Contains(err.Error(), "not at an address of Amazon SNS") {
+		if err := authenticateWith(t, Config{Name: "sns"}, a.roots, a.sign(t, snsMessage(address)), a.fetch); err == nil ||
+			!strings.Contains(err.Error(), "not at an address of Amazon SNS") {
 			t.Errorf("%q: %v", address, err)
 		}
 	}
@@ -372,19 +400,21 @@ func TestSNSCertificates(t *testing.T) {
 		change  func(*x509.Certificate)
 		want    string // a part of the error; "" if the message is accepted
 	}{
-		"the common one":              {snsPEM, nil, ""},
-		"that of a region":            {region("af-south-1.amazonaws.com"), names("sns-signing.af-south-1.amazonaws.com", "sns.af-south-1.amazonaws.com"), ""},
-		"that of a region, one name":  {region("ap-east-1.amazonaws.com"), names("sns-signing.ap-east-1.amazonaws.com"), ""},
-		"China":                       {region("cn-north-1.amazonaws.com.cn"), names("sns-cn-north-1.amazonaws.com.cn"), ""},
-		"GovCloud":                    {region("us-gov-east-1.amazonaws.com"), names("sns-us-gov-west-1.amazonaws.com"), ""},
-		"that of another region":      {snsPEM, names("sns-signing.af-south-1.amazonaws.com"), "not one of Amazon SNS"},
-		"the common one, in China":    {region("cn-north-1.amazonaws.com.cn"), nil, "not one of Amazon SNS"},
-		"that of another service":     {snsPEM, names("sqs.eu-central-1.amazonaws.com", "amazonaws.com"), "not one of Amazon SNS"},
-		"without a name":              {snsPEM, names(), "not one of Amazon SNS"},
-		"expired":                     {snsPEM, func(c *x509.Certificate) { c.NotAfter = now.Add(-time.Minute) }, "not valid now"},
-		"not valid yet":               {snsPEM, func(c *x509.Certificate) { c.NotBefore = now.Add(time.Minute) }, "not valid now"},
-		"without its issuer":          {snsPEM, func(c *x509.Certificate) { c.IssuingCertificateURL = nil }, "not trusted"},
-		"an issuer that is not there": {snsPEM, func(c *x509.Certificate) { c.IssuingCertificateURL[0] += "x" }, "getting the certificate of the issuer"},
+		"the common one": {snsPEM, nil, ""},
+		"that of a region": {region("af-south-1.amazonaws.com"),
+			names("sns-signing.af-south-1.amazonaws.com", "sns.af-south-1.amazonaws.com"), ""},
+		"that of a region, one name": {region("ap-east-1.amazonaws.com"), names("sns-signing.ap-east-1.amazonaws.com"), ""},
+		"China":                      {region("cn-north-1.amazonaws.com.cn"), names("sns-cn-north-1.amazonaws.com.cn"), ""},
+		"GovCloud":                   {region("us-gov-east-1.amazonaws.com"), names("sns-us-gov-west-1.amazonaws.com"), ""},
+		"that of another region":     {snsPEM, names("sns-signing.af-south-1.amazonaws.com"), "not one of Amazon SNS"},
+		"the common one, in China":   {region("cn-north-1.amazonaws.com.cn"), nil, "not one of Amazon SNS"},
+		"that of another service":    {snsPEM, names("sqs.eu-central-1.amazonaws.com", "amazonaws.com"), "not one of Amazon SNS"},
+		"without a name":             {snsPEM, names(), "not one of Amazon SNS"},
+		"expired":                    {snsPEM, func(c *x509.Certificate) { c.NotAfter = now.Add(-time.Minute) }, "not valid now"},
+		"not valid yet":              {snsPEM, func(c *x509.Certificate) { c.NotBefore = now.Add(time.Minute) }, "not valid now"},
+		"without its issuer":         {snsPEM, func(c *x509.Certificate) { c.IssuingCertificateURL = nil }, "not trusted"},
+		"an issuer that is not there": {snsPEM, func(c *x509.Certificate) { c.IssuingCertificateURL[0] += "x" },
+			"getting the certificate of the issuer"},
 	} {
 		a := newSNSSigner(t, tt.address, tt.change)
 		err := authenticateWith(t, Config{Name: "sns"}, a.roots, a.sign(t, snsMessage(tt.address)), a.fetch)
@@ -398,11 +428,13 @@ func TestSNSCertificates(t *testing.T) {
 	delete(a.files, snsIssuer)
 	other := newSNSSigner(t, snsPEM, nil)
 	a.files[snsIssuer] = other.files[snsPEM]
-	if err := authenticateWith(t, Config{Name: "sns"}, a.roots, a.sign(t, snsMessage(snsPEM)), a.fetch); err == nil || len(a.fetched) != 1+maxIssuers {
+	if err := authenticateWith(t, Config{Name: "sns"}, a.roots, a.sign(t, snsMessage(snsPEM)), a.fetch); err == nil ||
+		len(a.fetched) != 1+maxIssuers {
 		t.Errorf("issuers in a circle: %v, %d fetched", err, len(a.fetched))
 	}
 	a.files[snsIssuer] = []byte("x")
-	if err := authenticateWith(t, Config{Name: "sns"}, a.roots, a.sign(t, snsMessage(snsPEM)), a.fetch); err == nil || !strings.Contains(err.Error(), "malformed") {
+	if err := authenticateWith(t, Config{Name: "sns"}, a.roots, a.sign(t, snsMessage(snsPEM)), a.fetch); err == nil ||
+		!strings.Contains(err.Error(), "malformed") {
 		t.Errorf("a malformed issuer: %v", err)
 	}
 }

@@ -13,7 +13,8 @@ import (
 // text/template: and, or, not, eq, ne, lt, le, gt, ge, index, len, print, printf,
 // println, html and urlquery.
 var functionNames = []string{
-	"capitalize", "contains", "cut", "date", "default", "duration", "first", "fromJSON", "hasPrefix", "hasSuffix", "header", "join", "json", "line",
+	"capitalize", "contains", "cut", "date", "default", "duration", "first", "fromJSON", "hasPrefix", "hasSuffix", "header", "join",
+	"json", "line",
 	"lower", "more", "pairs", "pick", "plain", "replace", "size", "split", "trim", "type", "upper", "where", "without",
 }
 

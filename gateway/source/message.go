@@ -224,7 +224,8 @@ const MaxTags = 50
 func ValidTags(s string) (out []string) {
 	for _, tag := range strings.FieldsFunc(s, func(r rune) bool { return r == ',' || r == ' ' || r == '\n' || r == '\t' }) {
 		tag = strings.ToLower(tag)
-		if notifier.ValidTag(tag) && tag != "all" && tag != "always" && strings.Trim(tag, "0123456789") != "" && len(out) < MaxTags && !slices.Contains(out, tag) {
+		if notifier.ValidTag(tag) && tag != "all" && tag != "always" && strings.Trim(tag, "0123456789") != "" && len(out) < MaxTags &&
+			!slices.Contains(out, tag) {
 			out = append(out, tag)
 		}
 	}

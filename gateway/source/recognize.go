@@ -222,7 +222,8 @@ func IsRulerPath(path string) bool {
 
 // RulerHint says where rulers post. key is the address of the key, with a slash at its end.
 func RulerHint(key string) string {
-	return "it looks like the alerts that Prometheus or another ruler posts, whose address is " + key + site.SourceRuler + "; its configuration has that as path_prefix"
+	return "it looks like the alerts that Prometheus or another ruler posts, whose address is " + key + site.SourceRuler +
+		"; its configuration has that as path_prefix"
 }
 
 // direct is a field that messages for the gateway's own API have.
@@ -257,7 +258,8 @@ func (s *Source) publicName(name string) string {
 		}
 		return -1
 	}, name)
-	if !fieldName.MatchString(name) || len(digits) > maxDigits || redact.NewMasker([]string{s.config.Token, s.config.Secret}).Mask(name) != name {
+	if !fieldName.MatchString(name) || len(digits) > maxDigits ||
+		redact.NewMasker([]string{s.config.Token, s.config.Secret}).Mask(name) != name {
 		return "…"
 	}
 	return name

@@ -150,7 +150,8 @@ func checkTime(s string, now time.Time) error {
 		return errors.New("it has no time")
 	}
 	if age := now.Sub(time.Unix(seconds, 0)); age > signatureAge || age < -signatureAge {
-		return fmt.Errorf("its time differs from the gateway's by more than %d minutes; recorded requests are refused, and clocks must agree", int(signatureAge.Minutes()))
+		return fmt.Errorf("its time differs from the gateway's by more than %d minutes; recorded requests are refused, and clocks must agree",
+			int(signatureAge.Minutes()))
 	}
 	return nil
 }

@@ -30,7 +30,8 @@ var (
 
 	// snsCertificate matches the address of a certificate of Amazon SNS and captures the region and
 	// the domain.
-	snsCertificate = lazyregexp.New(`^https://sns\.([a-z0-9-]{3,32})\.(amazonaws\.com(?:\.cn)?)/SimpleNotificationService-[0-9a-f]{16,64}\.pem$`)
+	snsCertificate = lazyregexp.New(`^https://sns\.([a-z0-9-]{3,32})\.(amazonaws\.com(?:\.cn)?)/` +
+		`SimpleNotificationService-[0-9a-f]{16,64}\.pem$`)
 )
 
 // maxCertificates is the maximum number of cached certificates.

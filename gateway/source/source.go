@@ -225,7 +225,8 @@ func (s Set) Names() []string {
 // are protected, it does not suggest the operator's sources.
 func (s Set) Missing(name string, protected bool) *Error {
 	if name == site.SourceRuler {
-		return Errorf(http.StatusNotFound, "Prometheus posts below this address, to /api/v2/alerts; write it as path_prefix of the Alertmanager in prometheus.yml")
+		return Errorf(http.StatusNotFound, "Prometheus posts below this address, to /api/v2/alerts; write it as path_prefix of the "+
+			"Alertmanager in prometheus.yml")
 	}
 	if protected {
 		s = nil
@@ -234,7 +235,8 @@ func (s Set) Missing(name string, protected bool) *Error {
 	if near := similar.Names(name, s.Names()); len(near) > 0 {
 		mean = "; you may mean " + strings.Join(near, " or ")
 	}
-	return Errorf(http.StatusNotFound, "there is no such source: %s%s; the address of a source is /notify/{KEY}/{SOURCE}, such as /notify/ops/grafana", markup.TruncateBytes(name, 64), mean)
+	return Errorf(http.StatusNotFound, "there is no such source: %s%s; the address of a source is /notify/{KEY}/{SOURCE}, such as "+
+		"/notify/ops/grafana", markup.TruncateBytes(name, 64), mean)
 }
 
 var builtins sync.Map // func() (*Source, error) by name
@@ -311,7 +313,8 @@ var errSignedForm = Errorf(http.StatusUnauthorized, "a multipart form has no sig
 
 // tokenError returns the error for a request without the token of the source.
 func (s *Source) tokenError() *Error {
-	return Errorf(http.StatusUnauthorized, "the request has no token or a wrong one; enter the token of the source %s in the program that sends", s.config.Name)
+	return Errorf(http.StatusUnauthorized,
+		"the request has no token or a wrong one; enter the token of the source %s in the program that sends", s.config.Name)
 }
 
 // Read returns the message of a request. The error is an [*Error] if the request
@@ -356,7 +359,8 @@ func (s *Source) read(ctx context.Context, r *Request) (*Message, error) {
 	if m.Type == string(notifier.Success) && run(s.partial) != "" {
 		m.Type, m.Partial = string(notifier.Info), true
 	}
-	if fields, ok := data.(map[string]any); ok && s.readsOpenFor && r.OpenFor != nil && m.Incident != "" && m.Type == string(notifier.Success) && fields[openForField] == nil {
+	if fields, ok := data.(map[string]any); ok && s.readsOpenFor && r.OpenFor != nil && m.Incident != "" &&
+		m.Type == string(notifier.Success) && fields[openForField] == nil {
 		fields[openForField] = r.OpenFor(m.Incident)
 	}
 	m.Title, m.Body, m.Alerts = run(s.title), run(s.body), strings.Fields(run(s.alerts))
@@ -393,7 +397,8 @@ func (s *Source) mentions() bool {
 
 // emptyError returns the error for a payload without content.
 func (s *Source) emptyError() *Error {
-	return Errorf(http.StatusBadRequest, "the payload has nothing that a message of %s has; compare its address with the program that sends", s.Format.Program)
+	return Errorf(http.StatusBadRequest, "the payload has nothing that a message of %s has; compare its address with the program that sends",
+		s.Format.Program)
 }
 
 // execute runs the operator's template or, if there is none or it fails, the built-in
@@ -424,7 +429,8 @@ func (s *Source) typeOf(word string, m *Message) string {
 	m.Acknowledged = typeword.IsAcknowledgement(word)
 	t, known := typeword.TypeOf(word)
 	if !known {
-		m.Warnings = append(m.Warnings, fmt.Sprintf("The type %q is unknown, so the message has the type info; add it to types of the source", markup.TruncateBytes(word, 40)))
+		m.Warnings = append(m.Warnings, fmt.Sprintf("The type %q is unknown, so the message has the type info; add it to types of the source",
+			markup.TruncateBytes(word, 40)))
 	}
 	return string(t)
 }

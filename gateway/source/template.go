@@ -131,7 +131,8 @@ func CheckLeftOver(text string) error {
 	if !leftOver.MatchString(text) {
 		return nil
 	}
-	return errors.New("a variable of the template is lost, because Caddy takes {$x} for an environment variable; write a space before the dollar sign, as in {{ $x := .job }}{{ $x }}, or put the template into a file")
+	return errors.New("a variable of the template is lost, because Caddy takes {$x} for an environment variable; write a space before the " +
+		"dollar sign, as in {{ $x := .job }}{{ $x }}, or put the template into a file")
 }
 
 // Execute runs the template on a payload, until ctx is done. The error is a

@@ -46,7 +46,8 @@ func TestTemplates(t *testing.T) {
 		{`{{with .a}}{{.b}}{{else}}no{{end}}`, `{}`, "no"},
 		{`{{(index .a 1).b}}|{{(index .a 5).b}}|{{index .a "x"}}|{{index .b "x y"}}`, `{"a":[0,{"b":"B"}],"b":{"x y":"Z"}}`, "B|||Z"},
 		{`{{if eq .s 0}}zero{{end}}{{if eq .t "0"}}text{{end}}{{if eq .u 0}}missing{{end}}`, `{"s":0,"t":0}`, "zerotext"},
-		{`{{eq .a "x" "y"}} {{ne .a "x"}} {{lt .n 10}} {{gt .n 10}} {{le "a" "b"}} {{ge .m 1}}`, `{"a":"y","n":9,"m":null}`, "true true true false true false"},
+		{`{{eq .a "x" "y"}} {{ne .a "x"}} {{lt .n 10}} {{gt .n 10}} {{le "a" "b"}} {{ge .m 1}}`, `{"a":"y","n":9,"m":null}`,
+			"true true true false true false"},
 		{`{{if and .a (not .b)}}yes{{end}}{{or .b "other"}}`, `{"a":1}`, "yesother"},
 		{`{{len .a}} {{len .b}} {{len .c}}`, `{"a":[1,2],"b":"äö"}`, "2 2 0"},
 		{`{{printf "%5.1f|%-4s|%03d|%v" .f .s .n .o}}`, `{"f":1.25,"s":"ab","n":7,"o":{"a":1}}`, `  1.2|ab  |007|{"a":1}`},
@@ -97,8 +98,10 @@ func TestTemplateCost(t *testing.T) {
 	racetest.SkipIfSlow(t)
 	long := strings.Repeat("%[1]s%5000d", 10_000)
 	for _, text := range []string{
-		`{{printf .s .s .s}}`, `{{replace "" .s .s}}`, `{{replace "s" .s .s}}`, `{{join .s (split "" .s)}}`, `{{range split "" .s}}{{$x := json $}}{{end}}`,
-		`{{range split "" .s}}{{range split "" $.s}}{{end}}{{end}}`, `{{plain .h}}`, `{{$x := .s}}{{range split "" .s}}{{$x = print $x $.s}}{{end}}`,
+		`{{printf .s .s .s}}`, `{{replace "" .s .s}}`, `{{replace "s" .s .s}}`, `{{join .s (split "" .s)}}`,
+		`{{range split "" .s}}{{$x := json $}}{{end}}`,
+		`{{range split "" .s}}{{range split "" $.s}}{{end}}{{end}}`, `{{plain .h}}`,
+		`{{$x := .s}}{{range split "" .s}}{{$x = print $x $.s}}{{end}}`,
 	} {
 		sent := `{"s":` + payload.Encode(long) + `,"h":` + payload.Encode(strings.Repeat("<div>", 100_000)) + `}`
 		if _, err := runTemplate(t, text, sent); err != nil {
@@ -242,7 +245,8 @@ func (c *endingContext) Err() error {
 func TestTemplateStops(t *testing.T) {
 	for _, text := range []string{
 		`{{range 20000}}{{end}}`, `{{range 20000}}{{if eq $.s "y"}}{{end}}{{end}}`, `{{range 20000}}{{$x := $.s | upper | lower | len}}{{end}}`,
-		`{{range .l}}{{range $.l}}{{range $.l}}{{with .a}}{{end}}{{end}}{{end}}{{end}}`, `{{define "r"}}{{template "r" .}}{{end}}{{template "r" .}}`,
+		`{{range .l}}{{range $.l}}{{range $.l}}{{with .a}}{{end}}{{end}}{{end}}{{end}}`,
+		`{{define "r"}}{{template "r" .}}{{end}}{{template "r" .}}`,
 	} {
 		tmpl, err := ParseTemplate("body", text)
 		if err != nil {
@@ -271,14 +275,16 @@ func TestTemplateStops(t *testing.T) {
 	// On a busy machine the next attempt may succeed, so a program is asked to make it. This does
 	// not apply to a template that does too much, even if the time ends in the same moment.
 	m, err = s.Read(ended, &Request{Header: http.Header{}, Body: []byte(`{"title":"x","message":"y"}`)})
-	if e, ok := errors.AsType[*Error](err); !ok || e.Status != 503 || !strings.Contains(err.Error(), "takes too long: all templates of a source together have 5s") {
+	if e, ok := errors.AsType[*Error](err); !ok || e.Status != 503 ||
+		!strings.Contains(err.Error(), "takes too long: all templates of a source together have 5s") {
 		t.Errorf("after the deadline: %v, %v", m, err)
 	}
 	tmpl, err := ParseTemplate("body", `{{.x}}`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tmpl.Execute(ended, nil, nil); !errors.Is(err, errTooLate) || !strings.Contains(err.Error(), "takes too long: all templates of a source together have 5s") {
+	if _, err := tmpl.Execute(ended, nil, nil); !errors.Is(err, errTooLate) ||
+		!strings.Contains(err.Error(), "takes too long: all templates of a source together have 5s") {
 		t.Errorf("after the deadline: %v", err)
 	}
 }
@@ -288,7 +294,8 @@ func TestTemplateStops(t *testing.T) {
 func TestTemplateRounds(t *testing.T) {
 	racetest.SkipIfSlow(t)
 	blank := strings.Repeat(" ", 7<<20)
-	for _, expression := range []string{`default "x" .`, `len .`, `more 1 .`, `type .`, `eq . .`, `lt . .`, `trim .`, `. | upper | lower | len`, `and (eq . .) (ne . .)`} {
+	for _, expression := range []string{`default "x" .`, `len .`, `more 1 .`, `type .`, `eq . .`, `lt . .`, `trim .`,
+		`. | upper | lower | len`, `and (eq . .) (ne . .)`} {
 		tmpl, err := ParseTemplate("body", `{{$s := .}}{{range 100}}{{with $s}}{{$x := `+expression+`}}{{end}}{{end}}`)
 		if err != nil {
 			t.Fatal(err)
@@ -339,7 +346,8 @@ func TestDocumentation(t *testing.T) {
 			t.Errorf("%s: got %q, %v; the page says %q", text, got, err, want)
 		}
 	}
-	for _, name := range append(slices.Clip(functionNames), "and", "or", "not", "eq", "ne", "lt", "le", "gt", "ge", "index", "len", "print", "printf", "println", "html", "urlquery") {
+	for _, name := range append(slices.Clip(functionNames), "and", "or", "not", "eq", "ne", "lt", "le", "gt", "ge", "index", "len", "print",
+		"printf", "println", "html", "urlquery") {
 		if !seen[name] {
 			t.Errorf("the page has no example of %s", name)
 		}

@@ -29,7 +29,8 @@ func target(t *testing.T) notifier.Target {
 // TestObserve checks which attempts count as which outcome.
 func TestObserve(t *testing.T) {
 	to := target(t)
-	delivered, temporary, permanent := notifier.Result{Status: notifier.Delivered}, notifier.Result{Status: notifier.Failed, Temporary: true}, notifier.Result{Status: notifier.Failed}
+	delivered, temporary, permanent := notifier.Result{Status: notifier.Delivered}, notifier.Result{Status: notifier.Failed, Temporary: true},
+		notifier.Result{Status: notifier.Failed}
 	for name, c := range map[string]struct {
 		result  notifier.Result
 		repeats bool
@@ -67,7 +68,8 @@ func TestCounter(t *testing.T) {
 		c.Sum(at, id, &parts)
 		return parts
 	}
-	if parts := sum(noon.Add(Length), OfKey(ops)); parts[Kept-2] != (Counts{Delivered: 1, Failed: 1}) || parts[Kept-1] != (Counts{Delivered: 3}) {
+	if parts := sum(noon.Add(Length), OfKey(ops)); parts[Kept-2] != (Counts{Delivered: 1, Failed: 1}) ||
+		parts[Kept-1] != (Counts{Delivered: 3}) {
 		t.Errorf("the key has %+v", parts[Kept-2:])
 	}
 	if parts := sum(noon.Add(Length), OfHash(ops, "a")); parts[Kept-2] != (Counts{Delivered: 1}) || parts[Kept-1] != (Counts{Delivered: 3}) {

@@ -25,7 +25,8 @@ func options(dir string, p *gatewaytest.Pager) gatewaytest.Options {
 // count returns the sums of the parts of the bar of the key k.
 func count(t *testing.T, g *gatewaytest.Gateway) (sum tally.Counts, parts int) {
 	t.Helper()
-	for _, n := range g.Rooms().Tallies.Sum(t.Context(), time.Now())(tally.OfKey(site.KeyID{Site: g.App.Engine.SiteID(g.Resolved), Key: "k"})) {
+	for _, n := range g.Rooms().Tallies.Sum(t.Context(),
+		time.Now())(tally.OfKey(site.KeyID{Site: g.App.Engine.SiteID(g.Resolved), Key: "k"})) {
 		if n != (tally.Counts{}) {
 			parts++
 		}

@@ -199,7 +199,8 @@ func TestClockOfStore(t *testing.T) {
 			t.Errorf("the digest is told after %v", told)
 		}
 		// Two at once, and again after about 5 seconds.
-		if len(attempts) != 4 || slices.Max(attempts[:2]) > time.Second || slices.Min(attempts[2:]) < 4*time.Second || slices.Max(attempts) > 8*time.Second {
+		if len(attempts) != 4 || slices.Max(attempts[:2]) > time.Second || slices.Min(attempts[2:]) < 4*time.Second ||
+			slices.Max(attempts) > 8*time.Second {
 			t.Errorf("attempts after %v", attempts)
 		}
 	})

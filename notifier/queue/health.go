@@ -421,7 +421,8 @@ func (h *health) count() (n Counts) {
 func (d *destination) health(id Hash) Health {
 	out := Health{
 		Destination: id, Host: d.host, Client: d.client, Known: d.known, Failures: int(d.failures),
-		LastSuccess: fromMicro(d.success), LastError: d.lastError, About: d.about, Changed: fromMicro(d.changed), FailingSince: fromMicro(d.failing),
+		LastSuccess: fromMicro(d.success), LastError: d.lastError, About: d.about, Changed: fromMicro(d.changed),
+		FailingSince: fromMicro(d.failing),
 	}
 	if d.down {
 		out.DownSince = fromMicro(d.failing)

@@ -151,7 +151,8 @@ func TestRetries(t *testing.T) {
 		e := accept(t, q, entry("text", "a"))
 		time.Sleep(6 * time.Hour)
 		synctest.Wait() // the deliveries have ended, so that what they wrote can be read
-		want := []time.Duration{0, 5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, 30 * time.Minute, time.Hour, time.Hour, time.Hour}
+		want := []time.Duration{0, 5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, 30 * time.Minute, time.Hour,
+			time.Hour, time.Hour}
 		last := len(attempts) - 1
 		for i := 1; i <= last; i++ {
 			d, want := attempts[i].Sub(attempts[i-1]), want[min(i, len(want)-1)]
@@ -165,7 +166,8 @@ func TestRetries(t *testing.T) {
 		if late := attempts[last].Sub(e.Jobs[0].Expires); late < 0 || late > time.Second {
 			t.Errorf("the last attempt was made %s after the job expired", late)
 		}
-		if len(dead) != 1 || dead[0].Message != e.Message.ID || !strings.Contains(dead[0].Reason, "not delivered before") || string(dead[0].Result) != "failed" {
+		if len(dead) != 1 || dead[0].Message != e.Message.ID || !strings.Contains(dead[0].Reason, "not delivered before") ||
+			string(dead[0].Result) != "failed" {
 			t.Fatalf("dead: %+v", dead)
 		}
 		if late := dead[0].Updated.Sub(dead[0].Expires); late < 0 || late > 10*time.Second {
@@ -223,7 +225,8 @@ func TestPostponed(t *testing.T) {
 		accept(t, q, e)
 		time.Sleep(time.Second / 2)
 		synctest.Wait()
-		if j := get(t, q, e.Message.ID)[0]; j.Status != queue.Queued || j.Attempts != 0 || string(j.State) != "state" || string(j.Result) != "result" {
+		if j := get(t, q, e.Message.ID)[0]; j.Status != queue.Queued || j.Attempts != 0 || string(j.State) != "state" ||
+			string(j.Result) != "result" {
 			t.Errorf("%+v", j)
 		}
 		time.Sleep(time.Second)
@@ -237,10 +240,11 @@ func TestPostponed(t *testing.T) {
 func TestFailuresForGood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		attempts := 0
-		q := start(t, open(t, t.TempDir()), queue.Options{Keep: 26 * time.Hour, Deliver: func(context.Context, *queue.Message, *queue.Job) queue.Outcome {
-			attempts++
-			return queue.Outcome{Status: queue.Dead, Reason: "no such user"}
-		}})
+		q := start(t, open(t, t.TempDir()), queue.Options{Keep: 26 * time.Hour,
+			Deliver: func(context.Context, *queue.Message, *queue.Job) queue.Outcome {
+				attempts++
+				return queue.Outcome{Status: queue.Dead, Reason: "no such user"}
+			}})
 		e := accept(t, q, entry("text", "a"))
 		time.Sleep(time.Second)
 		synctest.Wait()
@@ -410,7 +414,8 @@ func TestHeld(t *testing.T) {
 // record records a message that failed, and returns its ID.
 func record(q *queue.Queue, result string) uuid.UUID {
 	id := queue.NewID()
-	q.Record(id, time.Now(), []byte("summary"), []queue.Job{{Status: queue.Delivered}, {Status: queue.Failed, Attempts: 1, Result: []byte(result)}})
+	q.Record(id, time.Now(), []byte("summary"),
+		[]queue.Job{{Status: queue.Delivered}, {Status: queue.Failed, Attempts: 1, Result: []byte(result)}})
 	return id
 }
 
@@ -418,7 +423,8 @@ func record(q *queue.Queue, result string) uuid.UUID {
 func wantRecorded(t *testing.T, q *queue.Queue, id uuid.UUID, result string) {
 	t.Helper()
 	jobs := get(t, q, id)
-	if len(jobs) != 2 || jobs[0].Status != queue.Delivered || jobs[1].Status != queue.Failed || jobs[1].Attempts != 1 || string(jobs[1].Result) != result {
+	if len(jobs) != 2 || jobs[0].Status != queue.Delivered || jobs[1].Status != queue.Failed || jobs[1].Attempts != 1 ||
+		string(jobs[1].Result) != result {
 		t.Errorf("%+v", jobs)
 	}
 	retry := func(ctx context.Context, id uuid.UUID) (int, error) {
@@ -489,7 +495,8 @@ func TestDropDestination(t *testing.T) {
 			n    int
 			last queue.Status
 		}{{false, 2, queue.Dead}, {false, 0, queue.Dead}, {true, 1, queue.Cancelled}} {
-			if n, more, err := q.DropDestination(t.Context(), q.Hash("a"), step.dead, func(j *queue.Job) bool { return j.Message != kept }); n != step.n || more || err != nil {
+			if n, more, err := q.DropDestination(t.Context(), q.Hash("a"), step.dead,
+				func(j *queue.Job) bool { return j.Message != kept }); n != step.n || more || err != nil {
 				t.Errorf("dropped %d, more %t, %v, want %d", n, more, err, step.n)
 			}
 			want(plain, queue.Cancelled, queue.Queued)
@@ -575,7 +582,8 @@ func TestRecordMany(t *testing.T) {
 		end := func(id uuid.UUID) {
 			results[id] = strings.Repeat("x", len(results)%300)
 			ids = append(ids, id)
-			q.Record(id, time.Now(), []byte("summary"), []queue.Job{{Status: queue.Delivered}, {Status: queue.Failed, Attempts: 1, Result: []byte(results[id])}})
+			q.Record(id, time.Now(), []byte("summary"),
+				[]queue.Job{{Status: queue.Delivered}, {Status: queue.Failed, Attempts: 1, Result: []byte(results[id])}})
 		}
 		var late []uuid.UUID
 		for i := range 1000 {
@@ -772,10 +780,11 @@ func TestCancel(t *testing.T) {
 // Messages of untrusted clients may fill half of the queue.
 func TestUntrusted(t *testing.T) {
 	hold := make(chan struct{})
-	q := start(t, open(t, t.TempDir()), queue.Options{MaxSize: 10_000, Deliver: func(context.Context, *queue.Message, *queue.Job) queue.Outcome {
-		<-hold
-		return queue.Outcome{Status: queue.Delivered}
-	}})
+	q := start(t, open(t, t.TempDir()), queue.Options{MaxSize: 10_000,
+		Deliver: func(context.Context, *queue.Message, *queue.Job) queue.Outcome {
+			<-hold
+			return queue.Outcome{Status: queue.Delivered}
+		}})
 	defer close(hold)
 	e := entry(strings.Repeat("x", 5000), "a")
 	e.Untrusted = true
@@ -788,9 +797,10 @@ func TestUntrusted(t *testing.T) {
 
 func TestLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := start(t, open(t, t.TempDir()), queue.Options{MaxSize: 5000, Deliver: func(context.Context, *queue.Message, *queue.Job) queue.Outcome {
-			return queue.Outcome{Status: queue.Queued}
-		}})
+		q := start(t, open(t, t.TempDir()), queue.Options{MaxSize: 5000,
+			Deliver: func(context.Context, *queue.Message, *queue.Job) queue.Outcome {
+				return queue.Outcome{Status: queue.Queued}
+			}})
 		accepted := 0
 		for accepted < 100 {
 			err := q.Accept(t.Context(), entry("text", "a"))

@@ -17,11 +17,13 @@ func TestResults(t *testing.T) {
 	var pending encodedResults
 	var entries []*Entry
 	for i := range 200 {
-		e := &Entry{Message: &Message{ID: NewID(), Created: now.Add(time.Duration(i) * time.Microsecond), Summary: fmt.Appendf(nil, "summary %d", i/90)}}
+		e := &Entry{Message: &Message{ID: NewID(), Created: now.Add(time.Duration(i) * time.Microsecond),
+			Summary: fmt.Appendf(nil, "summary %d", i/90)}}
 		for k := range 1 + i/70 {
 			e.Jobs = append(e.Jobs, Job{
 				JobID: JobID{e.Message.ID, k}, Status: Delivered, Attempts: 1,
-				Result: fmt.Appendf(nil, `{"service":"JSON","destination":"json://host/","tags":[],"status":"delivered","attempts":1,"elapsed_ms":%d,"error":null}`, i/7),
+				Result: fmt.Appendf(nil, `{"service":"JSON","destination":"json://host/","tags":[],"status":"delivered","attempts":1,`+
+					`"elapsed_ms":%d,"error":null}`, i/7),
 			})
 		}
 		from := len(pending.data)
@@ -54,7 +56,9 @@ func TestResults(t *testing.T) {
 
 // TestStoredResults reads a batch as earlier versions have stored it.
 func TestStoredResults(t *testing.T) {
-	batch, err := hex.DecodeString("0a3c0a1001990000000070008000000000000001108089bea2dbffad06221f120773756d6d6172790a0c080310001a06726573756c740a0608041000" +
+	batch,
+		err := hex.DecodeString("0a3c0a1001990000000070008000000000000001108089bea2dbffad06221f120773756d6d6172790a0c080310001a06726573756c740" +
+		"a0608041000" +
 		"1a000a220a1001990000000070008000000000000002108089bea2dbffad06180e2201012810")
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +69,8 @@ func TestStoredResults(t *testing.T) {
 		want := []Job{
 			{JobID: JobID{r.id, 0}, Status: Delivered, Attempts: n, Result: []byte("result")}, {JobID: JobID{r.id, 1}, Status: Failed},
 		}
-		if e == nil || string(e.Message.Summary) != "summary" || !reflect.DeepEqual(e.Jobs, want) || !r.created.Equal(time.UnixMicro(1_790_000_000_123_456)) {
+		if e == nil || string(e.Message.Summary) != "summary" || !reflect.DeepEqual(e.Jobs, want) ||
+			!r.created.Equal(time.UnixMicro(1_790_000_000_123_456)) {
 			t.Errorf("%+v", e)
 		}
 		n++
@@ -78,7 +83,8 @@ func TestStoredResults(t *testing.T) {
 // FuzzFindResult checks that a damaged batch causes no panic.
 func FuzzFindResult(f *testing.F) {
 	id := NewID()
-	pending := encodedResults{data: wire.Append(nil, &recordedJobs{jobs: []Job{{Status: Delivered, Result: []byte("result")}}}, (*recordedJobs).fields)}
+	pending := encodedResults{data: wire.Append(nil, &recordedJobs{jobs: []Job{{Status: Delivered, Result: []byte("result")}}},
+		(*recordedJobs).fields)}
 	r := encodedResult{id: id, created: time.Now(), to: len(pending.data)}
 	pending.ids = []encodedResult{r, r}
 	f.Add(pending.batches(r.created)[0].Message.Summary)

@@ -131,7 +131,8 @@ func TestSharedSlots(t *testing.T) {
 		{"one host", []*queue.Entry{hosts(300, "a", "h:443", false), hosts(3, "b", "i:443", false)}, 16 + 3},
 		{"many hosts", elsewhere(300, false), 256},
 		{"many hosts of clients", elsewhere(300, true), 128},
-		{"a destination", []*queue.Entry{hosts(1, "a", "h", false), hosts(1, "a", "h", false), hosts(1, "a", "h", false), hosts(1, "a", "h", false), hosts(1, "a", "h", false)}, 4},
+		{"a destination", []*queue.Entry{hosts(1, "a", "h", false), hosts(1, "a", "h", false), hosts(1, "a", "h", false),
+			hosts(1, "a", "h", false), hosts(1, "a", "h", false)}, 4},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -239,7 +240,8 @@ func TestWake(t *testing.T) {
 			}
 			return one[0]
 		}
-		if h := state(); h.Host != "a:443" || h.Known || !h.DownSince.Equal(begin) || h.Failures < 3 || h.LastError != "connection refused" || h.Waiting != 40 || h.WaitingSince.Sub(begin).Abs() > time.Second {
+		if h := state(); h.Host != "a:443" || h.Known || !h.DownSince.Equal(begin) || h.Failures < 3 || h.LastError != "connection refused" ||
+			h.Waiting != 40 || h.WaitingSince.Sub(begin).Abs() > time.Second {
 			t.Errorf("down: %+v", h)
 		}
 		d.set(false)
@@ -273,7 +275,8 @@ func TestPermanentFailure(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		all, err := q.Destinations.All(t.Context())
-		if err != nil || len(all) != 1 || !all[0].Known || all[0].Down() || all[0].LastError != "400 Bad Request" || !all[0].Failing() || !all[0].FailingSince.Equal(began) {
+		if err != nil || len(all) != 1 || !all[0].Known || all[0].Down() || all[0].LastError != "400 Bad Request" || !all[0].Failing() ||
+			!all[0].FailingSince.Equal(began) {
 			t.Errorf("%+v, %v", all, err)
 		}
 		if n := q.Destinations.Count(); n != (queue.Counts{Failing: 1}) {
@@ -306,7 +309,8 @@ func TestDownIsRemembered(t *testing.T) {
 		q = start(t, open(t, dir), queue.Options{Deliver: d.deliver})
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if all, err := q.Destinations.All(t.Context()); err != nil || len(all) != 1 || !all[0].Down() || all[0].LastError != "connection refused" {
+		if all, err := q.Destinations.All(t.Context()); err != nil || len(all) != 1 || !all[0].Down() ||
+			all[0].LastError != "connection refused" {
 			t.Errorf("%+v, %v", all, err)
 		}
 	})
@@ -540,7 +544,8 @@ func TestUnknownDestination(t *testing.T) {
 		if j := get(t, q, second.Message.ID)[0]; j.Status != queue.Dead || j.Reason != "no such destination" {
 			t.Errorf("%+v", j)
 		}
-		if all, err := q.Destinations.All(t.Context()); err != nil || slices.ContainsFunc(all, func(h queue.Health) bool { return h.Down() || !h.Known }) {
+		if all, err := q.Destinations.All(t.Context()); err != nil ||
+			slices.ContainsFunc(all, func(h queue.Health) bool { return h.Down() || !h.Known }) {
 			t.Errorf("%+v, %v", all, err)
 		}
 	})

@@ -266,7 +266,8 @@ func builderForEveryone(t *testing.T, address string, hook *webhook, width int64
 				return eval[string](t, ctx, "document.activeElement.id") == "p-user"
 			})
 		case "recognised":
-			run(t, ctx, open(address+"/notify/console/keys/ops?build"), chromedp.Focus("#text", chromedp.ByQuery), paste(hook.to("/"+strings.Repeat("long", 50))),
+			run(t, ctx, open(address+"/notify/console/keys/ops?build"), chromedp.Focus("#text", chromedp.ByQuery),
+				paste(hook.to("/"+strings.Repeat("long", 50))),
 				chromedp.WaitReady("#p-host", chromedp.ByQuery), chromedp.Click("[value=test]", chromedp.ByQuery))
 			shows(t, ctx, "#outcome-of-form", "Delivered")
 		case "line":

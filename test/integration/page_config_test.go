@@ -112,7 +112,8 @@ func TestKeyPageKeepsWhatIsTyped(t *testing.T) {
 func TestKeyPageMistakes(t *testing.T) {
 	address, hook := newKeyPages(t)
 	ctx, complaints := newBrowser(t)
-	run(t, ctx, open(address+"/notify/console/keys/ops?tab=settings"), chromedp.SendKeys("#config", hook.to("/ops")+"\nnope://t0ken\n\nnonsense", chromedp.ByQuery))
+	run(t, ctx, open(address+"/notify/console/keys/ops?tab=settings"),
+		chromedp.SendKeys("#config", hook.to("/ops")+"\nnope://t0ken\n\nnonsense", chromedp.ByQuery))
 	shows(t, ctx, "#checked .outcome", "2 mistakes.")
 	if got := eval[string](t, ctx, "[...document.querySelectorAll('#lines .wrong')].map(e => e.textContent).join()"); got != "2,4" {
 		t.Errorf("the marked lines are %s, want 2,4", got)
@@ -144,7 +145,8 @@ func TestKeyPageMistakes(t *testing.T) {
 func TestKeyPageMistakesWithoutScript(t *testing.T) {
 	address, hook := newKeyPages(t)
 	ctx, complaints := newBrowser(t)
-	run(t, ctx, withoutScript, open(address+"/notify/console/keys/ops?tab=settings"), chromedp.SendKeys("#config", "nope://t0ken\n\nnonsense", chromedp.ByQuery))
+	run(t, ctx, withoutScript, open(address+"/notify/console/keys/ops?tab=settings"),
+		chromedp.SendKeys("#config", "nope://t0ken\n\nnonsense", chromedp.ByQuery))
 	for _, button := range []string{"#check", "button.primary"} {
 		// Without the text of the page before, the outcome comes from the next page.
 		run(t, ctx, chromedp.Evaluate(`document.getElementById("checked").textContent = ""`, nil), chromedp.Click(button, chromedp.ByQuery))

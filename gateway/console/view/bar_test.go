@@ -34,8 +34,10 @@ func TestBar(t *testing.T) {
 		`role="img" aria-label="` + want + `"`,
 		`<title>12:00–12:30 UTC: 3 delivered</title>`, `<rect class="delivered" x="0" y="0" width="4" height="24"/>`,
 		`<title>11:00–11:30 UTC: 1000 delivered, 1 waited, 1 failed</title>`,
-		`<rect class="failed" x="230" y="18" width="4" height="6"/><rect class="waited" x="230" y="12" width="4" height="6"/><rect class="delivered" x="230" y="0" width="4" height="12"/>`,
-		`<title>11:30–12:00 UTC: 7 waited, 1 failed</title>`, `<rect class="failed" x="235" y="18" width="4" height="6"/><rect class="waited" x="235" y="0" width="4" height="18"/>`,
+		`<rect class="failed" x="230" y="18" width="4" height="6"/><rect class="waited" x="230" y="12" width="4" height="6"/><rect ` +
+			`class="delivered" x="230" y="0" width="4" height="12"/>`,
+		`<title>11:30–12:00 UTC: 7 waited, 1 failed</title>`,
+		`<rect class="failed" x="235" y="18" width="4" height="6"/><rect class="waited" x="235" y="0" width="4" height="18"/>`,
 		`<title>10:30–11:00 UTC: nothing</title>`, `<rect class="low" x="225" y="18" width="4" height="6"/>`,
 	} {
 		if !strings.Contains(svg, part) {

@@ -27,7 +27,8 @@ func TestShownDestinations(t *testing.T) {
 		{all, []int{1, 2, 3, 4, 5, 6, 8, 9, 10, 11}, []int{7, 12}},
 	} {
 		p := KeyPage{KeyState: KeyState{Destinations: tt.destinations}}
-		if shown, folded := numbers(p.ShownDestinations()), numbers(p.FoldedDestinations()); !slices.Equal(shown, tt.shown) || !slices.Equal(folded, tt.folded) {
+		if shown, folded := numbers(p.ShownDestinations()), numbers(p.FoldedDestinations()); !slices.Equal(shown, tt.shown) ||
+			!slices.Equal(folded, tt.folded) {
 			t.Errorf("of %d: %v, and folded %v", len(tt.destinations), shown, folded)
 		}
 	}

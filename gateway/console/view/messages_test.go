@@ -13,8 +13,10 @@ func TestGroup(t *testing.T) {
 	failed := func(minutes int, reason string) ListedMessage {
 		return ListedMessage{Time: at.Add(-time.Duration(minutes) * time.Minute), Outcome: Failed, Lines: []string{reason}}
 	}
-	got := Group([]ListedMessage{failed(0, "503"), failed(1, "401"), failed(2, "503"), {Outcome: Delivered}, {Outcome: Delivered}, failed(9, "503")}, 3)
-	if len(got) != 3 || got[0].Count != 3 || got[0].First == nil || !got[0].First.Equal(at.Add(-9*time.Minute)) || got[1].Count != 0 || got[2].Outcome != Delivered {
+	got := Group([]ListedMessage{failed(0, "503"), failed(1, "401"), failed(2, "503"), {Outcome: Delivered}, {Outcome: Delivered},
+		failed(9, "503")}, 3)
+	if len(got) != 3 || got[0].Count != 3 || got[0].First == nil || !got[0].First.Equal(at.Add(-9*time.Minute)) || got[1].Count != 0 ||
+		got[2].Outcome != Delivered {
 		t.Errorf("%+v", got)
 	}
 }
@@ -27,7 +29,8 @@ func TestGroupDelivered(t *testing.T) {
 		return ListedMessage{Outcome: Delivered, Title: title, Words: words, Incident: incident}
 	}
 	got := Group([]ListedMessage{
-		about("Disk", "", ""), about("Disk", "", ""), about("", "full", ""), about("", "full", ""), about("", "", "db1"), about("", "", "db1"), about("", "", "db1"),
+		about("Disk", "", ""), about("Disk", "", ""), about("", "full", ""), about("", "full", ""), about("", "", "db1"), about("", "", "db1"),
+		about("", "", "db1"),
 		about("", "", ""), about("", "", ""), about("Disk", "", ""),
 	}, 20)
 	var counts []int

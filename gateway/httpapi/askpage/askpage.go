@@ -32,7 +32,8 @@ func Of(at *ask.At, v *Visit) view.AskPage {
 	x := at.Question
 	p := view.AskPage{
 		Root: v.Root, Key: x.Key, Title: x.Title, Text: x.Body, Type: string(x.Type), Until: x.Until, Open: x.IsOpen(), Problem: v.Problem,
-		Action: v.Action, FreeText: x.Text, Typed: v.Typed, MaxText: message.MaxAnswer, Default: x.Default, NoName: v.User != "" || at.Device() != "",
+		Action: v.Action, FreeText: x.Text, Typed: v.Typed, MaxText: message.MaxAnswer, Default: x.Default, NoName: v.User != "" ||
+			at.Device() != "",
 	}
 	if p.User = v.User; p.User == "" {
 		p.User = at.Device()

@@ -45,7 +45,8 @@ var ntfyTypes = map[notifier.Type]struct {
 	priority int
 	tag      string
 }{
-	notifier.Failure: {5, "rotating_light"}, notifier.Warning: {4, "warning"}, notifier.Success: {3, "white_check_mark"}, notifier.Info: {3, ""},
+	notifier.Failure: {5, "rotating_light"}, notifier.Warning: {4, "warning"}, notifier.Success: {3, "white_check_mark"},
+	notifier.Info: {3, ""},
 }
 
 // newNtfyMessage returns m as a message of a topic of ntfy. until is when the inbox drops it.

@@ -33,8 +33,10 @@ func TestNtfyRequest(t *testing.T) {
 		{"", map[string]string{"Poll": "1", "X-Since": "none"}, NtfyRequest{Poll: true, Since: inbox.Since{None: true}}},
 		{"since=" + at.String(), nil, NtfyRequest{Since: inbox.Since{After: at}}},
 		{"since=hwQ2YpKdmgzz", nil, NtfyRequest{Published: "hwQ2YpKdmgzz"}}, // the ID of a publisher, or of another server
-		{"since=12000h32m10s", nil, NtfyRequest{Since: inbox.Since{After: since.After - inbox.Cursor((12000*time.Hour + 32*time.Minute + 10*time.Second).Microseconds())}}},
-		{"poll=1&m=x&t=y&id=z&p=high,5&tags=a,+b", nil, NtfyRequest{Poll: true, Filter: NtfyFilter{"z", "x", "y", []int{4, 5}, []string{"a", "b"}}}},
+		{"since=12000h32m10s", nil,
+			NtfyRequest{Since: inbox.Since{After: since.After - inbox.Cursor((12000*time.Hour + 32*time.Minute + 10*time.Second).Microseconds())}}},
+		{"poll=1&m=x&t=y&id=z&p=high,5&tags=a,+b", nil,
+			NtfyRequest{Poll: true, Filter: NtfyFilter{"z", "x", "y", []int{4, 5}, []string{"a", "b"}}}},
 		{"", map[string]string{"Title": "of another header", "Tags": "x", "Poll": "0"}, NtfyRequest{Since: inbox.Since{None: true}}},
 	} {
 		query, err := url.ParseQuery(c.query)
@@ -57,7 +59,8 @@ func TestNtfyRequest(t *testing.T) {
 	for _, c := range []struct {
 		topics, since, priority string
 		want                    error
-	}{{"a,", "", "", errNtfyTopics}, {"a" + strings.Repeat(",a", maxTopics), "", "", errNtfyTopics}, {"a", "never", "", errSince}, {"a", "", "6", errNtfyPriority}} {
+	}{{"a,", "", "", errNtfyTopics}, {"a" + strings.Repeat(",a", maxTopics), "", "", errNtfyTopics}, {"a", "never", "", errSince},
+		{"a", "", "6", errNtfyPriority}} {
 		p := &NtfyParameters{Query: url.Values{"since": {c.since}, "priority": {c.priority}}, Header: func(string) string { return "" }}
 		if _, err := ParseNtfyRequest(c.topics, p, now, time.ParseDuration); !errors.Is(err, c.want) {
 			t.Errorf("%+v: %v", c, err)
@@ -84,11 +87,13 @@ func TestNtfyEvents(t *testing.T) {
 	if err := n.Events(inbox.EventMessage, m, time.Unix(20, 0), list); err != nil || len(lines) != 2 {
 		t.Fatalf("%q, %v", lines, err)
 	}
-	const line = `data: {"id":"m00000000001","time":10,"expires":20,"event":"message","topic":"b","title":"<T>","message":"x","priority":3}` + "\n\n"
+	const line = `data: {"id":"m00000000001","time":10,"expires":20,"event":"message","topic":"b","title":"<T>","message":"x","priority":3}` +
+		"\n\n"
 	if lines[1] != line {
 		t.Errorf("got %q", lines[1])
 	}
-	if err := n.Events(inbox.EventOpen, nil, time.Time{}, list); err != nil || !strings.HasPrefix(lines[2], "event: open\ndata: {") || !strings.Contains(lines[2], `"topic":"a,b"`) {
+	if err := n.Events(inbox.EventOpen, nil, time.Time{}, list); err != nil || !strings.HasPrefix(lines[2], "event: open\ndata: {") ||
+		!strings.Contains(lines[2], `"topic":"a,b"`) {
 		t.Errorf("%q, %v", lines[2], err)
 	}
 }

@@ -125,7 +125,8 @@ func TestTools(t *testing.T) {
 	}
 
 	var m sent
-	if problem := call(t, c, "notify", map[string]any{"title": "Disk", "body": "91% full", "type": "failure", "incident": "disk", "tag": "chat"}, &m); problem != "" || len(m.Results) != 1 || m.Results[0].Status != "delivered" {
+	if problem := call(t, c, "notify", map[string]any{"title": "Disk", "body": "91% full", "type": "failure", "incident": "disk",
+		"tag": "chat"}, &m); problem != "" || len(m.Results) != 1 || m.Results[0].Status != "delivered" {
 		t.Errorf("%s %+v", problem, m)
 	}
 	if problem := call(t, c, "resolve", map[string]any{"incident": "disk"}, &m); problem != "" {
@@ -138,7 +139,8 @@ func TestTools(t *testing.T) {
 	got := make(chan asked)
 	go func() {
 		var a asked
-		if problem := call(t, c, "ask", map[string]any{"question": "Delete the table?", "options": []string{"delete", "keep"}, "timeout": "10m", "default": "keep"}, &a); problem != "" {
+		if problem := call(t, c, "ask", map[string]any{"question": "Delete the table?", "options": []string{"delete", "keep"}, "timeout": "10m",
+			"default": "keep"}, &a); problem != "" {
 			t.Error(problem)
 		}
 		got <- a
@@ -153,7 +155,8 @@ func TestTools(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 	var again asked
-	if problem := call(t, c, "answer", map[string]any{"id": a.ID}, &again); problem != "" || again.State != "answered" || again.Answer == nil || *again.Answer != "delete" {
+	if problem := call(t, c, "answer", map[string]any{"id": a.ID}, &again); problem != "" || again.State != "answered" ||
+		again.Answer == nil || *again.Answer != "delete" {
 		t.Errorf("%s %+v", problem, again)
 	}
 }
@@ -179,7 +182,8 @@ func TestToolErrors(t *testing.T) {
 		"one option":       {"ask", map[string]any{"question": "?", "options": []string{"yes"}}, "ask"},
 		"too long":         {"ask", map[string]any{"question": "?", "options": []string{"a", "b"}, "timeout": "8d"}, "timeout"},
 		"both texts":       {"ask", map[string]any{"body": "b", "question": "?"}, "ask takes question, title"},
-		"no name of ours":  {"notify", map[string]any{"message": "b"}, `unknown argument "message"; notify takes title, body, type, tag, incident`},
+		"no name of ours": {"notify", map[string]any{"message": "b"},
+			`unknown argument "message"; notify takes title, body, type, tag, incident`},
 		"nothing":          {"ask", nil, "the argument question is missing; ask takes question, title"},
 		"an unknown one":   {"resolve", map[string]any{"incident": "i", "name": "n"}, "resolve takes incident, title, body, tag"},
 		"without an ID":    {"answer", map[string]any{"wait": 5}, "answer takes id, wait"},
@@ -200,12 +204,14 @@ func TestToolErrors(t *testing.T) {
 func TestToolsOfSavedKeys(t *testing.T) {
 	t.Parallel()
 	p := gatewaytest.NewPager(t, http.StatusOK)
-	g := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{MCP: new(true), Egress: gatewaytest.Loopback(), Managers: gatewaytest.Everybody()}, Saved: &saved.Options{Manage: true}})
+	g := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{MCP: new(true), Egress: gatewaytest.Loopback(),
+		Managers: gatewaytest.Everybody()}, Saved: &saved.Options{Manage: true}})
 	if r := g.PostForm("/add/k", "urls="+p.NotifyURL()); r.Status != http.StatusOK {
 		t.Fatalf("%d %s", r.Status, r.Body)
 	}
 	post := func(token string) gatewaytest.Reply {
-		return g.Do(gatewaytest.NewRequest(http.MethodPost, "/notify/k/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}`, "Content-Type", gatewaytest.TypeJSON, "Authorization", "Bearer "+token))
+		return g.Do(gatewaytest.NewRequest(http.MethodPost, "/notify/k/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}`,
+			"Content-Type", gatewaytest.TypeJSON, "Authorization", "Bearer "+token))
 	}
 	if r := post("any"); r.Status != http.StatusForbidden || !strings.Contains(r.Body, "the key has none") {
 		t.Errorf("a key without a token: %d %s", r.Status, r.Body)
@@ -226,14 +232,16 @@ func TestToolAccess(t *testing.T) {
 	t.Parallel()
 	p := gatewaytest.NewPager(t, http.StatusOK)
 	g, s := start(t, p)
-	for _, header := range []withHeader{{}, {"Authorization": "Bearer wrong"}, {"Authorization": "Bearer " + token, "Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"}} {
+	for _, header := range []withHeader{{}, {"Authorization": "Bearer wrong"},
+		{"Authorization": "Bearer " + token, "Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"}} {
 		if _, err := connect(t, s, header); err == nil {
 			t.Errorf("an agent with %v can connect", header)
 		}
 	}
 	call := "\uFEFF" + `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}` // with a byte order mark, as some programs send it
 	post := func(g *gatewaytest.Gateway, header ...string) gatewaytest.Reply {
-		return g.Do(gatewaytest.NewRequest(http.MethodPost, "/notify/k/mcp", call, append(header, "Content-Type", gatewaytest.TypeJSON, "Accept", "application/json, text/event-stream")...))
+		return g.Do(gatewaytest.NewRequest(http.MethodPost, "/notify/k/mcp", call,
+			append(header, "Content-Type", gatewaytest.TypeJSON, "Accept", "application/json, text/event-stream")...))
 	}
 	if r := post(g, "Authorization", "Bearer "+token); r.Status != http.StatusOK || !strings.Contains(r.Body, `"notify"`) {
 		t.Errorf("%d %s", r.Status, r.Body)
@@ -248,7 +256,9 @@ func TestToolAccess(t *testing.T) {
 	if r := post(off); r.Status != http.StatusNotFound {
 		t.Errorf("without mcp on: %d %s", r.Status, r.Body)
 	}
-	if _, err := gatewaytest.Start(t, gatewaytest.Options{Site: site.Options{MCP: new(true), Keys: []site.KeyOptions{gatewaytest.Key("k", p.NotifyURL())}}}); err == nil || !strings.Contains(err.Error(), "key k: with mcp on, agents need a token of each key") {
+	if _, err := gatewaytest.Start(t,
+		gatewaytest.Options{Site: site.Options{MCP: new(true), Keys: []site.KeyOptions{gatewaytest.Key("k", p.NotifyURL())}}}); err == nil ||
+		!strings.Contains(err.Error(), "key k: with mcp on, agents need a token of each key") {
 		t.Errorf("a key without a token: %v", err)
 	}
 	if p.Count() != 0 {

@@ -38,12 +38,14 @@ const MaxRequest = 16 << 10
 const tellField = "tell"
 
 // errFields is returned for a body that does not describe a silence.
-var errFields = errors.New("the body must be a form or one JSON object with the fields from, for or until, incident, tag, title, reason and who, all of them texts, and tell, which is true or false")
+var errFields = errors.New("the body must be a form or one JSON object with the fields from, for or until, incident, tag, title, reason " +
+	"and who, all of them texts, and tell, which is true or false")
 
 // texts returns the text fields of a request by their names in a form.
 func (s *Request) texts() map[string]*string {
 	return map[string]*string{
-		"from": &s.From, "for": &s.For, "until": &s.Until, "incident": &s.Incident, "tag": &s.Tag, "title": &s.Title, "reason": &s.Reason, "who": &s.Who,
+		"from": &s.From, "for": &s.For, "until": &s.Until, "incident": &s.Incident, "tag": &s.Tag, "title": &s.Title, "reason": &s.Reason,
+		"who": &s.Who,
 	}
 }
 
@@ -75,7 +77,8 @@ func Read(w http.ResponseWriter, r *http.Request) (s Request, err error) {
 		}
 		return OfForm(r.PostForm.Get)
 	}
-	return s, api.Errorf(http.StatusUnsupportedMediaType, "the body of a silence is a form or JSON; set Content-Type to application/x-www-form-urlencoded or application/json")
+	return s, api.Errorf(http.StatusUnsupportedMediaType,
+		"the body of a silence is a form or JSON; set Content-Type to application/x-www-form-urlencoded or application/json")
 }
 
 // OfForm returns the request in the fields of a form. The error is an [*api.Error].
@@ -103,7 +106,8 @@ func (s *Request) Silence(user string, now time.Time, parse func(string) (time.D
 }
 
 func (s *Request) silence(user string, now time.Time, parse func(string) (time.Duration, error)) (x rules.Silence, err error) {
-	x = rules.Silence{ID: queue.NewID(), Made: now, Incident: s.Incident, Tag: s.Tag, Title: s.Title, Reason: s.Reason, Who: s.Who, Tell: s.Tell}
+	x = rules.Silence{ID: queue.NewID(), Made: now, Incident: s.Incident, Tag: s.Tag, Title: s.Title, Reason: s.Reason, Who: s.Who,
+		Tell: s.Tell}
 	if user != "" {
 		x.Who = user
 	}
@@ -115,7 +119,8 @@ func (s *Request) silence(user string, now time.Time, parse func(string) (time.D
 	}
 	switch {
 	case (s.For == "") == (s.Until == ""):
-		err = errors.New("a silence needs an end: for with a duration, such as 2h, or until with a time, such as 2026-03-28T07:00:00Z, and not both")
+		err = errors.New("a silence needs an end: for with a duration, such as 2h, or until with a time, such as 2026-03-28T07:00:00Z, " +
+			"and not both")
 	case s.For != "":
 		var d time.Duration
 		if d, err = parse(s.For); err != nil || d <= 0 {
@@ -170,7 +175,8 @@ const (
 // New returns the JSON of a silence of a key.
 func New(key string, s *rules.Silence, now time.Time) JSON {
 	x := JSON{
-		ID: s.ID.String(), Key: key, State: Active, From: s.Begins().UTC(), Until: s.Until.UTC(), Incident: s.Incident, Tag: s.Tag, Title: s.Title,
+		ID: s.ID.String(), Key: key, State: Active, From: s.Begins().UTC(), Until: s.Until.UTC(), Incident: s.Incident, Tag: s.Tag,
+		Title:  s.Title,
 		Reason: s.Reason, Who: s.Who, Tell: s.Tell, Configured: s.Window != uuid.UUID{}, Messages: s.Count,
 	}
 	if s.Planned(now) {

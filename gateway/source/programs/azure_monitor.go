@@ -14,9 +14,11 @@ func init() {
 			// A budget alert has no rule. Azure's notices about its own services are not about a
 			// resource of the rule.
 			Title: `{{ $e := .data.essentials }}{{ $c := .data.alertContext -}}
-{{ if eq $e.monitoringService "ServiceHealth" }}{{ default "Service health" $c.properties.stage }}: {{ default $e.alertRule $c.properties.title }}
+{{ if eq $e.monitoringService "ServiceHealth" }}{{ default "Service health" $c.properties.stage }}: {{ default $e.alertRule
+	$c.properties.title }}
 {{- else }}{{ default "Alert" $e.monitorCondition }}: {{ default (default $e.monitoringService $c.AlertData.BudgetName) $e.alertRule }}
-	{{- with $e.configurationItems }}{{ if not (eq (index . 0) "budgets" $e.alertRule) }} on {{ index . 0 }}{{ with more 1 . }} and {{ . }} more{{ end }}{{ end }}{{ end }}
+	{{- with $e.configurationItems }}{{ if not (eq (index . 0) "budgets" $e.alertRule) }} on {{ index . 0 }}{{ with more 1 . }} and {{ .
+	}} more{{ end }}{{ end }}{{ end }}
 {{- end }}`,
 			Body: `{{ $e := .data.essentials }}{{ $c := .data.alertContext }}{{ $p := $c.properties -}}
 {{ with $e.description }}{{ . }}
@@ -26,8 +28,10 @@ func init() {
 {{- with $c.annotations.description }}{{ . }}
 {{ end }}
 {{- range first 5 $c.condition.allOf }}
-	{{- default (default "Result" .metricMeasureColumn) .metricName }}{{ with .webTestName }} of {{ . }}{{ end }}: {{ .metricValue }} ({{ with .timeAggregation }}{{ lower . }}, {{ end }}
-	{{- if eq .operator "GreaterThan" }}limit{{ else if eq .operator "LessThan" "LowerThan" }}minimum{{ else }}{{ .operator }}{{ end }} {{ .threshold }})
+	{{- default (default "Result" .metricMeasureColumn) .metricName }}{{ with .webTestName }} of {{ . }}{{ end }}: {{ .metricValue }} ({{
+	with .timeAggregation }}{{ lower . }}, {{ end }}
+	{{- if eq .operator "GreaterThan" }}limit{{ else if eq .operator "LessThan" "LowerThan" }}minimum{{ else }}{{ .operator }}{{ end }} {{
+	.threshold }})
 {{ range first 10 .dimensions }}{{ .name }}: {{ .value }}
 {{ end }}{{ with .searchQuery }}Query: {{ cut 500 . }}
 {{ end }}{{ end }}
@@ -60,14 +64,18 @@ func init() {
 {{ end }}
 {{- $condition := index $c.condition.allOf 0 -}}
 {{ with default (default $condition.linkToFilteredSearchResultsUI $c.LinkToFilteredSearchResultsUI) $e.investigationLink }}{{ . }}
-{{- else }}{{ if contains "/Microsoft.AlertsManagement/alerts/" $e.alertId }}https://portal.azure.com/#blade/Microsoft_Azure_Monitoring/AlertDetailsTemplateBlade/alertId/{{ urlquery $e.alertId }}{{ end }}{{ end }}`,
+{{- else }}{{ if contains "/Microsoft.AlertsManagement/alerts/" $e.alertId
+	}}https://portal.azure.com/#blade/Microsoft_Azure_Monitoring/AlertDetailsTemplateBlade/alertId/{{ urlquery $e.alertId }}{{ end }}{{ end
+	}}`,
 			// Azure's notices about its own services and about a resource have no severity.
 			Type: `{{ $e := .data.essentials }}{{ $p := .data.alertContext.properties -}}
 {{ if eq $e.monitorCondition "Resolved" }}success
 {{- else if eq $e.monitoringService "ServiceHealth" }}
-	{{- if eq $p.stage "Resolved" "Complete" }}success{{ else if eq $p.incidentType "Incident" "Security" }}failure{{ else if eq $p.incidentType "ActionRequired" }}warning{{ else }}info{{ end }}
+	{{- if eq $p.stage "Resolved" "Complete" }}success{{ else if eq $p.incidentType "Incident" "Security" }}failure{{ else if eq
+	$p.incidentType "ActionRequired" }}warning{{ else }}info{{ end }}
 {{- else if $p.currentHealthStatus }}
-	{{- if eq $p.currentHealthStatus "Available" }}success{{ else if eq $p.currentHealthStatus "Unavailable" }}failure{{ else }}warning{{ end }}
+	{{- if eq $p.currentHealthStatus "Available" }}success{{ else if eq $p.currentHealthStatus "Unavailable" }}failure{{ else }}warning{{ end
+	}}
 {{- else }}{{ default "warning" (type $e.severity) }}{{ end }}`,
 			// A health event is an alert that fires again with another state.
 			Incident: `{{ $e := .data.essentials }}{{ $p := .data.alertContext.properties -}}

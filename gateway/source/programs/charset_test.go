@@ -22,7 +22,8 @@ import (
 
 // TestCharsets reads every sample in several charsets, and expects the same message as in UTF-8.
 func TestCharsets(t *testing.T) {
-	little, big := unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM).NewEncoder(), unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM).NewEncoder()
+	little, big := unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM).NewEncoder(),
+		unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM).NewEncoder()
 	for _, sample := range racetest.Part(samples(t), 5) {
 		s := withImages(t, sample.source)
 		read := func(body, declared string) (string, error) {
@@ -31,7 +32,8 @@ func TestCharsets(t *testing.T) {
 				media, _, _ := strings.Cut(header.Get("Content-Type"), ";")
 				header.Set("Content-Type", media+"; charset="+declared)
 			}
-			m, err := s.Read(t.Context(), &source.Request{Header: header, Query: url.Values{}, Body: []byte(body), Time: time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)})
+			m, err := s.Read(t.Context(), &source.Request{Header: header, Query: url.Values{}, Body: []byte(body),
+				Time: time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)})
 			if err != nil {
 				return "", err
 			}

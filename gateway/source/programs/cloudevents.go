@@ -26,7 +26,8 @@ func init() {
 		Handshake: true,
 		Payload:   readCloudEvents,
 		Templates: source.Templates{
-			Title: `{{ if .events }}{{ $first := index .events 0 }}{{ default "CloudEvent" $first.type }}{{ with more 1 .events }} and {{ . }} more{{ end }}
+			Title: `{{ if .events }}{{ $first := index .events 0 }}{{ default "CloudEvent" $first.type }}{{ with more 1 .events }} and {{ .
+	}} more{{ end }}
 {{- else }}{{ default "CloudEvent" .type }}{{ end }}`,
 			Body: `{{- define "event" -}}
 {{ with default (default (default (print .data) .data.text) .data.msg) .data.message }}{{ if ne . "{}" }}{{ cut 2000 . }}
@@ -62,7 +63,8 @@ func readCloudEvents(r *source.Request) (any, error) {
 	if err != nil && (structured || r.Header.Get("Ce-Type") == "") {
 		return nil, source.Errorf(http.StatusBadRequest, "the payload of CloudEvents must be JSON: %w", err)
 	}
-	if events, ok := data.([]any); ok && (strings.HasPrefix(media, "application/cloudevents-batch") || slices.ContainsFunc(events, isEvent)) { // some producers declare a batch as JSON
+	// some producers declare a batch as JSON
+	if events, ok := data.([]any); ok && (strings.HasPrefix(media, "application/cloudevents-batch") || slices.ContainsFunc(events, isEvent)) {
 		for _, e := range events {
 			decodeEventData(e)
 		}

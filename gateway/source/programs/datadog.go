@@ -32,8 +32,9 @@ func init() {
 {{ if not $state }}{{ $state = index (split " on " (index (split "]" (replace "[" "" (default .title .event_title))) 0)) 0 }}{{ end -}}
 {{ if eq $state "Renotify" }}{{ default "warning" (type .alert_type) }}
 {{- else if type $state }}{{ type $state }}{{ else }}{{ default "info" (type .alert_type) }}{{ end }}`,
-			Images:   `{{ .snapshot }}`,
-			Incident: `{{ if and .alert_cycle_key (not (hasPrefix "$" .alert_cycle_key)) }}{{ .alert_cycle_key }}{{ else if .alert_id }}{{ .alert_id }} {{ .alert_scope }}{{ end }}`,
+			Images: `{{ .snapshot }}`,
+			Incident: `{{ if and .alert_cycle_key (not (hasPrefix "$" .alert_cycle_key)) }}{{ .alert_cycle_key }}{{ else if .alert_id }}{{ ` +
+				`.alert_id }} {{ .alert_scope }}{{ end }}`,
 		},
 	})
 }

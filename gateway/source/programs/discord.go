@@ -258,8 +258,9 @@ func discordHook(r *source.Request) (id, token string) {
 func discordMessage(o source.Outcome, id string, edited any) source.Reply {
 	hook, _ := discordHook(o.Request)
 	out := map[string]any{
-		"id": id, "type": 0, "content": "", "channel_id": hook, "webhook_id": hook, "timestamp": o.Time.UTC().Format(time.RFC3339), "edited_timestamp": edited,
-		"embeds": []any{}, "components": []any{}, "attachments": []any{}, "mentions": []any{}, "mention_roles": []any{},
+		"id": id, "type": 0, "content": "", "channel_id": hook, "webhook_id": hook, "timestamp": o.Time.UTC().Format(time.RFC3339),
+		"edited_timestamp": edited,
+		"embeds":           []any{}, "components": []any{}, "attachments": []any{}, "mentions": []any{}, "mention_roles": []any{},
 		"mention_everyone": false, "tts": false, "pinned": false, "flags": 0,
 	}
 	name := discordName
@@ -270,7 +271,8 @@ func discordMessage(o source.Outcome, id string, edited any) source.Reply {
 		}
 		out[field] = value
 	}
-	out["author"] = map[string]any{"id": hook, "username": name, "global_name": nil, "avatar": nil, "discriminator": "0000", "public_flags": 0, "bot": true}
+	out["author"] = map[string]any{"id": hook, "username": name, "global_name": nil, "avatar": nil, "discriminator": "0000", "public_flags": 0,
+		"bot": true}
 	return compose.JSONReply(http.StatusOK, out)
 }
 

@@ -11,7 +11,8 @@ func init() {
 		Has:     []string{"events[].target", "events[].action"},
 		Templates: source.Templates{
 			Title: `{{ with .events }}{{ len . }} {{ if eq (len .) 1 }}event{{ else }}events{{ end }} of the registry{{ end }}`,
-			Body: `{{ range first 20 .events }}{{ .action }} {{ .target.repository }}{{ with .target.tag }}:{{ . }}{{ else }}{{ with .target.digest }}@{{ . }}{{ end }}{{ end }}{{ with .actor.name }} by {{ . }}{{ end }}
+			Body: `{{ range first 20 .events }}{{ .action }} {{ .target.repository }}{{ with .target.tag }}:{{ . }}{{ else }}{{ with .target.digest
+	}}@{{ . }}{{ end }}{{ end }}{{ with .actor.name }} by {{ . }}{{ end }}
 {{ end }}{{ with more 20 .events }}and {{ . }} more{{ end }}`,
 			Type: `info`,
 		},

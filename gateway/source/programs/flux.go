@@ -17,7 +17,8 @@ func init() {
 			// are only for programs.
 			Body: `{{ .message }}
 {{- range first 20 (pairs .metadata) }}
-	{{- $line := . | replace "kustomize.toolkit.fluxcd.io/" "" | replace "helm.toolkit.fluxcd.io/" "" | replace "source.toolkit.fluxcd.io/" "" | replace "image.toolkit.fluxcd.io/" "" | replace "event.toolkit.fluxcd.io/" "" -}}
+	{{- $line := . | replace "kustomize.toolkit.fluxcd.io/" "" | replace "helm.toolkit.fluxcd.io/" "" | replace "source.toolkit.fluxcd.io/"
+	"" | replace "image.toolkit.fluxcd.io/" "" | replace "event.toolkit.fluxcd.io/" "" -}}
 	{{- if not (eq (index (split ":" $line) 0) "checksum" "digest" "token" "commit_status" "change_request") }}
 {{ capitalize $line }}{{ end -}}
 {{- end }}`,
@@ -27,7 +28,8 @@ func init() {
 {{- else if eq .reason "UninstallSucceeded" }}info
 {{- else if or (hasSuffix "Succeeded" .reason) (eq .reason "NewArtifact") }}success
 {{- else }}info{{ end }}`,
-			Incident: `{{ with .metadata.cluster }}{{ . }} {{ end }}{{ .involvedObject.kind }} {{ .involvedObject.namespace }}/{{ .involvedObject.name }}`,
+			Incident: `{{ with .metadata.cluster }}{{ . }} {{ end }}{{ .involvedObject.kind }} {{ .involvedObject.namespace }}/{{ ` +
+				`.involvedObject.name }}`,
 		},
 	})
 }

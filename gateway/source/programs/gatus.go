@@ -21,7 +21,8 @@ func init() {
 		Templates: source.Templates{
 			// Gatus escapes the quotation marks of errors, because bodies are usually JSON.
 			Title: `{{ with .group }}{{ . }}/{{ end }}{{ .endpoint }} {{ $state := default .status .state -}}
-{{ if eq (type $state) "success" }}has recovered{{ else if eq (type $state) "failure" }}has failed{{ else }}is {{ lower (replace "_" " " $state) }}{{ end }}`,
+{{ if eq (type $state) "success" }}has recovered{{ else if eq (type $state) "failure" }}has failed{{ else }}is {{ lower (replace "_" " "
+	$state) }}{{ end }}`,
 			Body: `{{ with .description }}{{ . }}
 {{ end }}
 {{- with .errors }}{{ replace "\\\"" "\"" . }}

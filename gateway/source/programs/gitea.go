@@ -8,18 +8,22 @@ func init() {
 		Program: "Gitea and Forgejo",
 		Doc:     "https://docs.gitea.com/usage/webhooks",
 		Checked: "1.27.3; Forgejo 15.0.1",
-		Has:     []string{"repository.full_name|sender.login|package|run|organization.name", "sender.login_name|compare_url|total_commits|pusher.login|is_pull|review.content|package.owner|run.prettyref?"},
-		Header:  "X-Gitea-Event",
-		Field:   "payload",
-		Scheme:  source.SchemeGitHub,
+		Has: []string{"repository.full_name|sender.login|package|run|organization.name",
+			"sender.login_name|compare_url|total_commits|pusher.login|is_pull|review.content|package.owner|run.prettyref?"},
+		Header: "X-Gitea-Event",
+		Field:  "payload",
+		Scheme: source.SchemeGitHub,
 		Templates: source.Templates{
 			Title: `{{ $event := capitalize (replace "_" " " (header "X-Gitea-Event")) -}}
 {{ $who := default "Somebody" (default .pusher.login .sender.login) -}}
-{{ if .workflow_run }}{{ default "Workflow" .workflow_run.display_title }} {{ replace "_" " " (default (default .action .workflow_run.status) .workflow_run.conclusion) }}
-{{- else if .workflow_job }}{{ default "Job" .workflow_job.name }} {{ replace "_" " " (default (default .action .workflow_job.status) .workflow_job.conclusion) }}
+{{ if .workflow_run }}{{ default "Workflow" .workflow_run.display_title }} {{ replace "_" " " (default (default .action
+	.workflow_run.status) .workflow_run.conclusion) }}
+{{- else if .workflow_job }}{{ default "Job" .workflow_job.name }} {{ replace "_" " " (default (default .action .workflow_job.status)
+	.workflow_job.conclusion) }}
 {{- else if .run }}{{ default "Workflow" .run.title }} {{ if eq .action "recover" }}recovered{{ else }}{{ .action }}{{ end }}
 {{- else if .context }}{{ .context }} {{ .state }}
-{{- else if or .pull_request .issue }}{{ if or .pull_request .is_pull }}Pull request{{ else }}Issue{{ end }} {{ default (default .number .issue.number) .pull_request.number }} ` + commentOrAction + `
+{{- else if or .pull_request .issue }}{{ if or .pull_request .is_pull }}Pull request{{ else }}Issue{{ end }} {{ default (default .number
+	.issue.number) .pull_request.number }} ` + commentOrAction + `
 {{- else if .release }}Release {{ .release.tag_name }} {{ .action }}
 {{- else if .package }}Package {{ .package.name }} {{ .package.version }} {{ .action }}
 {{- else if .forkee }}{{ $who }} forked

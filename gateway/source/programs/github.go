@@ -8,21 +8,26 @@ func init() {
 		Program: "GitHub",
 		Doc:     "https://docs.github.com/en/webhooks/webhook-events-and-payloads",
 		Checked: "2026-06-22",
-		Has:     []string{"repository.full_name|sender.login|organization.login|zen|security_advisory|installation.id|enterprise.slug", "repository.node_id|sender.node_id|compare|head_commit|pusher.name|zen|starred_at|alert|build?"},
-		Header:  "X-GitHub-Event",
-		Reads:   []string{"gitea"},
-		Field:   "payload",
-		Scheme:  source.SchemeGitHub,
+		Has: []string{"repository.full_name|sender.login|organization.login|zen|security_advisory|installation.id|enterprise.slug",
+			"repository.node_id|sender.node_id|compare|head_commit|pusher.name|zen|starred_at|alert|build?"},
+		Header: "X-GitHub-Event",
+		Reads:  []string{"gitea"},
+		Field:  "payload",
+		Scheme: source.SchemeGitHub,
 		Templates: source.Templates{
 			Title: `{{ $event := header "X-GitHub-Event" -}}
 {{ $action := replace "_" " " .action -}}
 {{ $who := default "Somebody" (default .pusher.name .sender.login) -}}
-{{ if .workflow_run }}{{ default "Workflow" .workflow_run.name }} {{ replace "_" " " (default (default .action .workflow_run.status) .workflow_run.conclusion) }}
-{{- else if .workflow_job }}{{ default "Job" .workflow_job.name }} {{ replace "_" " " (default (default .action .workflow_job.status) .workflow_job.conclusion) }}
-{{- else if .check_run }}{{ default "Check" .check_run.name }} {{ replace "_" " " (default (default .action .check_run.status) .check_run.conclusion) }}
+{{ if .workflow_run }}{{ default "Workflow" .workflow_run.name }} {{ replace "_" " " (default (default .action .workflow_run.status)
+	.workflow_run.conclusion) }}
+{{- else if .workflow_job }}{{ default "Job" .workflow_job.name }} {{ replace "_" " " (default (default .action .workflow_job.status)
+	.workflow_job.conclusion) }}
+{{- else if .check_run }}{{ default "Check" .check_run.name }} {{ replace "_" " " (default (default .action .check_run.status)
+	.check_run.conclusion) }}
 {{- else if .check_suite }}Checks {{ replace "_" " " (default (default .action .check_suite.status) .check_suite.conclusion) }}
 {{- else if .deployment_status }}Deployment to {{ .deployment_status.environment }} {{ replace "_" " " .deployment_status.state }}
-{{- else if or .pull_request .issue }}{{ if or .pull_request .issue.pull_request }}Pull request{{ else }}Issue{{ end }} {{ default .issue.number .pull_request.number }} ` + commentOrAction + `
+{{- else if or .pull_request .issue }}{{ if or .pull_request .issue.pull_request }}Pull request{{ else }}Issue{{ end }} {{ default
+	.issue.number .pull_request.number }} ` + commentOrAction + `
 {{- else if .discussion }}Discussion {{ .discussion.number }} ` + commentOrAction + `
 {{- else if .release }}Release {{ .release.tag_name }} {{ $action }}
 {{- else if .zen }}Webhook added
@@ -50,7 +55,8 @@ Branch: {{ .head_branch }}
 {{ default (default (default (default .discussion.html_url .issue.html_url) .pull_request.html_url) .review.html_url) .comment.html_url }}
 {{- else if .release }}{{ .release.name }}
 {{ .release.html_url }}
-{{- else if .alert }}{{ with .alert }}{{ default (default (default (default .affected_package_name .secret_type) .secret_type_display_name) .rule.description) .security_advisory.summary }}
+{{- else if .alert }}{{ with .alert }}{{ default (default (default (default .affected_package_name .secret_type)
+	.secret_type_display_name) .rule.description) .security_advisory.summary }}
 {{ default .external_reference .html_url }}{{ end }}
 {{- else if .security_advisory }}{{ .security_advisory.summary }}
 {{ .security_advisory.html_url }}
@@ -75,9 +81,11 @@ Branch: {{ .head_branch }}
 {{- else if .check_run }}{{ type .check_run.conclusion }}
 {{- else if .check_suite }}{{ type .check_suite.conclusion }}
 {{- else if .deployment_status }}{{ type .deployment_status.state }}
-{{- else if .alert }}{{ if eq .action "fixed" "resolved" "resolve" "dismissed" "dismiss" "auto_dismissed" "closed_by_user" "revoked" }}success
+{{- else if .alert }}{{ if eq .action "fixed" "resolved" "resolve" "dismissed" "dismiss" "auto_dismissed" "closed_by_user" "revoked"
+	}}success
 	{{- else if eq .action "assignees_changed" "updated_assignment" }}info
-	{{- else }}{{ default "warning" (type (default (default .alert.severity .alert.rule.security_severity_level) .alert.security_advisory.severity)) }}{{ end }}
+	{{- else }}{{ default "warning" (type (default (default .alert.severity .alert.rule.security_severity_level)
+	.alert.security_advisory.severity)) }}{{ end }}
 {{- else if .security_advisory }}{{ if ne .action "withdrawn" }}{{ type .security_advisory.severity }}{{ end }}
 {{- else if .build }}{{ type .build.status }}
 {{- else if .context }}{{ type .state }}{{ end }}`,

@@ -20,12 +20,15 @@ func init() {
 {{- else if eq .object_kind "pipeline" }}Pipeline {{ with $o.name }}{{ . }} {{ end }}{{ default $o.iid $o.id }} {{ $o.status }}
 {{- else if eq .object_kind "deployment" }}Deployment to {{ .environment }} {{ .status }}
 {{- else if eq .object_kind "note" }}Comment by {{ default "somebody" .user.name }}
-{{- else if eq .object_kind "emoji" }}{{ default "Somebody" .user.name }} {{ if eq $o.action "revoke" }}removed{{ else }}added{{ end }} the reaction {{ $o.name }}
+{{- else if eq .object_kind "emoji" }}{{ default "Somebody" .user.name }} {{ if eq $o.action "revoke" }}removed{{ else }}added{{ end
+	}} the reaction {{ $o.name }}
 {{- else if eq .object_kind "feature_flag" }}Feature flag {{ $o.name }} {{ if $o.active }}on{{ else }}off{{ end }}
 {{- else if eq .object_kind "access_token" }}Access token {{ $o.name }} expires{{ with $o.expires_at }} on {{ . }}{{ end }}
 {{- else if eq .object_kind "release" }}Release {{ .tag }} {{ .action }}
-{{- else }}{{ $kind }}{{ with $o.iid }} {{ . }}{{ end }}{{ with default (default (default $o.state $o.action) $o.status) .action }} {{ . }}{{ end }}{{ end }}
-{{- with default (default (default (default (default .full_path .group_path) .group.group_path) .project_name) .repository.name) .project.path_with_namespace }}: {{ . }}{{ end }}`,
+{{- else }}{{ $kind }}{{ with $o.iid }} {{ . }}{{ end }}{{ with default (default (default $o.state $o.action) $o.status) .action }} {{ .
+	}}{{ end }}{{ end }}
+{{- with default (default (default (default (default .full_path .group_path) .group.group_path) .project_name) .repository.name)
+	.project.path_with_namespace }}: {{ . }}{{ end }}`,
 			Body: `{{ $o := .object_attributes -}}
 {{ $project := default .repository.homepage .project.web_url -}}
 {{ $about := default (default .snippet.title .merge_request.title) .issue.title -}}
@@ -59,7 +62,8 @@ func init() {
 {{- else }}{{ default (default (default (default $project .deployable_url) .url) $o.awarded_on_url) $o.url }}{{ end }}`,
 			Type: `{{ $o := .object_attributes -}}
 {{ if and (eq .build_status "failed") .build_allow_failure }}warning
-{{- else if eq .object_kind "vulnerability" }}{{ if eq $o.state "resolved" "dismissed" }}success{{ else }}{{ default "warning" (type $o.severity) }}{{ end }}
+{{- else if eq .object_kind "vulnerability" }}{{ if eq $o.state "resolved" "dismissed" }}success{{ else }}{{ default "warning" (type
+	$o.severity) }}{{ end }}
 {{- else if eq .object_kind "access_token" }}warning
 {{- else }}{{ type (default (default .status .build_status) $o.status) }}{{ end }}`,
 			// A later pipeline on the same branch resolves the incident of an earlier one.
@@ -70,7 +74,8 @@ func init() {
 {{- else if eq .object_kind "vulnerability" }}{{ $o.url }}
 {{- else if eq .object_kind "issue" "merge_request" "incident" }}{{ if $o.iid }}{{ $project }} {{ .object_kind }} {{ $o.iid }}{{ end }}
 {{- else if eq .object_kind "note" }}
-	{{- with .issue.iid }}{{ $project }} issue {{ . }}{{ end }}{{ with .merge_request.iid }}{{ $project }} merge_request {{ . }}{{ end }}{{ end }}`,
+	{{- with .issue.iid }}{{ $project }} issue {{ . }}{{ end }}{{ with .merge_request.iid }}{{ $project }} merge_request {{ . }}{{ end }}{{
+	end }}`,
 		},
 	})
 }

@@ -10,7 +10,8 @@ func init() {
 		Checked: "21",
 		Has:     []string{"NotificationType|ServerName|ItemType"},
 		Templates: source.Templates{
-			Title: `{{ default "Jellyfin" .NotificationType }}{{ with default .PluginName .Name }}: {{ . }}{{ end }}{{ with .Year }} ({{ . }}){{ end }}`,
+			Title: `{{ default "Jellyfin" .NotificationType }}{{ with default .PluginName .Name }}: {{ . }}{{ end }}{{ with .Year }} ({{ . ` +
+				`}}){{ end }}`,
 			Body: `{{ with .SeriesName }}{{ . }}{{ with $.SeasonNumber00 }} S{{ . }}{{ end }}{{ with $.EpisodeNumber00 }}E{{ . }}{{ end }}
 {{ end }}
 {{- with default .Username .NotificationUsername }}User: {{ . }}
@@ -28,7 +29,8 @@ func init() {
 {{- with .Overview }}{{ cut 1000 . }}
 {{ end }}
 {{- with .ServerName }}Server: {{ . }}{{ end }}`,
-			Type: `{{ if eq .NotificationType "AuthenticationFailure" "UserLockedOut" "TaskCompletedFailure" "PluginInstallationFailed" "SubtitleDownloadFailure" }}warning{{ else }}info{{ end }}`,
+			Type: `{{ if eq .NotificationType "AuthenticationFailure" "UserLockedOut" "TaskCompletedFailure" "PluginInstallationFailed" ` +
+				`"SubtitleDownloadFailure" }}warning{{ else }}info{{ end }}`,
 		},
 	})
 }

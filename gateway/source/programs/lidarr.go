@@ -14,7 +14,8 @@ func init() {
 		},
 		Templates: source.Templates{
 			Title: `{{ $album := default (index .albums 0) .album -}}
-{{ with .artist.name }}{{ . }}{{ with $album.title }}: {{ . }}{{ end }}{{ with more 1 $.albums }} and {{ . }} more{{ end }}{{ else }}{{ default "Lidarr" .instanceName }}{{ end }}`,
+{{ with .artist.name }}{{ . }}{{ with $album.title }}: {{ . }}{{ end }}{{ with more 1 $.albums }} and {{ . }} more{{ end }}{{ else }}{{
+	default "Lidarr" .instanceName }}{{ end }}`,
 			// The files of an album have the same quality.
 			Body: servarrEvent + `
 {{- with .tracks }}

@@ -30,7 +30,8 @@ func init() {
 {{ end }}
 {{- with .duration }}Duration: {{ . }}
 {{ end }}
-{{- if or .additional_active_critical_alerts .additional_active_warning_alerts }}Also active on the node: {{ default 0 .additional_active_critical_alerts }} critical, {{ default 0 .additional_active_warning_alerts }} warning
+{{- if or .additional_active_critical_alerts .additional_active_warning_alerts }}Also active on the node: {{ default 0
+	.additional_active_critical_alerts }} critical, {{ default 0 .additional_active_warning_alerts }} warning
 {{ end }}
 {{- default (default .alarm_url .alert_url) .url }}`,
 			Type: `{{ if .token }}info

@@ -168,7 +168,8 @@ func newNtfyMessage(r *source.Request) (n ntfyMessage, err error) {
 		data, err := payload.Decode(r.Text())
 		r.Payload = data
 		if _, ok := data.(map[string]any); err != nil || !ok {
-			return n, ntfyErrorf("40017", "a message for ntfy is a JSON object at this address, or text at the address of a topic, such as …/ntfy/alerts")
+			return n, ntfyErrorf("40017", "a message for ntfy is a JSON object at this address, or text at the address of a topic, such "+
+				"as …/ntfy/alerts")
 		}
 		n.json = data
 		n.topic = n.field("topic")
@@ -177,7 +178,8 @@ func newNtfyMessage(r *source.Request) (n ntfyMessage, err error) {
 		n.sequence = ""
 	}
 	if template := n.field("template", "tpl"); template != "" && !slices.Contains([]string{"0", "no", "false"}, strings.ToLower(template)) {
-		return n, ntfyErrorf("40000", "ntfy's templates are not run here; post the payload to the source of its program, such as …/grafana in place of …/ntfy/…, or to a source with templates of your own")
+		return n, ntfyErrorf("40000", "ntfy's templates are not run here; post the payload to the source of its program, such as …/grafana in "+
+			"place of …/ntfy/…, or to a source with templates of your own")
 	}
 	return n, nil
 }
@@ -196,7 +198,8 @@ func (n ntfyMessage) readContent(m *source.Message) (message string, err error) 
 	content := n.request.Body
 	message = strings.ReplaceAll(n.field("message", "m"), `\n`, "\n")
 	switch {
-	case len(m.Attach) == 0 && (filename != "" || message != "" && len(content) > 0 || !charset.IsText(content, charset.OfType(n.request.Header.Get("Content-Type")))):
+	case len(m.Attach) == 0 && (filename != "" || message != "" && len(content) > 0 ||
+		!charset.IsText(content, charset.OfType(n.request.Header.Get("Content-Type")))):
 		if len(content) > 0 {
 			m.File = path.Base("/" + filename)
 			if m.File == "/" {
@@ -214,7 +217,8 @@ func (n ntfyMessage) setType(m *source.Message, message string) {
 	tags, icon := n.tags(), n.field("icon")
 	m.Tags = source.ValidTags(strings.Join(tags, ","))
 	priority := n.priority(m)
-	compose.SetType(m, priority, compose.Worse(compose.Worse(compose.StateOfTags(tags), compose.StateOfText(m.Title, message)), stateOfIcon(icon)))
+	compose.SetType(m, priority, compose.Worse(compose.Worse(compose.StateOfTags(tags), compose.StateOfText(m.Title, message)),
+		stateOfIcon(icon)))
 	if len(tags) > 0 {
 		compose.Echo(m, "tags", tags)
 	}
@@ -341,7 +345,8 @@ func replyNtfy(o source.Outcome) source.Reply {
 	if o.Error != "" {
 		return ntfyError(o)
 	}
-	out := map[string]any{"id": compose.TextID(o, message.NtfyIDLength), "time": o.Time.Unix(), "expires": o.Time.Add(ntfyExpires).Unix(), "event": "message"}
+	out := map[string]any{"id": compose.TextID(o, message.NtfyIDLength), "time": o.Time.Unix(), "expires": o.Time.Add(ntfyExpires).Unix(),
+		"event": "message"}
 	maps.Copy(out, o.Message.Echo)
 	if len(o.Message.Warnings) > 0 {
 		out["warnings"] = o.Message.Warnings

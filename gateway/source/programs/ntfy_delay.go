@@ -29,7 +29,8 @@ func (n ntfyMessage) setDelay(m *source.Message) error {
 	at, ok := parseNtfyDelay(text, n.request.Time)
 	switch {
 	case !ok:
-		return ntfyErrorf("40004", "the delay must be a duration, such as 30m or 2 days, or a Unix time, such as 1639194738; times in English are not read here")
+		return ntfyErrorf("40004", "the delay must be a duration, such as 30m or 2 days, or a Unix time, such as 1639194738; times in English "+
+			"are not read here")
 	case at.Before(n.request.Time.Add(minNtfyDelay)):
 		return ntfyErrorf("40005", "the delay must be at least 10 seconds")
 	case at.After(n.request.Time.Add(maxNtfyDelay)):

@@ -164,12 +164,16 @@ func readOpsgenieOther(_ context.Context, r *source.Request) (*source.Message, e
 		return &source.Message{Beat: name}, nil
 	}
 	if _, _, ok := opsgenieHeartbeat(r); ok {
-		return nil, source.Errorf(http.StatusNotFound, "the gateway does not have this address of Opsgenie; a heartbeat is a beat that the key expects: add expect <name> every <duration> to the key, and ping …/v2/heartbeats/{name}/ping")
+		return nil, source.Errorf(http.StatusNotFound,
+			"the gateway does not have this address of Opsgenie; a heartbeat is a beat that the key expects: add expect <name> every <duration> "+
+				"to the key, and ping …/v2/heartbeats/{name}/ping")
 	}
 	if a, alias := opsgenieActionOf(r); a != nil {
 		return readOpsgenieAction(r, a, alias)
 	}
-	return nil, source.Errorf(http.StatusNotFound, "the gateway does not have this address of Opsgenie, because it keeps no alerts; it takes POST …/v2/alerts and POST …/v2/alerts/{alias}/close, acknowledge and notes")
+	return nil, source.Errorf(http.StatusNotFound,
+		"the gateway does not have this address of Opsgenie, because it keeps no alerts; it takes POST …/v2/alerts and "+
+			"POST …/v2/alerts/{alias}/close, acknowledge and notes")
 }
 
 // replyOpsgenieOther answers a request that readOpsgenieOther has read.
@@ -212,7 +216,8 @@ func readOpsgenieAlert(_ context.Context, r *source.Request) (*source.Message, e
 	details := payload.Get(data, "details")
 	body.Details(details, "image_urls")
 	for _, f := range []struct{ label, value string }{
-		{"Entity", field("entity")}, {"Source", field("source")}, {"User", field("user")}, {"Responders", opsgenieNames(payload.Get(data, "responders"))},
+		{"Entity", field("entity")}, {"Source", field("source")}, {"User", field("user")},
+		{"Responders", opsgenieNames(payload.Get(data, "responders"))},
 	} {
 		if !body.Has(f.value) && !strings.Contains(m.Title, f.value) {
 			body.Origin(f.label, f.value)
@@ -366,7 +371,8 @@ func replyOpsgenie(action string) func(o source.Outcome) source.Reply {
 		case o.Message.Untold != "":
 			done, result = action+opsgenieUntold, compose.Untold(o.Message)
 		}
-		return opsgenieReply(o, http.StatusAccepted, opsgenieRequest{done, payload.Text(o.Message.Echo[opsgenieAlias]), o.Time}, map[string]any{"result": result})
+		return opsgenieReply(o, http.StatusAccepted, opsgenieRequest{done, payload.Text(o.Message.Echo[opsgenieAlias]), o.Time},
+			map[string]any{"result": result})
 	}
 }
 
@@ -427,7 +433,8 @@ func replyOpsgenieStatus(o source.Outcome) source.Reply {
 	q, _ := opsgenieStatus(o.Request)
 	action, untold := strings.CutSuffix(q.action, opsgenieUntold)
 	q.action = action
-	status, sent := q.action+" was sent", !slices.ContainsFunc(opsgenieActions, func(a opsgenieAction) bool { return a.action == q.action && a.read == nil })
+	status, sent := q.action+" was sent", !slices.ContainsFunc(opsgenieActions,
+		func(a opsgenieAction) bool { return a.action == q.action && a.read == nil })
 	if !sent {
 		status = opsgenieNothing
 	} else if untold {

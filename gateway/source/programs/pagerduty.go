@@ -65,7 +65,8 @@ func readPagerDuty(ctx context.Context, r *source.Request) (*source.Message, err
 	case "":
 		return nil, source.Errorf(http.StatusBadRequest, "the field event_action is missing; write trigger, acknowledge or resolve")
 	default:
-		return nil, source.Errorf(http.StatusBadRequest, "the field event_action is %q; write trigger, acknowledge or resolve", markup.TruncateBytes(action, 40))
+		return nil, source.Errorf(http.StatusBadRequest, "the field event_action is %q; write trigger, acknowledge or resolve",
+			markup.TruncateBytes(action, 40))
 	}
 	if summary == "" {
 		summary = compose.NameAlert(m, r)
@@ -104,7 +105,8 @@ func pagerDutyType(m *source.Message, severity string) string {
 	if severity == "" || !known || t == notifier.Success {
 		t = notifier.Failure
 		if severity != "" {
-			m.Warnings = append(m.Warnings, "PagerDuty has no such severity, so the message has the type failure; write critical, error, warning or info")
+			m.Warnings = append(m.Warnings, "PagerDuty has no such severity, so the message has the type failure; write critical, error, "+
+				"warning or info")
 		}
 	}
 	return string(t)
@@ -159,7 +161,8 @@ func alertmanagerDetails(ctx context.Context, details any, address string, body 
 	if err != nil {
 		return counts
 	}
-	message, err := alertmanager.Read(ctx, &source.Request{Body: []byte(payload.Encode(map[string]any{"alerts": alerts, "externalURL": address}))})
+	message, err := alertmanager.Read(ctx,
+		&source.Request{Body: []byte(payload.Encode(map[string]any{"alerts": alerts, "externalURL": address}))})
 	if err != nil {
 		return counts
 	}

@@ -13,7 +13,8 @@ func init() {
 		Files:   true,
 		Templates: source.Templates{
 			Title: `{{ default "Plex" .event }}{{ with default .Metadata.title .Metadata.grandparentTitle }}: {{ . }}{{ end }}`,
-			Body: `{{ with .Metadata }}{{ if .grandparentTitle }}{{ if eq .type "episode" }}S{{ printf "%02v" .parentIndex }}E{{ printf "%02v" .index }} {{ end }}{{ .title }}
+			Body: `{{ with .Metadata }}{{ if .grandparentTitle }}{{ if eq .type "episode" }}S{{ printf "%02v" .parentIndex }}E{{ printf "%02v"
+	.index }} {{ end }}{{ .title }}
 {{ else }}{{ .title }}{{ with .year }} ({{ . }}){{ end }}
 {{ end }}{{ with .librarySectionTitle }}Library: {{ . }}
 {{ end }}{{ end }}
@@ -24,7 +25,8 @@ func init() {
 {{- with .Player.title }}Player: {{ . }}
 {{ end }}
 {{- with .Server.title }}Server: {{ . }}{{ end }}`,
-			Type: `{{ if eq .event "admin.database.corrupted" }}failure{{ else if eq .event "admin.database.backup" }}success{{ else }}info{{ end }}`,
+			Type: `{{ if eq .event "admin.database.corrupted" }}failure{{ else if eq .event "admin.database.backup" }}success{{ else ` +
+				`}}info{{ end }}`,
 		},
 	})
 }

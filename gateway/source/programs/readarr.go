@@ -15,7 +15,8 @@ func init() {
 		// Readarr does not report the end of a health issue, so nothing would resolve an incident.
 		Templates: source.Templates{
 			Title: `{{ $book := default (index .books 0) .book -}}
-{{ with .author.name }}{{ . }}{{ with $book.title }}: {{ . }}{{ end }}{{ with more 1 $.books }} and {{ . }} more{{ end }}{{ else }}{{ default "Readarr" .instanceName }}{{ end }}`,
+{{ with .author.name }}{{ . }}{{ with $book.title }}: {{ . }}{{ end }}{{ with more 1 $.books }} and {{ . }} more{{ end }}{{ else }}{{
+	default "Readarr" .instanceName }}{{ end }}`,
 			Body: servarrEvent + `
 {{- $file := default (index .bookFiles 0) .bookFile }}` + servarrDetails,
 			Type: servarrType,

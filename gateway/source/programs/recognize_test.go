@@ -53,7 +53,8 @@ func TestForeignPayloads(t *testing.T) {
 				}
 				continue
 			}
-			if e, ok := errors.AsType[*source.Error](err); !ok || e.Status != http.StatusBadRequest || !strings.Contains(err.Error(), "/"+sample.source) {
+			if e, ok := errors.AsType[*source.Error](err); !ok || e.Status != http.StatusBadRequest ||
+				!strings.Contains(err.Error(), "/"+sample.source) {
 				t.Errorf("%s: the error for %s is %v", f.Name, sample.path, err)
 			}
 		}
@@ -105,7 +106,8 @@ func TestInstanceNames(t *testing.T) {
 					t.Fatal(err)
 				}
 				_, err = s.Read(t.Context(), request{body: body, header: sample.header}.new())
-				if other == sample.source && err != nil || other != sample.source && (err == nil || !strings.Contains(err.Error(), "ends with /"+sample.source+";")) {
+				if other == sample.source && err != nil || other != sample.source &&
+					(err == nil || !strings.Contains(err.Error(), "ends with /"+sample.source+";")) {
 					t.Errorf("%s as %q, sent to %s: %v", sample.path, name, other, err)
 				}
 			}
@@ -127,11 +129,13 @@ func TestForeignErrors(t *testing.T) {
 	}{
 		"another program": {
 			"grafana", media, kuma, nil,
-			`this is no payload of Grafana: "alerts" is missing; it looks like one of Uptime Kuma, whose address ends with /uptime_kuma; it has "heartbeat", "monitor" and "msg"`,
+			`this is no payload of Grafana: "alerts" is missing; it looks like one of Uptime Kuma, whose address ends with /uptime_kuma; it has ` +
+				`"heartbeat", "monitor" and "msg"`,
 		},
 		"in a form": {
 			"diun", "application/x-www-form-urlencoded", "data=" + url.QueryEscape(kuma), nil,
-			`this is no payload of Diun: "diun_version" is missing; it looks like one of Uptime Kuma, whose address ends with /uptime_kuma; it has "heartbeat", "monitor" and "msg"`,
+			`this is no payload of Diun: "diun_version" is missing; it looks like one of Uptime Kuma, whose address ends with /uptime_kuma; it ` +
+				`has "heartbeat", "monitor" and "msg"`,
 		},
 		"in a form, which both have": {
 			"github", "application/x-www-form-urlencoded", "payload=" + url.QueryEscape(`{"event":"media.play","Account":{"title":"bob"}}`), nil,
@@ -143,26 +147,34 @@ func TestForeignErrors(t *testing.T) {
 		},
 		"what the program has, and more of another": {
 			"proxmox", media, `{"title":"Disk","message":"full","priority":5}`, nil,
-			`this is no payload of Proxmox VE and Backup Server: it looks like one of Gotify, whose address ends with /gotify; it has "message", "priority" and "title"`,
+			`this is no payload of Proxmox VE and Backup Server: it looks like one of Gotify, whose address ends with /gotify; it has "message", ` +
+				`"priority" and "title"`,
 		},
 		"a header of another program": {
 			"gitea", media, `{"action":"created","repository":{"full_name":"acme/shop"}}`,
 			http.Header{"X-Github-Event": {"star"}},
-			`this is no payload of Gitea and Forgejo: it looks like one of GitHub, whose address ends with /github; it has "action" and "repository"`,
+			`this is no payload of Gitea and Forgejo: it looks like one of GitHub, whose address ends with /github; it has "action" and ` +
+				`"repository"`,
 		},
 		"several programs": {
 			"sonarr", media, `{"title":"Disk","message":"full"}`, nil,
-			`it looks like one of Gotify, Proxmox VE and Backup Server or Watchtower, whose addresses end with /gotify, /proxmox and /watchtower; it has`,
+			`it looks like one of Gotify, Proxmox VE and Backup Server or Watchtower, whose addresses end with /gotify, /proxmox and ` +
+				`/watchtower; it has`,
 		},
 		"a message for the gateway": {
 			"zabbix", media, `{"title":"Disk","body":"full"}`, nil,
 			`it looks like a message for the address of the key, without /zabbix; it has "body" and "title"`,
 		},
-		"an API":            {"slack", media, kuma, nil, `this is no payload of Slack, Mattermost and Rocket.Chat: it looks like one of Uptime Kuma, whose`},
-		"an API, no text":   {"discord", media, kuma, nil, `this is no payload of Discord: "content" is missing; it looks like one of Uptime Kuma, whose`},
-		"no event":          {"cloudevents", media, kuma, nil, `"specversion" is missing; it looks like one of Uptime Kuma, whose address ends with /uptime_kuma; it has "heartbeat", "monitor" and "msg"`},
-		"a list":            {"plex", media, `[1]`, nil, `"event" is missing; it is no object`},
-		"many fields":       {"plex", media, `{"a":1,"b":1,"c":1,"d":1,"e":1,"f":1,"g":1,"h":1}`, nil, `it has "a", "b", "c", "d", "e", "f" and 2 more`},
+		"an API": {"slack", media, kuma, nil,
+			`this is no payload of Slack, Mattermost and Rocket.Chat: it looks like one of Uptime Kuma, whose`},
+		"an API, no text": {"discord", media, kuma, nil,
+			`this is no payload of Discord: "content" is missing; it looks like one of Uptime Kuma, whose`},
+		"no event": {"cloudevents", media, kuma, nil,
+			`"specversion" is missing; it looks like one of Uptime Kuma, whose address ends with /uptime_kuma; it has "heartbeat", "monitor" ` +
+				`and "msg"`},
+		"a list": {"plex", media, `[1]`, nil, `"event" is missing; it is no object`},
+		"many fields": {"plex", media, `{"a":1,"b":1,"c":1,"d":1,"e":1,"f":1,"g":1,"h":1}`, nil,
+			`it has "a", "b", "c", "d", "e", "f" and 2 more`},
 		"names with secret": {"plex", "application/x-www-form-urlencoded", "sk_live_4eC39HqLyjWDarjtT1zdp7dc", nil, `it has "…"`},
 		"a name with space": {"plex", media, `{"the password is x":1,"ok_1":2}`, nil, `it has "ok_1" and "…"`},
 		"a long name":       {"plex", media, `{"` + strings.Repeat("x", 99) + `":1}`, nil, `it has "…"`},
@@ -184,7 +196,8 @@ func TestForeignErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Read(t.Context(), request{body: []byte(`{"hunter":1}`), header: http.Header{}}.new()); err == nil || strings.Contains(err.Error(), "hunter") {
+	if _, err := s.Read(t.Context(), request{body: []byte(`{"hunter":1}`), header: http.Header{}}.new()); err == nil ||
+		strings.Contains(err.Error(), "hunter") {
 		t.Errorf("the error shows the token: %v", err)
 	}
 }

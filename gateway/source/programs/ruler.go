@@ -239,7 +239,8 @@ type alertStatus struct {
 // NewRulerAlert returns an alert of a key, which stands for Alertmanager's receiver.
 func NewRulerAlert(key string, a *rules.RulerAlert) RulerAlert {
 	return RulerAlert{
-		Annotations: pairsMap(a.Annotations), EndsAt: a.Ends.UTC(), Fingerprint: a.Fingerprint, Receivers: []receiverName{{key}}, StartsAt: a.Starts.UTC(),
+		Annotations: pairsMap(a.Annotations), EndsAt: a.Ends.UTC(), Fingerprint: a.Fingerprint, Receivers: []receiverName{{key}},
+		StartsAt:  a.Starts.UTC(),
 		Status:    alertStatus{[]string{}, []string{}, []string{}, "active"},
 		UpdatedAt: a.At.UTC(), GeneratorURL: a.Generator, Labels: pairsMap(a.Labels),
 	}

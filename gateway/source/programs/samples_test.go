@@ -52,7 +52,8 @@ func samples(t testing.TB) (out []sample) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := sample{source: filepath.Base(filepath.Dir(file)), path: file, request: request{body: body, header: http.Header{"Content-Type": {"application/json"}}}}
+		s := sample{source: filepath.Base(filepath.Dir(file)), path: file,
+			request: request{body: body, header: http.Header{"Content-Type": {"application/json"}}}}
 		if headers, err := os.ReadFile(strings.TrimSuffix(file, ".json") + ".headers"); err == nil {
 			more, err := textproto.NewReader(bufio.NewReader(bytes.NewReader(append(headers, '\n')))).ReadMIMEHeader()
 			if err != nil {
@@ -86,7 +87,8 @@ func goldenText(m *source.Message) string {
 	for _, f := range []struct {
 		name   string
 		values []string
-	}{{"format", strings.Fields(m.Format)}, {"dialect", strings.Fields(string(m.Dialect))}, {"incident", incidents(m)}, {"tags", m.Tags}, {"attach", attach}, {"file", strings.Fields(m.File)}, {"images", m.Images}, {"warning", m.Warnings}} {
+	}{{"format", strings.Fields(m.Format)}, {"dialect", strings.Fields(string(m.Dialect))}, {"incident", incidents(m)}, {"tags", m.Tags},
+		{"attach", attach}, {"file", strings.Fields(m.File)}, {"images", m.Images}, {"warning", m.Warnings}} {
 		for _, v := range f.values {
 			fmt.Fprintf(&b, "%s: %s\n", f.name, v)
 		}
@@ -139,28 +141,32 @@ func TestSamples(t *testing.T) {
 // sends such bodies, and otherwise an error.
 func TestTextPayloads(t *testing.T) {
 	const header, value = "Content-Type", "text/plain"
-	event := http.Header{header: {value}, "Ce-Specversion": {"1.0"}, "Ce-Id": {"1"}, "Ce-Type": {"net.example.disk"}, "Ce-Source": {"/hosts/db1"}}
+	event := http.Header{header: {value}, "Ce-Specversion": {"1.0"}, "Ce-Id": {"1"}, "Ce-Type": {"net.example.disk"},
+		"Ce-Source": {"/hosts/db1"}}
 	structured := http.Header{header: {"application/cloudevents+json"}}
 	for name, tt := range map[string]struct {
 		source, body string
 		header       http.Header
 		want         string // title and body; "" for an error
 	}{
-		"watchtower, the old generic+https URL": {"watchtower", "Found new image\nStopping", http.Header{header: {"application/json"}}, "Watchtower\nFound new image\nStopping"},
-		"watchtower, text/plain":                {"watchtower", "Found new image", http.Header{header: {value}}, "Watchtower\nFound new image"},
-		"an event with a text":                  {"cloudevents", "91% full", event, "net.example.disk\n91% full\nSource: /hosts/db1"},
-		"an event with XML":                     {"cloudevents", "<disk/>", event, "net.example.disk\n<disk/>\nSource: /hosts/db1"},
-		"an event with binary data":             {"cloudevents", "\xff\x00", event, "net.example.disk\nSource: /hosts/db1"},
-		"an event without data":                 {"cloudevents", "", event, "net.example.disk\nSource: /hosts/db1"},
-		"an event without a type":               {"cloudevents", "91% full", http.Header{header: {value}}, ""},
-		"an incomplete structured event":        {"cloudevents", `{"specversion":"1.0","type":"x"`, structured, ""},
-		"an empty event":                        {"cloudevents", `{}`, structured, ""},
+		"watchtower, the old generic+https URL": {"watchtower", "Found new image\nStopping", http.Header{header: {"application/json"}},
+			"Watchtower\nFound new image\nStopping"},
+		"watchtower, text/plain":         {"watchtower", "Found new image", http.Header{header: {value}}, "Watchtower\nFound new image"},
+		"an event with a text":           {"cloudevents", "91% full", event, "net.example.disk\n91% full\nSource: /hosts/db1"},
+		"an event with XML":              {"cloudevents", "<disk/>", event, "net.example.disk\n<disk/>\nSource: /hosts/db1"},
+		"an event with binary data":      {"cloudevents", "\xff\x00", event, "net.example.disk\nSource: /hosts/db1"},
+		"an event without data":          {"cloudevents", "", event, "net.example.disk\nSource: /hosts/db1"},
+		"an event without a type":        {"cloudevents", "91% full", http.Header{header: {value}}, ""},
+		"an incomplete structured event": {"cloudevents", `{"specversion":"1.0","type":"x"`, structured, ""},
+		"an empty event":                 {"cloudevents", `{}`, structured, ""},
 		"lines of Gatus": {
-			"gatus", "endpoint: shop\ngroup: \nstate: TRIGGERED\ndescription: Down: the \"shop\"\nSee the runbook\nerrors: \nconditions: ❌ - `[BODY] ({\"a\": 1}) == ok`\n",
+			"gatus", "endpoint: shop\ngroup: \nstate: TRIGGERED\ndescription: Down: the \"shop\"\nSee the runbook\nerrors: \nconditions: ❌ - " +
+				"`[BODY] ({\"a\": 1}) == ok`\n",
 			http.Header{header: {value}},
 			"shop has failed\nDown: the \"shop\"\nSee the runbook\n❌ - [BODY] ({\"a\": 1}) == ok",
 		},
-		"lines of Gatus without a type":  {"gatus", "endpoint: shop\r\nstate: RESOLVED\r\nurl: https://shop.example.net\r\n", nil, "shop has recovered\nhttps://shop.example.net"},
+		"lines of Gatus without a type": {"gatus", "endpoint: shop\r\nstate: RESOLVED\r\nurl: https://shop.example.net\r\n", nil,
+			"shop has recovered\nhttps://shop.example.net"},
 		"lines without an endpoint":      {"gatus", "state: RESOLVED", nil, ""},
 		"a text for Gatus":               {"gatus", "the shop is down", nil, ""},
 		"cut JSON of Gatus":              {"gatus", `{"endpoint": "shop`, nil, ""},
@@ -191,7 +197,8 @@ func hostileVariants(v any, seen map[string]bool) []any {
 	for i := range payload.MaxItems {
 		long[i] = map[string]any{"status": "firing", "labels": map[string]any{"a": "b"}, "name": "x"}
 	}
-	types := []any{nil, "", "text", "%d%[1]s{{.}}", 0, -1, 1e300, true, []any{}, []any{nil, 1, "x", []any{}}, map[string]any{}, map[string]any{"": nil}}
+	types := []any{nil, "", "text", "%d%[1]s{{.}}", 0, -1, 1e300, true, []any{}, []any{nil, 1, "x", []any{}}, map[string]any{},
+		map[string]any{"": nil}}
 	replacements := append([]any{strings.Repeat("x", 1<<18), long}, types...)
 	out := append([]any(nil), types...)
 	if len(seen) == 0 {
@@ -262,7 +269,8 @@ func TestHostilePayloads(t *testing.T) {
 					}
 					for _, tmpl := range templates {
 						if _, err := tmpl.Execute(t.Context(), variant, req.Header); err != nil {
-							if e, ok := errors.AsType[*source.TemplateError](err); !ok || e.Line == 0 || !strings.Contains(err.Error(), "the template takes too long") {
+							if e, ok := errors.AsType[*source.TemplateError](err); !ok || e.Line == 0 ||
+								!strings.Contains(err.Error(), "the template takes too long") {
 								t.Errorf("%s: %.200s: %v", sample.path, payload.Encode(variant), err)
 							}
 						}
@@ -313,7 +321,8 @@ func TestGarbage(t *testing.T) {
 	bodies := []string{
 		"", " ", "null", "true", "0", `""`, `"x"`, "[]", "[1]", "{}", `{"a":`, "{", "\x00", "\xff\xfe", "a=b", "text",
 		strings.Repeat("[", 20_000), strings.Repeat(`{"a":`, 20_000), `[` + strings.Repeat("0,", 1<<17) + `0]`,
-		`{"alerts":[` + strings.Repeat(`{},`, 100_000) + `{}]}`, `{"a":"\ud800"}`, `{"alerts":` + strings.Repeat("[", 500) + strings.Repeat("]", 500) + `}`,
+		`{"alerts":[` + strings.Repeat(`{},`, 100_000) + `{}]}`, `{"a":"\ud800"}`,
+		`{"alerts":` + strings.Repeat("[", 500) + strings.Repeat("]", 500) + `}`,
 		strings.Repeat("a&", 2000), strings.Repeat("=&", 100),
 	}
 	for _, f := range racetest.Part(source.Formats(), 8) {
@@ -361,7 +370,8 @@ func TestAlertsOfGroups(t *testing.T) {
 		for statuses, want := range map[string][]string{"firing firing": {"f0", "f1"}, "resolved firing": {"f1"}, "resolved resolved": nil} {
 			var alerts []string
 			for i, status := range strings.Fields(statuses) {
-				alerts = append(alerts, fmt.Sprintf(`{"status": %q, "fingerprint": "f%d", "labels": {"alertname": "Down"}, "annotations": {}}`, status, i))
+				alerts = append(alerts, fmt.Sprintf(`{"status": %q, "fingerprint": "f%d", "labels": {"alertname": "Down"}, "annotations": {}}`,
+					status, i))
 			}
 			body := `{"version": "4", "status": "firing", "groupKey": "{}", "orgId": 1, "alerts": [` + strings.Join(alerts, ",") + `]}`
 			s, err := source.New(source.Config{Name: name})
@@ -393,7 +403,8 @@ func TestPartialPayloads(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				body := `{"version": "4", "status": "resolved", "groupKey": "{}", "orgId": 1, ` + left + `, "alerts": [{"status": "resolved", "labels": {"alertname": "Down"}, "annotations": {}}]}`
+				body := `{"version": "4", "status": "resolved", "groupKey": "{}", "orgId": 1, ` + left +
+					`, "alerts": [{"status": "resolved", "labels": {"alertname": "Down"}, "annotations": {}}]}`
 				m, err := s.Read(t.Context(), request{body: []byte(body)}.new())
 				if err != nil || m.Type != want {
 					t.Errorf("%s with %s and the type %q: %+v, %v, want %s", f.Name, left, typ, m, err, want)

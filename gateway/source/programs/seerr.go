@@ -24,9 +24,11 @@ func init() {
 {{ end }}
 {{- range first 10 .extra }}{{ .name }}: {{ .value }}
 {{ end }}`,
-			Type:     `{{ if eq .notification_type "MEDIA_FAILED" }}failure{{ else if eq .notification_type "MEDIA_AVAILABLE" "ISSUE_RESOLVED" }}success{{ else }}info{{ end }}`,
-			Images:   `{{ .image }}`,
-			Incident: `{{ if .issue.issue_id }}issue {{ .issue.issue_id }}{{ else if .request.request_id }}request {{ .request.request_id }}{{ end }}`,
+			Type: `{{ if eq .notification_type "MEDIA_FAILED" }}failure{{ else if eq .notification_type "MEDIA_AVAILABLE" "ISSUE_RESOLVED" ` +
+				`}}success{{ else }}info{{ end }}`,
+			Images: `{{ .image }}`,
+			Incident: `{{ if .issue.issue_id }}issue {{ .issue.issue_id }}{{ else if .request.request_id }}request {{ .request.request_id ` +
+				`}}{{ end }}`,
 		},
 	})
 }

@@ -60,7 +60,8 @@ func init() {
 			// Alerts and issues have separate numbers.
 			Incident: `{{ $d := .data }}{{ $error := default $d.error $d.event -}}
 {{ if $d.metric_alert }}alert {{ $d.metric_alert.id }}
-{{- else if default (default $error.issue_id $d.issue_id) $d.issue.id }}issue {{ default (default $error.issue_id $d.issue_id) $d.issue.id }}{{ end }}`,
+{{- else if default (default $error.issue_id $d.issue_id) $d.issue.id }}issue {{ default (default $error.issue_id $d.issue_id) $d.issue.id
+	}}{{ end }}`,
 		},
 	})
 }

@@ -10,7 +10,8 @@ const (
 {{ $arn := default (index $m.resources 0) $m.AlarmArn -}}`
 
 	// snsMetric prints a metric and its dimensions.
-	snsMetric = `Metric: {{ default .namespace .Namespace }} {{ default .name .MetricName }}{{ range $n := first 10 (default .dimensions .Dimensions) }}{{ with $n.name }}, {{ . }}: {{ $n.value }}{{ end }}{{ end }}
+	snsMetric = `Metric: {{ default .namespace .Namespace }} {{ default .name .MetricName }}{{ range $n := first 10 (default .dimensions
+	.Dimensions) }}{{ with $n.name }}, {{ . }}: {{ $n.value }}{{ end }}{{ end }}
 `
 )
 
@@ -25,7 +26,8 @@ func init() {
 		Signed:  true,
 		Templates: source.Templates{
 			Title: snsAlarm + `
-{{ if .Subject }}{{ .Subject }}{{ else if and $name $state }}{{ $state }}: "{{ $name }}"{{ with index (split ":" $arn) 3 }} in {{ . }}{{ end }}
+{{ if .Subject }}{{ .Subject }}{{ else if and $name $state }}{{ $state }}: "{{ $name }}"{{ with index (split ":" $arn) 3 }} in {{ . }}{{
+	end }}
 {{- else }}{{ default (default (index (split ":" .TopicArn) 5) (index $m "detail-type")) $m.AlarmName }}{{ end }}`,
 			// Amazon's own mails have this link. The partitions for China and the government have
 			// other hosts.
@@ -38,7 +40,8 @@ func init() {
 	{{- with $m.Trigger }}{{ if .MetricName }}` + snsMetric + `{{ end }}
 		{{- range first 10 .Metrics }}{{ with .MetricStat.Metric }}` + snsMetric + `{{ else }}{{ with .Expression }}Expression: {{ . }}
 {{ end }}{{ end }}{{ end }}{{ end }}
-	{{- range first 10 $d.configuration.metrics }}{{ with .metricStat.metric }}Metric: {{ .namespace }} {{ .name }}{{ with .dimensions }}, {{ join ", " (pairs .) }}{{ end }}
+	{{- range first 10 $d.configuration.metrics }}{{ with .metricStat.metric }}Metric: {{ .namespace }} {{ .name }}{{ with .dimensions }}, {{
+	join ", " (pairs .) }}{{ end }}
 {{ end }}{{ end }}
 	{{- with $m.AlarmRule }}Rule: {{ cut 500 . }}
 {{ end }}
@@ -51,8 +54,10 @@ func init() {
 	{{- with default $m.account $m.AWSAccountId }}Account: {{ . }}
 {{ end }}
 	{{- $region := index (split ":" $arn) 3 }}{{ $host := "console.aws.amazon.com" -}}
-	{{ if hasPrefix "arn:aws-cn:" $arn }}{{ $host = "console.amazonaws.cn" }}{{ else if hasPrefix "arn:aws-us-gov:" $arn }}{{ $host = "console.amazonaws-us-gov.com" }}{{ end -}}
-	{{ if hasPrefix "arn:" $arn }}https://{{ $region }}.{{ $host }}/cloudwatch/deeplink.js?region={{ $region }}#alarmsV2:alarm/{{ replace "+" "%20" (urlquery $name) }}{{ end }}
+	{{ if hasPrefix "arn:aws-cn:" $arn }}{{ $host = "console.amazonaws.cn" }}{{ else if hasPrefix "arn:aws-us-gov:" $arn }}{{ $host =
+	"console.amazonaws-us-gov.com" }}{{ end -}}
+	{{ if hasPrefix "arn:" $arn }}https://{{ $region }}.{{ $host }}/cloudwatch/deeplink.js?region={{ $region }}#alarmsV2:alarm/{{ replace "+"
+	"%20" (urlquery $name) }}{{ end }}
 {{- else }}{{ .Message }}{{ end }}`,
 			Type:     snsAlarm + `{{ if eq $state "ALARM" }}failure{{ else if eq $state "OK" }}success{{ else if $state }}warning{{ end }}`,
 			Skip:     `{{ if eq .Type "SubscriptionConfirmation" "UnsubscribeConfirmation" }}true{{ end }}`,

@@ -14,7 +14,8 @@ func init() {
 		Templates: source.Templates{
 			Title: `{{ default "Stripe" .type }}`,
 			Body: `{{ with .data.object }}{{ .object }} {{ .id }}
-{{ with default (default (default (default .customer .customer_details.email) .billing_details.email) .receipt_email) .customer_email }}Customer: {{ . }}
+{{ with default (default (default (default .customer .customer_details.email) .billing_details.email) .receipt_email) .customer_email
+	}}Customer: {{ . }}
 {{ end }}
 {{- with default (default .amount_total .amount) .amount_due }}Amount: {{ . }} {{ upper $.data.object.currency }} (smallest unit)
 {{ end }}

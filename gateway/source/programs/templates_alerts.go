@@ -22,15 +22,18 @@ const (
 {{- $d := trim (cut 500 (pick .annotations "description" "message")) }}{{ if eq $d $description }}{{ $d = "" }}{{ end -}}
 {{- if and $s $d }}{{ if contains $s $d }}{{ $s = "" }}{{ else if contains $d $s }}{{ $d = "" }}{{ end }}{{ end -}}
 {{- $text := print $s $d -}}
-{{- $object := pick .labels ` + alertObjects + ` }}{{ $host := pick .labels "node" "instance" }}{{ $place := default .labels.namespace $host -}}
+{{- $object := pick .labels ` + alertObjects + ` }}{{ $host := pick .labels "node" "instance" }}{{ $place := default .labels.namespace
+	$host -}}
 {{- if $object }}{{ $place = $object }}{{ with .labels.namespace }}{{ $place = print . "/" $object }}{{ end -}}
 {{- else if and $host .labels.namespace }}{{ $place = print .labels.namespace ", " $host }}{{ end -}}
 {{- if $text }}{{ cut $limit $s }}{{ if and $s $d }}
-{{ end }}{{ cut $limit $d }}{{ if and $place (not (or (and $object (contains $object $text)) (and $host (contains $host $text)))) }} ({{ cut 200 $place }}){{ end -}}
+{{ end }}{{ cut $limit $d }}{{ if and $place (not (or (and $object (contains $object $text)) (and $host (contains $host $text)))) }} ({{
+	cut 200 $place }}){{ end -}}
 {{- else -}}
 	{{- $common := "" }}{{ if $several }}{{ $common = $.commonLabels }}{{ end -}}
 	{{- $labels := pairs .labels $common "namespace" "node" "instance" ` + alertObjects + ` ` + alertNoise + ` -}}
-	{{- if and $labels (eq $object (pick $common ` + alertObjects + `)) (eq $host (pick $common "node" "instance")) }}{{ $place = "" }}{{ end -}}
+	{{- if and $labels (eq $object (pick $common ` + alertObjects + `)) (eq $host (pick $common "node" "instance")) }}{{ $place = "" }}{{
+	end -}}
 	{{- with $place }}{{ cut 200 . }}{{ if $labels }}, {{ end }}{{ end }}{{ cut $limit (join ", " $labels) -}}
 	{{- if not (or $place $labels) }}{{ default "an alert without a name" .labels.alertname }}{{ end -}}
 {{- end }}`
@@ -43,13 +46,15 @@ const (
 {{- $limit := 500 }}{{ if gt (len .alerts) 5 }}{{ $limit = 250 }}{{ end -}}
 {{- $summary := "" }}{{ $description := "" }}{{ $runbook := "" -}}
 {{- if $several -}}
-	{{- $summary = trim (cut 500 .commonAnnotations.summary) }}{{ $description = trim (cut 500 (pick .commonAnnotations "description" "message")) -}}
+	{{- $summary = trim (cut 500 .commonAnnotations.summary) }}{{ $description = trim (cut 500 (pick .commonAnnotations "description"
+	"message")) -}}
 	{{- with $summary }}{{ . }}
 {{ end }}{{ with $description }}{{ if ne . $summary }}{{ . }}
 {{ end }}{{ end -}}
 {{- end -}}
 {{- range first 20 $firing }}Firing` + alertLine + `
-{{ with pick .annotations "runbook_url" "runbook" }}{{ if and (ne . $runbook) (ne . (pick $.commonAnnotations "runbook_url" "runbook")) }}{{ $runbook = . }}Runbook: {{ cut 500 . }}
+{{ with pick .annotations "runbook_url" "runbook" }}{{ if and (ne . $runbook) (ne . (pick $.commonAnnotations "runbook_url" "runbook"))
+	}}{{ $runbook = . }}Runbook: {{ cut 500 . }}
 {{ end }}{{ end -}}
 {{ if le (len $firing) 3 }}{{ with .silenceURL }}Silence: {{ . }}
 {{ end }}{{ end -}}
@@ -78,7 +83,8 @@ const (
 {{- else if .commonLabels.severity }}{{ default "failure" (type .commonLabels.severity) }}
 {{- else }}{{ $type := "" -}}
 	{{- range first 1000 (without "status" "resolved" .alerts) }}{{ $t := default "failure" (type .labels.severity) -}}
-		{{- if or (eq $t "failure") (eq $type "failure") }}{{ $type = "failure" }}{{ else if or (eq $t "warning") (not $type) }}{{ $type = $t }}{{ end -}}
+		{{- if or (eq $t "failure") (eq $type "failure") }}{{ $type = "failure" }}{{ else if or (eq $t "warning") (not $type) }}{{ $type = $t
+	}}{{ end -}}
 	{{- end }}{{ default "failure" $type }}{{ end }}`
 
 	alertsTag = `{{ .commonLabels.severity }}`

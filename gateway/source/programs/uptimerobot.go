@@ -17,7 +17,8 @@ func init() {
 			Title: `{{ $state := default .monitorStatusFullName .alertTypeFriendlyName -}}
 {{ default "A monitor" .monitorFriendlyName }}
 {{- if eq .alertType 3 }}: {{ default "certificate or domain" $state }}
-{{- else if eq .alertType 1 2 }} is {{ if eq .alertType 1 }}{{ lower (default "down" $state) }}{{ else }}{{ lower (default "up" $state) }}{{ end }}
+{{- else if eq .alertType 1 2 }} is {{ if eq .alertType 1 }}{{ lower (default "down" $state) }}{{ else }}{{ lower (default "up" $state)
+	}}{{ end }}
 {{- else }} is {{ lower (default (default "unknown" .alertType) $state) }}{{ end }}`,
 			Body: `{{ with .alertDetails }}{{ if not (or (hasPrefix "*" .) (hasPrefix "$" .)) }}{{ . }}
 {{ end }}{{ end }}
@@ -28,7 +29,8 @@ func init() {
 {{- with .domainExpireDate }}{{ if not (or (hasPrefix "*" .) (hasPrefix "$" .)) }}Domain expires: {{ . }}
 {{ end }}{{ end }}
 {{- .monitorURL }}`,
-			Type:     `{{ if eq .alertType 1 }}failure{{ else if eq .alertType 2 }}success{{ else if eq .alertType 3 }}warning{{ else }}{{ type (default .alertType .alertTypeFriendlyName) }}{{ end }}`,
+			Type: `{{ if eq .alertType 1 }}failure{{ else if eq .alertType 2 }}success{{ else if eq .alertType 3 }}warning{{ else }}{{ type ` +
+				`(default .alertType .alertTypeFriendlyName) }}{{ end }}`,
 			Incident: `{{ with .monitorID }}{{ . }}{{ if eq $.alertType 3 }} expiry{{ end }}{{ end }}`,
 		},
 	})

@@ -21,7 +21,8 @@ func init() {
 {{- else if .entries }}{{ range first 20 .entries }}{{ .message }}
 {{ end }}{{ with more 20 .entries }}and {{ . }} more{{ end }}
 {{- else }}{{ .message }}{{ end }}`,
-			Type: `{{ if .report.failed }}failure{{ else if or (where "level" "error" .entries) (where "level" "fatal" .entries) }}failure{{ else }}info{{ end }}`,
+			Type: `{{ if .report.failed }}failure{{ else if or (where "level" "error" .entries) (where "level" "fatal" .entries) }}failure{{ ` +
+				`else }}info{{ end }}`,
 		},
 	})
 }

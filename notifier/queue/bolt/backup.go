@@ -19,7 +19,8 @@ import (
 
 // The reasons for which a back-up ends early.
 var (
-	errBackupSpace = errors.New("the back-up was ended, because the disk of the queue is full and the back-up keeps space from being used again")
+	errBackupSpace = errors.New("the back-up was ended, because the disk of the queue is full and the back-up keeps space from " +
+		"being used again")
 	errBackupGrows = errors.New("the back-up was ended, because the queue grew much meanwhile; try again")
 	errBackupOpens = errors.New("the back-up was ended, because the queue's store failed and is opened again; try again")
 )

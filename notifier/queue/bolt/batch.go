@@ -113,7 +113,8 @@ func (b *batch) accepts(id uuid.UUID) bool {
 func newBatch(s *writer, tx *bbolt.Tx, w *workspace) *batch {
 	w.reset()
 	return &batch{
-		workspace: w, store: s, began: time.Now(), tx: tx, open: map[string]*bbolt.Bucket{}, told: map[string]bool{}, counts: map[uuid.UUID]*counts{},
+		workspace: w, store: s, began: time.Now(), tx: tx, open: map[string]*bbolt.Bucket{}, told: map[string]bool{},
+		counts:   map[uuid.UUID]*counts{},
 		statuses: map[queue.JobID]queue.Status{}, locked: map[queue.JobID]queue.Status{},
 	}
 }
@@ -805,7 +806,9 @@ func (b *batch) accept(e *queue.Entry) error {
 		}
 	}
 	if n := len(b.jobs) - before; n > 0 {
-		b.accepted = append(b.accepted, accepted{e, &message{id: m.ID, created: m.Created.UnixMicro(), size: r.Size, files: len(m.Files), unkeyed: m.Key == "", text: uint32(e.Jobs[0].Text), own: e.Jobs[0].OwnAttempts}, n})
+		b.accepted = append(b.accepted,
+			accepted{e, &message{id: m.ID, created: m.Created.UnixMicro(), size: r.Size, files: len(m.Files), unkeyed: m.Key == "",
+				text: uint32(e.Jobs[0].Text), own: e.Jobs[0].OwnAttempts}, n})
 	}
 	if c.waiting > 0 {
 		b.bytes += r.Size

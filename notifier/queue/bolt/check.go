@@ -206,7 +206,8 @@ func (w *walker) page(id uint64, bucket string, low, high []byte, depth int, lea
 	return err
 }
 
-func (w *walker) checkedPage(id uint64, bucket string, low, high []byte, depth int, leaf func(flags uint32, key, value []byte) error) error {
+func (w *walker) checkedPage(id uint64, bucket string, low, high []byte, depth int,
+	leaf func(flags uint32, key, value []byte) error) error {
 	if id >= w.meta.pages || w.seen[id] || depth > maxDepth {
 		return damagef("the number of page %d", id)
 	}
@@ -226,7 +227,8 @@ func (w *walker) checkedPage(id uint64, bucket string, low, high []byte, depth i
 		return fmt.Errorf("page %d: %w", id, err)
 	}
 	for i, e := range elements {
-		if i > 0 && bytes.Compare(elements[i-1].key, e.key) >= 0 || i == 0 && low != nil && !bytes.Equal(e.key, low) || high != nil && bytes.Compare(e.key, high) >= 0 {
+		if i > 0 && bytes.Compare(elements[i-1].key, e.key) >= 0 || i == 0 && low != nil && !bytes.Equal(e.key, low) || high != nil &&
+			bytes.Compare(e.key, high) >= 0 {
 			return damagef("the order of keys on page %d", id)
 		}
 	}

@@ -42,7 +42,8 @@ func readKey(path string, create bool) (string, error) {
 		return "", err
 	}
 	if !create {
-		return "", fmt.Errorf("the key file %s is missing, and queue.db cannot be read without it: restore the file from a backup, or set the secret that the queue was created with; to begin with an empty queue, move the folder away", path)
+		return "", fmt.Errorf("the key file %s is missing, and queue.db cannot be read without it: restore the file from a backup, or set the "+
+			"secret that the queue was created with; to begin with an empty queue, move the folder away", path)
 	}
 	secret := make([]byte, 32)
 	rand.Read(secret) // never returns an error

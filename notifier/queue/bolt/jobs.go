@@ -229,7 +229,8 @@ type settlement struct {
 // change returns the change of the store.
 func (x *settlement) change() *change {
 	size := len(x.t.Job.State) + len(x.t.Job.Result) + 512
-	c := &change{size: size, pages: pagesPerResult + pagesOf(size), deferrable: x.t.Deferrable, check: x.check, write: x.write, stored: x.stored}
+	c := &change{size: size, pages: pagesPerResult + pagesOf(size), deferrable: x.t.Deferrable, check: x.check, write: x.write,
+		stored: x.stored}
 	c.pages += pagesPerResult*len(x.t.Health) + pagesOfUpdate(x.t.Update)
 	if x.next != nil {
 		c.pages += pagesOf(int(x.next.Size()), x.next)
@@ -540,7 +541,8 @@ func (s *Store) Forget(ctx context.Context, before time.Time, maxSize int64) (to
 	lost := 0 // dead deliveries and idempotency keys that were forgotten early
 	defer func() {
 		if lost > 0 {
-			s.log.Warn("messages with dead deliveries or idempotency keys were forgotten before their time, because they fill a quarter of max_size; raise max_size, or drop what is not needed",
+			s.log.Warn("messages with dead deliveries or idempotency keys were forgotten before their time, because they fill a quarter of "+
+				"max_size; raise max_size, or drop what is not needed",
 				zap.Int("messages", lost))
 		}
 	}()
@@ -568,7 +570,8 @@ func (s *Store) Forget(ctx context.Context, before time.Time, maxSize int64) (to
 			}
 			return nil
 		}
-		if err := s.do(ctx, &change{pages: pagesPerForget, check: func(*batch) error { return nil }, write: write}); err != nil || len(rows) == 0 {
+		if err := s.do(ctx, &change{pages: pagesPerForget, check: func(*batch) error { return nil }, write: write}); err != nil ||
+			len(rows) == 0 {
 			return total, err
 		}
 		total += len(rows)

@@ -82,7 +82,8 @@ func (r *records) group(hash seal.Hash) *recordGroup {
 	for r.last == 0 || r.numbers[r.last] != nil { // each number has been given once
 		r.last++
 	}
-	g := &recordGroup{hash, r.last, btree.NewWithFreeListG(recordDegree, func(a, b seal.Hash) bool { return compareHashes(a, b) < 0 }, r.nameNodes)}
+	g := &recordGroup{hash, r.last, btree.NewWithFreeListG(recordDegree, func(a, b seal.Hash) bool { return compareHashes(a, b) < 0 },
+		r.nameNodes)}
 	r.groups[hash], r.numbers[g.number] = g, g
 	return g
 }

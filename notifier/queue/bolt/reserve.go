@@ -103,7 +103,8 @@ func (w *writer) fit(db *bbolt.DB, changes []*change) (rest []*change, n int) {
 	if tight != w.reserve.tight {
 		w.reserve.tight, w.reserve.told = tight, map[string]bool{}
 		if tight {
-			w.log.Error("the disk is full: no more messages are accepted, and results of delivered messages are not kept; what waits is delivered", zap.String("folder", w.path), zap.Error(w.reserve.err))
+			w.log.Error("the disk is full: no more messages are accepted, and results of delivered messages are not kept; what waits is delivered",
+				zap.String("folder", w.path), zap.Error(w.reserve.err))
 		} else {
 			w.log.Info("the disk has room again, and messages are accepted", zap.String("folder", w.path))
 		}
@@ -140,7 +141,8 @@ func (b *batch) leavesOut(e *queue.Entry) bool {
 	}
 	to, r := e.Jobs[0].Destination, &b.store.reserve
 	if r.told[to] || b.told[to] {
-		b.store.log.Warn("no message about a delivery that is given up, because the disk is full and there was one about another", zap.Stringer("id", e.Message.ID))
+		b.store.log.Warn("no message about a delivery that is given up, because the disk is full and there was one about another",
+			zap.Stringer("id", e.Message.ID))
 		return true
 	}
 	b.told[to] = true

@@ -21,7 +21,8 @@ import (
 )
 
 // errSecret is returned when nothing in the database authenticates.
-var errSecret = errors.New("nothing in queue.db can be read with this secret: set the one that the queue was created with; to begin with an empty queue, move the folder away")
+var errSecret = errors.New("nothing in queue.db can be read with this secret: set the one that the queue was created with; to begin " +
+	"with an empty queue, move the folder away")
 
 // filler is a value that keeps bbolt from storing a small bucket inside the
 // page that lists the buckets, where one damaged bit could cost several records

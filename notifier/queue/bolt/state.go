@@ -89,10 +89,12 @@ func (w *writer) remember(closing bool) {
 // logMissing logs that there was a database, or may have been one.
 func (w *writer) logMissing(known bool) {
 	if known {
-		w.log.Error("queue.db is missing: what was in the queue is lost, and the queue begins empty; if there is a back-up, stop the gateway and restore it",
+		w.log.Error("queue.db is missing: what was in the queue is lost, and the queue begins empty; if there is a back-up, stop the gateway "+
+			"and restore it",
 			zap.String("folder", w.path), zap.Int("waiting", w.remembered.waiting))
 	} else {
-		w.log.Warn("the folder of the queue has a key but no queue.db: if there were messages in the queue, they are lost", zap.String("folder", w.path))
+		w.log.Warn("the folder of the queue has a key but no queue.db: if there were messages in the queue, they are lost",
+			zap.String("folder", w.path))
 	}
 }
 

@@ -359,15 +359,18 @@ func (j *jobColumns) add(s *record.Sealer, sealer *seal.Batch, id queue.JobID, c
 	j.expires.bigint(expiresOf(job))
 }
 
-const insertMessages = `INSERT INTO notify_queue_messages (id, created, size, kept, jobs, waiting, dead, files, finished, idempotency, head, body)
+const insertMessages = `INSERT INTO notify_queue_messages (id, created, size, kept, jobs, waiting, dead, files, finished, idempotency,
+	head, body)
 	SELECT * FROM unnest($1::UUID[], $2::BIGINT[], $3::BIGINT[], $4::BIGINT[], $5::BIGINT[], $6::BIGINT[], $7::BIGINT[],
 		$8::BIGINT[], $9::BIGINT[], $10::BYTEA[], $11::BYTEA[], $12::BYTEA[])`
 
 const insertEntries = `WITH m AS (` + insertMessages + ` RETURNING 1)
-	INSERT INTO notify_queue_jobs (message, idx, shard, created, destination, host, client, text, status, due, not_before, updated, record, owner, lease, expires)
+	INSERT INTO notify_queue_jobs (message, idx, shard, created, destination, host, client, text, status, due, not_before, updated, record,
+		owner, lease, expires)
 	SELECT j.message, j.idx, j.shard, j.created, j.destination, j.host, j.client, j.text, j.status, j.due, j.not_before, j.updated, j.record,
 		CASE WHEN j.status = 2 THEN $26::UUID END, CASE WHEN j.status = 2 THEN ` + serverTime + ` + $27::BIGINT END, j.expires
-	FROM unnest($13::UUID[], $14::BIGINT[], $15::BIGINT[], $16::BIGINT[], $17::BYTEA[], $18::BYTEA[], $19::BIGINT[], $20::BIGINT[], $21::BIGINT[],
+	FROM unnest($13::UUID[], $14::BIGINT[], $15::BIGINT[], $16::BIGINT[], $17::BYTEA[], $18::BYTEA[], $19::BIGINT[], $20::BIGINT[],
+		$21::BIGINT[],
 		$22::BIGINT[], $23::BIGINT[], $24::BIGINT[], $25::BYTEA[], $28::BIGINT[])
 		AS j (message, idx, shard, created, destination, host, client, text, status, due, not_before, updated, record, expires)`
 
@@ -469,7 +472,8 @@ func settledBefore(ctx context.Context, c *conn, jobs []*settling, note func(row
 			tokens.uuid(t)
 		}
 	}
-	rows, err := c.query(ctx, "SELECT message, idx FROM notify_queue_jobs WHERE message = ANY ($2::UUID[]) AND owner = ANY ($1::UUID[])", tokens, all)
+	rows, err := c.query(ctx, "SELECT message, idx FROM notify_queue_jobs WHERE message = ANY ($2::UUID[]) AND owner = ANY ($1::UUID[])",
+		tokens, all)
 	if err != nil {
 		return nil, err
 	}
@@ -489,7 +493,8 @@ func settledBefore(ctx context.Context, c *conn, jobs []*settling, note func(row
 // writeOutcomes updates jobs and their messages with a new token. It passes the
 // rows of the jobs to note, and returns the rows of the messages. Without t, all is
 // one request.
-func (w *writer) writeOutcomes(ctx context.Context, c *conn, jobs []*settling, t *queue.Settlement, note func([][][]byte)) (messages [][][]byte, err error) {
+func (w *writer) writeOutcomes(ctx context.Context, c *conn, jobs []*settling, t *queue.Settlement,
+	note func([][][]byte)) (messages [][][]byte, err error) {
 	token := uuid.New()
 	for _, j := range jobs {
 		j.tokens = append(j.tokens, token)
@@ -560,7 +565,8 @@ func (w *writer) settlement(jobs []*settling, token uuid.UUID) (settle call, hea
 		w.settledHealth(states, token), call{settleMessages, []any{message, index, updated, token}}
 }
 
-const settleJobs = `UPDATE notify_queue_jobs j SET status = k.status, due = k.due, not_before = k.not_before, updated = k.updated, record = k.record,
+const settleJobs = `UPDATE notify_queue_jobs j SET status = k.status, due = k.due, not_before = k.not_before, updated = k.updated, record =
+	k.record,
 		expires = k.expires, owner = $9, lease = NULL
 	FROM unnest($1::UUID[], $2::BIGINT[], $3::BIGINT[], $4::BIGINT[], $5::BIGINT[], $6::BIGINT[], $7::BYTEA[], $10::BIGINT[])
 		AS k (message, idx, status, due, not_before, updated, record, expires)
@@ -582,7 +588,8 @@ const settleMessages = `UPDATE notify_queue_messages m SET waiting = m.waiting -
 			WHERE j.message = q.message AND j.idx = q.idx AND j.owner = $4 AND j.status <> 1
 			GROUP BY j.message) k
 		WHERE m.id = k.message
-		RETURNING m.id, CASE WHEN m.finished IS NOT NULL THEN m.size ELSE 0 END AS ended, CASE WHEN m.body IS NULL THEN m.files ELSE 0 END AS files,
+		RETURNING m.id, CASE WHEN m.finished IS NOT NULL THEN m.size ELSE 0 END AS ended, CASE WHEN m.body IS NULL THEN m.files ELSE 0 END AS
+			files,
 			k.n, k.dead, m.kept`
 
 // settledCounts returns what settleMessages has changed in the counts.
@@ -605,5 +612,6 @@ const finishMessages = `WITH m AS (` + settleMessages + `),
 
 // settledMessages returns the same columns as finishMessages, without an
 // update.
-const settledMessages = `SELECT m.id, CASE WHEN m.finished IS NOT NULL THEN m.size ELSE 0 END, CASE WHEN m.body IS NULL THEN m.files ELSE 0 END
+const settledMessages = `SELECT m.id, CASE WHEN m.finished IS NOT NULL THEN m.size ELSE 0 END, CASE WHEN m.body IS NULL THEN m.files ELSE 0
+	END
 	FROM notify_queue_messages m WHERE m.id = ANY($1::UUID[])`

@@ -48,7 +48,8 @@ func BenchmarkDrain(b *testing.B) {
 		gateways, messages, destinations int
 		delay                            time.Duration // to and from the server together
 	}{{1, 10000, 16, 0}, {3, 10000, 16, 0}, {1, 5000, 16, 20 * time.Millisecond}, {1, 300, 1, 100 * time.Millisecond}} {
-		b.Run(fmt.Sprintf("%d gateways, %d messages, %d destinations, round trip %s", test.gateways, test.messages, test.destinations, test.delay), func(b *testing.B) {
+		b.Run(fmt.Sprintf("%d gateways, %d messages, %d destinations, round trip %s", test.gateways, test.messages, test.destinations,
+			test.delay), func(b *testing.B) {
 			for b.Loop() {
 				b.StopTimer()
 				server := ownServer(b)

@@ -69,7 +69,8 @@ func (s *Store) gather(ctx context.Context) {
 
 // claimAndRead claims jobs, and reads which others are due, in one exchange with
 // the server.
-func (s *Store) claimAndRead(ctx context.Context, c queue.Claim, chosen []candidate, empty [][]byte, r reading) (jobs []queue.Job, err error) {
+func (s *Store) claimAndRead(ctx context.Context, c queue.Claim, chosen []candidate, empty [][]byte,
+	r reading) (jobs []queue.Job, err error) {
 	now := c.Now.UnixMicro()
 	var calls []call
 	add := func(sql string, args ...any) int {
@@ -249,7 +250,8 @@ func (s *Store) Renew(ctx context.Context, lease time.Duration) error {
 	return s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
 		_, err := c.query(ctx, `UPDATE notify_queue_jobs j SET lease = `+serverTime+` + $4::BIGINT
 			FROM unnest($1::UUID[], $2::BIGINT[]) AS k (message, idx)
-			WHERE j.message = k.message AND j.idx = k.idx AND j.status = 2 AND j.owner = $3`, append(jobArrays(claimed), s.owner, lease.Microseconds())...)
+			WHERE j.message = k.message AND j.idx = k.idx AND j.status = 2 AND j.owner = $3`, append(jobArrays(claimed), s.owner,
+			lease.Microseconds())...)
 		return err
 	})
 }

@@ -26,9 +26,12 @@ func checkCounts(tb testing.TB, dsn string) {
 	row := func(sql string) string {
 		return string(bytes.Join(execute(tb, dsn, sql)[0].Rows[0], []byte(" ")))
 	}
-	got := row("SELECT sum(waiting)::TEXT, sum(dead)::TEXT, sum(bytes)::TEXT, sum(kept)::TEXT, sum(records)::TEXT, sum(record_bytes)::TEXT FROM notify_queue_counts")
-	want := row(`SELECT (SELECT count(*) FROM notify_queue_jobs WHERE status IN (1, 2, 8))::TEXT, (SELECT count(*) FROM notify_queue_jobs WHERE status = 5)::TEXT,
-		(SELECT coalesce(sum(size), 0) FROM notify_queue_messages WHERE finished IS NULL)::TEXT, (SELECT coalesce(sum(kept), 0) FROM notify_queue_messages WHERE finished IS NOT NULL)::TEXT,
+	got := row("SELECT sum(waiting)::TEXT, sum(dead)::TEXT, sum(bytes)::TEXT, sum(kept)::TEXT, sum(records)::TEXT, sum(record_bytes)::TEXT " +
+		"FROM notify_queue_counts")
+	want := row(`SELECT (SELECT count(*) FROM notify_queue_jobs WHERE status IN (1, 2, 8))::TEXT, (SELECT count(*) FROM notify_queue_jobs
+		WHERE status = 5)::TEXT,
+		(SELECT coalesce(sum(size), 0) FROM notify_queue_messages WHERE finished IS NULL)::TEXT, (SELECT coalesce(sum(kept), 0) FROM
+			notify_queue_messages WHERE finished IS NOT NULL)::TEXT,
 		(SELECT count(*) FROM notify_queue_records)::TEXT, (SELECT coalesce(sum(` + updateSize + `), 0) FROM notify_queue_records)::TEXT`)
 	if got != want {
 		tb.Errorf("waiting, dead, bytes, kept, records and their bytes are counted as %s, want %s", got, want)
@@ -127,7 +130,8 @@ func TestCountsOfIncidents(t *testing.T) {
 		case <-done:
 			killing = false
 		case <-time.After(50 * time.Millisecond):
-			execute(t, server.dsn("postgres"), "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '"+database+"' AND application_name = 'caddy-notify' AND pid % 4 = 0")
+			execute(t, server.dsn("postgres"), "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '"+database+
+				"' AND application_name = 'caddy-notify' AND pid % 4 = 0")
 		}
 	}
 	checkCounts(t, dsn)
@@ -242,7 +246,8 @@ func TestUpgradedCounts(t *testing.T) {
 	}
 	s.Close()
 	execute(t, dsn, `DROP TABLE notify_queue_leases;
-		UPDATE notify_queue_counts c SET waiting = n.waiting, bytes = n.bytes FROM (SELECT sum(waiting) AS waiting, sum(bytes) AS bytes FROM notify_queue_counts) n WHERE c.shard = 0;
+		UPDATE notify_queue_counts c SET waiting = n.waiting, bytes = n.bytes FROM (SELECT sum(waiting) AS waiting, sum(bytes) AS bytes FROM
+			notify_queue_counts) n WHERE c.shard = 0;
 		DELETE FROM notify_queue_counts WHERE shard >= 16; UPDATE notify_queue_counts SET waiting = 0, bytes = 0 WHERE shard > 0;
 		ALTER TABLE notify_queue_counts RESET (fillfactor); UPDATE notify_queue_version SET version = 3`)
 	checkCounts(t, dsn)
@@ -282,7 +287,8 @@ func TestStorageSettings(t *testing.T) {
 			t.Error(err)
 		}
 		var set []string
-		for _, row := range execute(t, dsn, "SELECT relname::TEXT FROM pg_class WHERE relname LIKE 'notify_queue_%' AND reloptions IS NOT NULL AND relkind = 'r' ORDER BY relname")[0].Rows {
+		for _, row := range execute(t, dsn, "SELECT relname::TEXT FROM pg_class WHERE relname LIKE 'notify_queue_%' AND reloptions IS NOT "+
+			"NULL AND relkind = 'r' ORDER BY relname")[0].Rows {
 			set = append(set, string(row[0]))
 		}
 		want := []string{"notify_queue_counts", "notify_queue_destinations", "notify_queue_jobs", "notify_queue_messages", "notify_queue_records"}

@@ -14,7 +14,8 @@ import (
 func readDSN(dsn string) (*pgxpool.Config, error) {
 	isURL := strings.HasPrefix(dsn, "postgres://") || strings.HasPrefix(dsn, "postgresql://")
 	if !isURL && (strings.Contains(dsn, "://") || !strings.Contains(dsn, "=")) {
-		return nil, errors.New("reading the connection string: write postgres://user:password@host/database, or pairs such as host=db.example.com")
+		return nil, errors.New("reading the connection string: write postgres://user:password@host/database, or pairs such as " +
+			"host=db.example.com")
 	}
 	config, err := pgxpool.ParseConfig(dsn)
 	if err != nil {

@@ -51,14 +51,16 @@ func TestUnusableServer(t *testing.T) {
 	dsn := server.database(t)
 	open(t, dsn).Close()
 	withPassword := func(dsn string) string { return strings.Replace(dsn, "postgres@", "postgres:hidden-password@", 1) }
-	address := strings.TrimSuffix(dsn[strings.Index(dsn, "@")+1:strings.LastIndex(dsn, "?")], dsn[strings.LastIndex(dsn, "/"):strings.LastIndex(dsn, "?")])
+	address := strings.TrimSuffix(dsn[strings.Index(dsn, "@")+1:strings.LastIndex(dsn, "?")],
+		dsn[strings.LastIndex(dsn, "/"):strings.LastIndex(dsn, "?")])
 	standby := withPassword(dsn) + "&default_transaction_read_only=on"
 	for _, tt := range []struct{ name, dsn, secret, want string }{
 		{"unknown host", strings.Replace(withPassword(dsn), "127.0.0.1", "db.invalid", 1), secret, "db.invalid"},
 		{"refused", "postgres://postgres:hidden-password@127.0.0.1:1/db?sslmode=disable", secret, "127.0.0.1:1"},
 		{"standby", standby, secret, address + " is a standby"},
 		{"standby that is not asked for", standby + "&target_session_attrs=read-write", secret, address},
-		{"another secret", withPassword(dsn), "another secret of that length", address + ": the tables of the queue were created with another secret"},
+		{"another secret", withPassword(dsn), "another secret of that length",
+			address + ": the tables of the queue were created with another secret"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -120,7 +120,8 @@ func (d *due) accepted(s *record.Sealer, entries []*queue.Entry) {
 				}
 			}
 			d.add(candidate{Candidate: queue.Candidate{
-				Job: queue.JobID{Message: e.Message.ID, Index: i}, Destination: s.DestinationHash(j.Destination), Host: s.DestinationHash(j.Host), Client: j.Client, Text: int64(j.Text),
+				Job: queue.JobID{Message: e.Message.ID, Index: i}, Destination: s.DestinationHash(j.Destination), Host: s.DestinationHash(j.Host),
+				Client: j.Client, Text: int64(j.Text),
 			}, due: j.Due.UnixMicro()}, false)
 		}
 	}

@@ -19,7 +19,8 @@ func (s *Store) Forget(ctx context.Context, before time.Time, maxSize int64) (to
 		return n == 0, err
 	}})
 	if lost > 0 {
-		s.log.Warn("messages with dead deliveries or idempotency keys were forgotten before their time, because they fill a quarter of max_size; raise max_size, or drop what is not needed",
+		s.log.Warn("messages with dead deliveries or idempotency keys were forgotten before their time, because they fill a quarter of "+
+			"max_size; raise max_size, or drop what is not needed",
 			zap.Int("messages", lost))
 	}
 	return total, err
@@ -103,7 +104,8 @@ const (
 // they are counted.
 func (s *Store) Stats(ctx context.Context) (st queue.Stats, err error) {
 	err = s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
-		rows, err := c.query(ctx, `SELECT coalesce(sum(waiting), 0)::BIGINT, coalesce(sum(dead), 0)::BIGINT, coalesce(sum(bytes + record_bytes), 0)::BIGINT,
+		rows, err := c.query(ctx, `SELECT coalesce(sum(waiting), 0)::BIGINT, coalesce(sum(dead), 0)::BIGINT, coalesce(sum(bytes + record_bytes),
+			0)::BIGINT,
 			(SELECT count(*) FROM notify_queue_jobs WHERE status = 2),
 			coalesce((SELECT min(created) FROM notify_queue_messages WHERE finished IS NULL), 0),
 			coalesce(sum(record_bytes), 0)::BIGINT FROM notify_queue_counts`)

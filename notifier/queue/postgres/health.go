@@ -26,7 +26,8 @@ func (s *Store) Wake(ctx context.Context, w queue.Wake) (more []queue.Hash, err 
 	err = s.store(ctx, func(ctx context.Context, c *conn, _ bool) error {
 		var calls []call
 		for _, d := range w.Destinations {
-			calls = append(calls, call{wakeJobs, []any{d[:], w.Now.UnixMicro(), limit, int(bit(w.Force))}}, call{otherJobs, []any{d[:], w.Now.UnixMicro()}})
+			calls = append(calls, call{wakeJobs, []any{d[:], w.Now.UnixMicro(), limit, int(bit(w.Force))}},
+				call{otherJobs, []any{d[:], w.Now.UnixMicro()}})
 		}
 		results, err := c.exec(ctx, calls...)
 		if err != nil {
@@ -56,7 +57,8 @@ const wakeJobs = `WITH c AS (
 				WHERE q.destination = $1 AND q.status = 1 AND q.parked = 1
 				ORDER BY q.due LIMIT $3)) a
 		ORDER BY a.parked, a.due LIMIT $3)
-	UPDATE notify_queue_jobs j SET parked = 0, due = CASE WHEN c.due <= $2 THEN c.due WHEN $4::INT = 1 THEN $2 ELSE greatest($2, j.not_before) END
+	UPDATE notify_queue_jobs j SET parked = 0, due = CASE WHEN c.due <= $2 THEN c.due WHEN $4::INT = 1 THEN $2 ELSE greatest($2, j.not_before)
+		END
 	FROM c WHERE j.message = c.message AND j.idx = c.idx AND j.status = 1 AND (c.due > $2 OR c.parked = 1)`
 
 // otherJobs returns a row if a destination has jobs that wakeJobs could make due.
@@ -70,7 +72,8 @@ func (t *tables) Health(ctx context.Context, age time.Duration) (all []queue.Hea
 		age = math.MaxInt64
 	}
 	err = t.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
-		rows, err := c.query(ctx, `SELECT hash, record FROM notify_queue_destinations WHERE stored >= `+serverTime+` - $1::BIGINT`, age.Microseconds())
+		rows, err := c.query(ctx, `SELECT hash, record FROM notify_queue_destinations WHERE stored >= `+serverTime+` - $1::BIGINT`,
+			age.Microseconds())
 		all = nil
 		for _, row := range rows {
 			if h := t.sealer.OpenHealth(placeHealth, row[0], row[1]); h != nil {
@@ -145,7 +148,8 @@ func (t *tables) settledHealth(states []jobHealth, token uuid.UUID) (calls []cal
 	gone, saved := t.sealHealth(states)
 	if len(gone.hash.items) > 0 {
 		for _, sql := range removeHealth {
-			calls = append(calls, call{sql + `ANY (SELECT k.hash FROM unnest($1::BYTEA[], $2::UUID[], $3::BIGINT[]) AS k (hash, message, idx), notify_queue_jobs j
+			calls = append(calls, call{sql + `ANY (SELECT k.hash FROM unnest($1::BYTEA[], $2::UUID[], $3::BIGINT[]) AS k (hash, message, idx),
+				notify_queue_jobs j
 				WHERE j.message = k.message AND j.idx = k.idx AND j.owner = $4)`, []any{gone.hash, gone.message, gone.index, token}})
 		}
 	}

@@ -70,7 +70,8 @@ func (s *Store) turnEnded(ctx context.Context, t *queue.Settlement, turn bool) {
 }
 
 const (
-	changeJob     = `UPDATE notify_queue_jobs SET status = $3, due = $4, not_before = $5, updated = $6, record = $7, expires = $8, parked = 0, owner = NULL, lease = NULL WHERE message = $1 AND idx = $2`
+	changeJob = `UPDATE notify_queue_jobs SET status = $3, due = $4, not_before = $5, updated = $6, record = $7, expires = $8, parked ` +
+		`= 0, owner = NULL, lease = NULL WHERE message = $1 AND idx = $2`
 	changeMessage = `UPDATE notify_queue_messages SET waiting = $2, dead = $3, finished = $4, kept = $5,
 		body = CASE WHEN $2::INT + $3::INT = 0 THEN NULL ELSE body END WHERE id = $1`
 )

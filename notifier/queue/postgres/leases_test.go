@@ -98,7 +98,8 @@ func TestWorkIsHandedOver(t *testing.T) {
 		{"failed", func(*Store) error { return errors.New("failed") }},
 	} {
 		s := open(t, dsn)
-		if _, err := s.doWork(t.Context(), work{name: tt.name, step: func(context.Context) (bool, error) { return false, tt.end(s) }}); err == nil {
+		if _, err := s.doWork(t.Context(), work{name: tt.name,
+			step: func(context.Context) (bool, error) { return false, tt.end(s) }}); err == nil {
 			t.Errorf("%s: no error", tt.name)
 		}
 		done, err := last.doWork(t.Context(), work{name: tt.name, step: func(context.Context) (bool, error) { return true, nil }})
@@ -143,7 +144,8 @@ func TestWorkOnce(t *testing.T) {
 	}
 	// One that was completed later than now was done before the clock was set back.
 	execute(t, dsn, "UPDATE notify_queue_leases SET done = done + 3600000000 WHERE name = 'test'")
-	_, err := stores[0].doWork(t.Context(), work{name: "test", since: since, step: func(context.Context) (bool, error) { did.Add(1); return true, nil }})
+	_, err := stores[0].doWork(t.Context(),
+		work{name: "test", since: since, step: func(context.Context) (bool, error) { did.Add(1); return true, nil }})
 	if n := did.Load(); n != 2 || err != nil {
 		t.Errorf("the work was done %d times, %v", n, err)
 	}
@@ -183,8 +185,10 @@ func TestWaitingOfOne(t *testing.T) {
 	}
 	keep := func(jobs int, took time.Duration) {
 		t.Helper()
-		n := count{took: took, all: map[queue.Hash]queue.Waiting{s.Hash("a"): {Destination: s.Hash("a"), Client: true, Jobs: jobs, Since: time.UnixMicro(1)}}}
-		execute(t, dsn, fmt.Sprintf(`INSERT INTO notify_queue_leases (name, owner, ends, done, data) VALUES ('waiting', '%s', 0, %s - 1000, '\x%x')
+		n := count{took: took, all: map[queue.Hash]queue.Waiting{s.Hash("a"): {Destination: s.Hash("a"), Client: true, Jobs: jobs,
+			Since: time.UnixMicro(1)}}}
+		execute(t, dsn, fmt.Sprintf(`INSERT INTO notify_queue_leases (name, owner, ends, done, data) VALUES ('waiting', '%s', 0, %s - 1000,
+			'\x%x')
 			ON CONFLICT (name) DO UPDATE SET ends = 0, done = excluded.done, data = excluded.data`, uuid.New(), serverTime, n.encode()))
 	}
 	want := func(jobs int, client bool) {

@@ -54,7 +54,8 @@ func (l *listener) listen(ctx context.Context) {
 			pause = listenAgain
 			if !told {
 				told = true
-				l.log.Warn("the pooler in front of the queue's database does not pass notifications on, so the database is asked each second for what other gateways have accepted",
+				l.log.Warn("the pooler in front of the queue's database does not pass notifications on, so the database is asked each second for "+
+					"what other gateways have accepted",
 					zap.String("address", c.address))
 			}
 		}

@@ -144,7 +144,8 @@ func (s messageStore) List(ctx context.Context, after queue.JobID, n int, status
 	}
 	err = s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
 		rows, err := c.query(ctx, `SELECT j.message, j.idx, j.record, j.status, `+dueColumn+` FROM `+jobsWithDue+`
-			WHERE j.status IN (`+strings.Join(in, ", ")+`) AND (j.message, j.idx) > ($1, $2) ORDER BY j.message, j.idx LIMIT $3`, after.Message, index, n)
+			WHERE j.status IN (`+strings.Join(in, ", ")+`) AND (j.message, j.idx) > ($1, $2) ORDER BY j.message, j.idx LIMIT $3`, after.Message,
+			index, n)
 		if err != nil {
 			return err
 		}
@@ -177,7 +178,8 @@ func (t *tables) insertFiles(ctx context.Context, c *conn, m *queue.Message) err
 			return failed
 		}
 		err := t.sealer.SealFile(f, f.Size, record.FileKey(m.ID, i), func(chunk int64, sealed []byte) error {
-			calls = append(calls, call{"INSERT INTO notify_queue_files (message, file, chunk, data) VALUES ($1, $2, $3, $4)", []any{m.ID, i, chunk, sealed}})
+			calls = append(calls, call{"INSERT INTO notify_queue_files (message, file, chunk, data) VALUES ($1, $2, $3, $4)",
+				[]any{m.ID, i, chunk, sealed}})
 			if len(calls) < 16 {
 				return nil
 			}

@@ -456,7 +456,8 @@ func (p *pool) once(ctx context.Context, f func(ctx context.Context, c *conn) er
 	case readOnly(err):
 		p.noteReadOnly(c.address)
 		c.end()
-		return fmt.Errorf("%s is a standby, or cannot be written; the connection string needs the addresses of all servers, and target_session_attrs=read-write: %w", c.address, err)
+		return fmt.Errorf("%s is a standby, or cannot be written; the connection string needs the addresses of all servers, and "+
+			"target_session_attrs=read-write: %w", c.address, err)
 	}
 	return err
 }

@@ -191,7 +191,11 @@ func TestWithoutAdvisoryLocks(t *testing.T) {
 				return
 			}
 			defer p.close()
-			if err := p.do(t.Context(), func(ctx context.Context, c *conn, _ bool) error { _, err := s.createTables(ctx, c); return err }); err != nil {
+			if err := p.do(t.Context(), func(ctx context.Context, c *conn, _ bool) error {
+				_,
+					err := s.createTables(ctx, c)
+				return err
+			}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -205,7 +209,8 @@ func TestNothingInPlain(t *testing.T) {
 	server := sharedServer(t)
 	dsn := server.schema(t)
 	s := open(t, dsn)
-	secrets := []string{"text of the message", "json://user:password@host", "the summary", "the state", "the result", "the reason", "idempotency", "hash of the request", "content of the file"}
+	secrets := []string{"text of the message", "json://user:password@host", "the summary", "the state", "the result", "the reason",
+		"idempotency", "hash of the request", "content of the file"}
 	for _, status := range []queue.Status{queue.Queued, queue.Dead, queue.Delivered} {
 		e := newEntry(secrets[0], secrets[1])
 		e.Message.Summary, e.Message.Key, e.Message.Request = []byte(secrets[2]), secrets[6]+status.String(), []byte(secrets[7])
@@ -243,8 +248,10 @@ func TestDamage(t *testing.T) {
 	if err := s.Accept(t.Context(), 1<<40, entries...); err != nil {
 		t.Fatal(err)
 	}
-	execute(t, dsn, fmt.Sprintf("UPDATE notify_queue_jobs SET record = set_byte(record, 50, 255 - get_byte(record, 50)) WHERE message = '%s'", entries[0].Message.ID))
-	execute(t, dsn, fmt.Sprintf("UPDATE notify_queue_messages SET body = set_byte(body, 30, 255 - get_byte(body, 30)) WHERE id = '%s'", entries[1].Message.ID))
+	execute(t, dsn, fmt.Sprintf("UPDATE notify_queue_jobs SET record = set_byte(record, 50, 255 - get_byte(record, 50)) WHERE message = '%s'",
+		entries[0].Message.ID))
+	execute(t, dsn, fmt.Sprintf("UPDATE notify_queue_messages SET body = set_byte(body, 30, 255 - get_byte(body, 30)) WHERE id = '%s'",
+		entries[1].Message.ID))
 	jobs, _, err := s.Claim(t.Context(), claimOf(10))
 	if err != nil || len(jobs) != 2 {
 		t.Fatalf("claimed %v, %v", jobs, err)

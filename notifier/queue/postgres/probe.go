@@ -9,8 +9,10 @@ import (
 
 // The errors of [Probe] about a database that answers.
 var (
-	errReadOnly = errors.New("the database takes no changes, as a standby does; name the primary, or several hosts with target_session_attrs=read-write")
-	errNoRights = errors.New("the user may not create the tables of the queue, or not write into them; grant it CREATE on the schema, or make it the owner of the tables")
+	errReadOnly = errors.New("the database takes no changes, as a standby does; name the primary, or several hosts with " +
+		"target_session_attrs=read-write")
+	errNoRights = errors.New("the user may not create the tables of the queue, or not write into them; grant it CREATE on the schema, or " +
+		"make it the owner of the tables")
 )
 
 // probeRights asks whether the tables can be made or, if they exist, be written.

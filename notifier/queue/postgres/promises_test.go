@@ -161,7 +161,8 @@ func TestReplacedDatabase(t *testing.T) {
 		}
 	}
 	for _, tables := range []string{
-		"notify_queue_messages, notify_queue_jobs, notify_queue_files, notify_queue_destinations, notify_queue_counts, notify_queue_records, notify_queue_version",
+		"notify_queue_messages, notify_queue_jobs, notify_queue_files, notify_queue_destinations, notify_queue_counts, notify_queue_records, " +
+			"notify_queue_version",
 		"notify_queue_jobs", // not all of them
 	} {
 		execute(t, dsn, "DROP TABLE "+tables)

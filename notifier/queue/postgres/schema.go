@@ -178,7 +178,8 @@ const advisoryLock = 7226382055461327
 const migrateTime = time.Minute
 
 // errSecret is returned when the tables were created with another secret.
-var errSecret error = refusef("the tables of the queue were created with another secret: set that one; to begin with an empty queue, drop the tables notify_queue_*")
+var errSecret error = refusef("the tables of the queue were created with another secret: set that one; to begin with an empty queue, " +
+	"drop the tables notify_queue_*")
 
 // migrate creates the tables, or brings them up to date: on PostgreSQL in one transaction
 // with a lock, which a pooler does not spread over several sessions. Other servers may

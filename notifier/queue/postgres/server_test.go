@@ -68,7 +68,8 @@ var installed = sync.OnceValues(func() (*installation, error) {
 			return nil, err
 		}
 	}
-	if err := in.run("initdb", "-D", filepath.Join(in.dir, "data"), "-U", "postgres", "-A", "trust", "--no-sync", "-E", "UTF8", "--locale=C"); err != nil {
+	if err := in.run("initdb", "-D", filepath.Join(in.dir, "data"), "-U", "postgres", "-A", "trust", "--no-sync", "-E", "UTF8",
+		"--locale=C"); err != nil {
 		return nil, err
 	}
 	return in, nil
@@ -195,7 +196,8 @@ func (s *server) standby(tb testing.TB) *server {
 	}
 	other := &server{installation: s.installation, port: port}
 	other.dir = filepath.Join(s.installation.dir, strconv.Itoa(other.port))
-	err = s.run("pg_basebackup", "-D", other.dir, "-h", "127.0.0.1", "-p", strconv.Itoa(s.port), "-U", "postgres", "-R", "-X", "stream", "-c", "fast", "--no-sync")
+	err = s.run("pg_basebackup", "-D", other.dir, "-h", "127.0.0.1", "-p", strconv.Itoa(s.port), "-U", "postgres", "-R", "-X", "stream", "-c",
+		"fast", "--no-sync")
 	if err == nil {
 		err = other.start()
 	}

@@ -195,7 +195,8 @@ func temporary(err error) bool {
 		return true
 	}
 	switch {
-	case strings.HasPrefix(e.Code, "28"), strings.HasPrefix(e.Code, "42"), e.Code == "3D000": // authorization, rights or syntax, no such database
+	// authorization, rights or syntax, no such database
+	case strings.HasPrefix(e.Code, "28"), strings.HasPrefix(e.Code, "42"), e.Code == "3D000":
 		return false
 	}
 	return true

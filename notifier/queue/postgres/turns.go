@@ -120,7 +120,8 @@ func lastFailures(all []*failing) []*failing {
 
 // parkShared returns the statement that gives up the claims of shared jobs and parks them.
 func (p *parking) parkShared(all []*failing) call {
-	message, index, parked, due, updated, expires := array{oid: oidUUID}, array{oid: oidBigint}, array{oid: oidBigint}, array{oid: oidBigint}, array{oid: oidBigint}, array{oid: oidBigint}
+	message, index, parked, due, updated, expires := array{oid: oidUUID}, array{oid: oidBigint}, array{oid: oidBigint}, array{oid: oidBigint},
+		array{oid: oidBigint}, array{oid: oidBigint}
 	for _, f := range all {
 		j := f.shared
 		if j == nil {
@@ -145,7 +146,8 @@ func (p *parking) parkShared(all []*failing) call {
 // its reply was lost.
 const parkClaimed = `UPDATE notify_queue_jobs j SET status = 1, owner = NULL, lease = NULL, parked = k.parked, due = k.due, not_before = 0,
 		updated = k.updated, expires = k.expires
-	FROM unnest($1::UUID[], $2::BIGINT[], $3::BIGINT[], $4::BIGINT[], $5::BIGINT[], $6::BIGINT[]) AS k (message, idx, parked, due, updated, expires)
+	FROM unnest($1::UUID[], $2::BIGINT[], $3::BIGINT[], $4::BIGINT[], $5::BIGINT[], $6::BIGINT[]) AS k (message, idx, parked, due, updated,
+		expires)
 	WHERE j.message = k.message AND j.idx = k.idx AND (j.status = 2 AND j.owner = $7 OR j.status = 1 AND j.parked = 1)
 	RETURNING j.message, j.idx`
 

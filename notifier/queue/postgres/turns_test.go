@@ -68,7 +68,8 @@ func TestFailureChangesOneRow(t *testing.T) {
 		t.Errorf("%d rows of %d were written by 3 attempts", len(after), len(before))
 	}
 	// What waits is not in the range that claims read.
-	rows := execute(t, dsn, fmt.Sprintf("SELECT 1 FROM notify_queue_jobs WHERE status = 1 AND due <= %d", now.Add(time.Hour/2).UnixMicro()))[0].Rows
+	rows := execute(t, dsn, fmt.Sprintf("SELECT 1 FROM notify_queue_jobs WHERE status = 1 AND due <= %d",
+		now.Add(time.Hour/2).UnixMicro()))[0].Rows
 	if len(rows) > 0 {
 		t.Errorf("%d are due in half an hour", len(rows))
 	}
@@ -185,7 +186,8 @@ func TestTurnsOfOlderTables(t *testing.T) {
 		ALTER TABLE notify_queue_destinations DROP COLUMN client, DROP COLUMN known, DROP COLUMN failed, DROP COLUMN until, DROP COLUMN parks;
 		UPDATE notify_queue_version SET version = 3`)
 	s = open(t, dsn)
-	if rows := execute(t, dsn, "SELECT known::TEXT FROM notify_queue_destinations ORDER BY known")[0].Rows; len(rows) != 2 || string(rows[0][0]) != "0" || string(rows[1][0]) != "1" {
+	if rows := execute(t, dsn, "SELECT known::TEXT FROM notify_queue_destinations ORDER BY known")[0].Rows; len(rows) != 2 ||
+		string(rows[0][0]) != "0" || string(rows[1][0]) != "1" {
 		t.Errorf("known: %q", rows)
 	}
 	if all, err := s.Health(t.Context(), 0); err != nil || len(all) != 2 {

@@ -69,5 +69,6 @@ func (s *Store) takeBack(ctx context.Context) {
 	}
 }
 
-const takeBack = `UPDATE notify_queue_jobs j SET status = 1, owner = NULL, lease = NULL FROM unnest($1::UUID[], $2::BIGINT[]) AS k (message, idx)
+const takeBack = `UPDATE notify_queue_jobs j SET status = 1, owner = NULL, lease = NULL FROM unnest($1::UUID[], $2::BIGINT[]) AS k
+	(message, idx)
 	WHERE j.message = k.message AND j.idx = k.idx AND j.status = 2 AND j.owner = $3 RETURNING j.idx`

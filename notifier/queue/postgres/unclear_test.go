@@ -80,8 +80,10 @@ func TestLateClaim(t *testing.T) {
 	}
 	s.unclear.add(chosen, time.Minute)
 	s.takeBack(t.Context())
-	execute(t, dsn, "UPDATE notify_queue_jobs SET status = 2, lease = 1::BIGINT << 60, owner = '"+s.owner.String()+"' WHERE message = '"+late.Message.ID.String()+"'")
-	execute(t, dsn, "UPDATE notify_queue_jobs SET status = 2, lease = 1::BIGINT << 60, owner = '"+other.owner.String()+"' WHERE message = '"+taken.Message.ID.String()+"'")
+	execute(t, dsn, "UPDATE notify_queue_jobs SET status = 2, lease = 1::BIGINT << 60, owner = '"+s.owner.String()+"' WHERE message = '"+
+		late.Message.ID.String()+"'")
+	execute(t, dsn, "UPDATE notify_queue_jobs SET status = 2, lease = 1::BIGINT << 60, owner = '"+other.owner.String()+"' WHERE message = '"+
+		taken.Message.ID.String()+"'")
 	s.unclear.asked = time.Time{} // a second later
 	jobs, _, err := s.Claim(t.Context(), claimOf(10))
 	if err != nil || len(jobs) != 1 || jobs[0].Message != late.Message.ID {

@@ -132,7 +132,8 @@ func (d *decision) owned(sealer *record.Sealer, counter int, owned []queue.Owned
 }
 
 const (
-	addRecords   = `INSERT INTO notify_queue_records (name, due, data) SELECT n, 0, '' FROM unnest($1::BYTEA[]) AS u (n) ON CONFLICT (name) DO NOTHING`
+	addRecords = `INSERT INTO notify_queue_records (name, due, data) SELECT n, 0, '' FROM unnest($1::BYTEA[]) AS u (n) ON CONFLICT ` +
+		`(name) DO NOTHING`
 	lockRecords  = `SELECT name, data FROM notify_queue_records WHERE name = ANY ($1::BYTEA[]) ORDER BY name FOR UPDATE`
 	changeRecord = `UPDATE notify_queue_records SET due = $2, grp = $3, data = $4 WHERE name = $1`
 	addOwned     = `INSERT INTO notify_queue_records (name, due, grp, data) VALUES ($1, $2, $3, $4)`
@@ -142,14 +143,16 @@ const (
 	// Nobody else changes the record, so nothing waits between this and the end of the
 	// transaction.
 	removeOwned = `WITH gone AS (DELETE FROM notify_queue_records WHERE name = $2 RETURNING length(data) AS size)
-		UPDATE notify_queue_counts SET records = records - 1, record_bytes = record_bytes - (SELECT size + $3::BIGINT FROM gone) WHERE shard = $1 AND EXISTS (SELECT 1 FROM gone)`
+		UPDATE notify_queue_counts SET records = records - 1, record_bytes = record_bytes - (SELECT size + $3::BIGINT FROM gone) WHERE shard = $1
+			AND EXISTS (SELECT 1 FROM gone)`
 )
 
 // lockJobs returns the statuses of jobs, which nobody else can change until the
 // transaction ends.
 func lockJobs(ctx context.Context, c *conn, ids []queue.JobID) ([]queue.Status, error) {
 	rows, err := c.query(ctx, `SELECT j.message, j.idx, j.status FROM notify_queue_jobs j
-		WHERE (j.message, j.idx) IN (SELECT m, i FROM unnest($1::UUID[], $2::BIGINT[]) AS k (m, i)) ORDER BY j.message, j.idx FOR UPDATE`, jobArrays(ids)...)
+		WHERE (j.message, j.idx) IN (SELECT m, i FROM unnest($1::UUID[], $2::BIGINT[]) AS k (m, i)) ORDER BY j.message, j.idx FOR UPDATE`,
+		jobArrays(ids)...)
 	if err != nil {
 		return nil, err
 	}
@@ -227,7 +230,8 @@ const (
 // changeRows returns the statements that change jobs of a message with f, which
 // sets Updated, and what they add to the counts. rows are the result of readJobs, and row
 // is the result of lockMessage.
-func (t *tables) changeRows(id uuid.UUID, rows [][][]byte, row [][]byte, f func(j *queue.Job)) (calls []call, all counts, e ended, err error) {
+func (t *tables) changeRows(id uuid.UUID, rows [][][]byte, row [][]byte, f func(j *queue.Job)) (calls []call, all counts,
+	e ended, err error) {
 	waiting, dead, total := int(number(row[0])), int(number(row[1])), int(number(row[2]))
 	e = ended{id: id, size: number(row[3]), files: number(row[4])}
 	before := waiting
@@ -253,7 +257,8 @@ func (t *tables) changeRows(id uuid.UUID, rows [][][]byte, row [][]byte, f func(
 		case j.Status == queue.Dead:
 			dead++
 		}
-		calls = append(calls, call{changeJob, []any{id, jid.Index, int(j.Status), j.Due.UnixMicro(), micro(j.NotBefore), now.UnixMicro(), sealJob(sealer, jid, j), expiresOf(j)}})
+		calls = append(calls, call{changeJob, []any{id, jid.Index, int(j.Status), j.Due.UnixMicro(), micro(j.NotBefore), now.UnixMicro(),
+			sealJob(sealer, jid, j), expiresOf(j)}})
 	}
 	var finished any
 	var kept int64
@@ -346,7 +351,8 @@ func (s recordStore) Group(ctx context.Context, group, after queue.Hash, n int) 
 	err = s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
 		records = nil
 		for len(records) < n {
-			rows, err := c.query(ctx, "SELECT name, data FROM notify_queue_records WHERE grp = $1 AND name > $2 ORDER BY name LIMIT $3", group[:], after[:], n-len(records))
+			rows, err := c.query(ctx, "SELECT name, data FROM notify_queue_records WHERE grp = $1 AND name > $2 ORDER BY name LIMIT $3", group[:],
+				after[:], n-len(records))
 			if err != nil {
 				return err
 			}

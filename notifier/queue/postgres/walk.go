@@ -20,7 +20,8 @@ type walk struct {
 // walkAtOnce is the number of messages that a step of a walk reads.
 const walkAtOnce = 5000
 
-const nextWaiting = `SELECT id, created FROM notify_queue_messages WHERE finished IS NULL AND (created, id) > ($1, $2) ORDER BY created, id LIMIT $3`
+const nextWaiting = `SELECT id, created FROM notify_queue_messages WHERE finished IS NULL AND (created, id) > ($1, $2) ORDER BY ` +
+	`created, id LIMIT $3`
 
 // next returns the next messages.
 func (w *walk) next(ctx context.Context, c *conn) (ids array, last bool, err error) {

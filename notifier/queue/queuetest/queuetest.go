@@ -304,11 +304,13 @@ func (s *suite) accept() {
 	s.must(s.Accept(s.Context(), noLimit, e))
 	for range 2 {
 		m := s.load(e.Message.ID)
-		if m.ID != e.Message.ID || !m.Created.Equal(s.now) || string(m.Body) != "the text" || string(m.Summary) != "the summary" || len(m.Files) != 0 {
+		if m.ID != e.Message.ID || !m.Created.Equal(s.now) || string(m.Body) != "the text" || string(m.Summary) != "the summary" ||
+			len(m.Files) != 0 {
 			s.Errorf("loaded %+v", m)
 		}
 		got := s.get(e.Message.ID)
-		if got.Message.Body != nil || string(got.Message.Summary) != "the summary" || string(got.Message.Request) != "request" || len(got.Jobs) != 2 {
+		if got.Message.Body != nil || string(got.Message.Summary) != "the summary" || string(got.Message.Request) != "request" ||
+			len(got.Jobs) != 2 {
 			s.Errorf("got %+v", got.Message)
 		}
 		s.statuses(e.Message.ID, queue.Queued, queue.Queued)
@@ -638,7 +640,8 @@ func (s *suite) settleLater() {
 	s.settle(s.claim(s.now)[0], queue.Queued, func(j *queue.Job) { j.Due, j.State = due, []byte("progress") })
 	for range 2 {
 		j := s.get(e.Message.ID).Jobs[0]
-		if j.Status != queue.Queued || string(j.State) != "progress" || string(j.Result) != "result: queued" || j.Attempts != 1 || !j.Due.Equal(due) {
+		if j.Status != queue.Queued || string(j.State) != "progress" || string(j.Result) != "result: queued" || j.Attempts != 1 ||
+			!j.Due.Equal(due) {
 			s.Errorf("job %+v", j)
 		}
 		if jobs := s.claim(due.Add(-time.Second)); len(jobs) > 0 {
@@ -898,7 +901,8 @@ func (s *suite) dead() {
 	if len(jobs) != 3 || jobs[0].Destination != "a" || jobs[1].Destination != "c" || jobs[2].Message != other.Message.ID {
 		s.Fatalf("dead: %v", jobs)
 	}
-	if j := jobs[0]; j.Status != queue.Dead || j.Reason != "no such user" || string(j.State) != "state of a" || string(j.Result) != "result: dead" {
+	if j := jobs[0]; j.Status != queue.Dead || j.Reason != "no such user" || string(j.State) != "state of a" ||
+		string(j.Result) != "result: dead" {
 		s.Errorf("dead: %+v", j)
 	}
 	page, err := s.List(s.Context(), jobs[0].JobID, 1, queue.Dead)
@@ -1137,8 +1141,10 @@ func (s *suite) notFound() {
 	s.wantErr(err, queue.ErrNotFound)
 	_, err = Retry(s.Context(), s, id, s.now, s.now)
 	s.wantErr(err, queue.ErrNotFound)
-	s.wantErr(s.Settle(s.Context(), &queue.Settlement{Job: &queue.Job{JobID: queue.JobID{Message: id}, Status: queue.Delivered}}), queue.ErrNotClaimed)
-	if _, next, err := s.Claim(s.Context(), queue.Claim{Now: s.now, Max: 1, Lease: lease}); err != nil || next.Before(s.now) && !next.IsZero() {
+	s.wantErr(s.Settle(s.Context(), &queue.Settlement{Job: &queue.Job{JobID: queue.JobID{Message: id}, Status: queue.Delivered}}),
+		queue.ErrNotClaimed)
+	if _, next, err := s.Claim(s.Context(), queue.Claim{Now: s.now, Max: 1, Lease: lease}); err != nil || next.Before(s.now) &&
+		!next.IsZero() {
 		s.Errorf("an empty store: %s, %v", next, err)
 	}
 }

@@ -60,7 +60,8 @@ func (s *suite) destinationLimit() {
 	c.end(jobs["down"][0], queue.Queued, func(j *queue.Job) { j.Due = s.now.Add(time.Hour) })
 	jobs = c.claim()
 	if len(jobs["a"]) != 1 || len(jobs["b"]) != 0 || len(jobs["down"]) != 1 {
-		s.Errorf("claimed %d, %d, and %d of the destination that is down, after one of each had ended", len(jobs["a"]), len(jobs["b"]), len(jobs["down"]))
+		s.Errorf("claimed %d, %d, and %d of the destination that is down, after one of each had ended", len(jobs["a"]), len(jobs["b"]),
+			len(jobs["down"]))
 	}
 	s.add("c", "d")
 	if more, _, err := s.Claim(s.Context(), queue.Claim{Now: s.now, Max: 1, Slots: c.slots, Lease: lease}); err != nil || len(more) != 1 {
@@ -303,8 +304,10 @@ func (s *suite) wantHealth(want ...queue.Health) {
 	for _, w := range want {
 		found := false
 		for _, g := range got {
-			found = found || g.Destination == w.Destination && g.Host == w.Host && g.Client == w.Client && g.Known == w.Known && g.Failures == w.Failures &&
-				g.DownSince.Equal(w.DownSince) && g.LastSuccess.Equal(w.LastSuccess) && g.LastError == w.LastError && g.About == w.About && g.Changed.Equal(w.Changed)
+			found = found || g.Destination == w.Destination && g.Host == w.Host && g.Client == w.Client && g.Known == w.Known &&
+				g.Failures == w.Failures &&
+				g.DownSince.Equal(w.DownSince) && g.LastSuccess.Equal(w.LastSuccess) && g.LastError == w.LastError && g.About == w.About &&
+				g.Changed.Equal(w.Changed)
 		}
 		if !found {
 			s.Errorf("states %+v, want %+v", got, w)

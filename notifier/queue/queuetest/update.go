@@ -106,7 +106,8 @@ func (s *suite) transaction() {
 	}
 	s.wantRecord("c", "")
 	for what, use := range map[string]func(*queue.Tx){
-		"reads": func(tx *queue.Tx) { tx.Get(b) }, "puts": func(tx *queue.Tx) { tx.Put(b, queue.Record{Data: []byte("x")}) }, "deletes": func(tx *queue.Tx) { tx.Delete(b) },
+		"reads": func(tx *queue.Tx) { tx.Get(b) }, "puts": func(tx *queue.Tx) { tx.Put(b, queue.Record{Data: []byte("x")}) },
+		"deletes": func(tx *queue.Tx) { tx.Delete(b) },
 	} {
 		err := s.Update(s.Context(), &queue.Update{Names: []queue.Hash{a}, Decide: func(tx *queue.Tx) error {
 			tx.Put(a, queue.Record{Data: []byte("lost")})

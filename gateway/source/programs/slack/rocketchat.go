@@ -25,7 +25,8 @@ func rocketEndpoints() []source.Endpoint {
 	return []source.Endpoint{
 		{Paths: []string{rocketAPI + "/chat.postMessage", rocketAPI + "/chat.sendMessage"}, Read: readRocket, Reply: replyRocket(rocketPosted)},
 		{Paths: []string{rocketAPI + "/login"}, Read: readRocketLogin, Reply: replyRocket(rocketSession)},
-		{Methods: []string{http.MethodGet, http.MethodPost}, Paths: []string{rocketAPI + "/logout", rocketAPI + "/me"}, Reply: replyRocket(rocketMe)},
+		{Methods: []string{http.MethodGet, http.MethodPost}, Paths: []string{rocketAPI + "/logout", rocketAPI + "/me"},
+			Reply: replyRocket(rocketMe)},
 		{Methods: compose.GetMethods, Paths: []string{rocketAPI + "/info", "api/info"}, Reply: replyRocket(rocketInfo), Public: true},
 		{Methods: compose.AnyMethod, Other: isBelow(rocketAPI), Read: readRocketUnknown, Reply: replyRocket(nil)},
 	}
@@ -60,7 +61,8 @@ func readRocket(_ context.Context, r *source.Request) (*source.Message, error) {
 
 // readRocketUnknown refuses a method that the gateway does not have.
 func readRocketUnknown(context.Context, *source.Request) (*source.Message, error) {
-	return nil, source.Errorf(http.StatusNotFound, "the gateway does not have this method of Rocket.Chat; it has chat.postMessage and chat.sendMessage")
+	return nil, source.Errorf(http.StatusNotFound,
+		"the gateway does not have this method of Rocket.Chat; it has chat.postMessage and chat.sendMessage")
 }
 
 // replyRocket returns a function that answers with the fields of answer, or with an
@@ -95,8 +97,9 @@ func rocketPosted(o source.Outcome) map[string]any {
 	return map[string]any{
 		"ts": o.Time.UnixMilli(), "channel": strings.TrimLeft(channel, "#@"),
 		"message": map[string]any{
-			"_id": compose.TextID(o, rocketIDLength), "rid": cmp.Or(payload.Text(sent["rid"]), rocketRoom), "msg": payload.Text(sent["msg"]), "alias": payload.Text(sent["alias"]),
-			"ts": at, "_updatedAt": at, "parseUrls": true, "groupable": false, "u": rocketAccount(),
+			"_id": compose.TextID(o, rocketIDLength), "rid": cmp.Or(payload.Text(sent["rid"]), rocketRoom), "msg": payload.Text(sent["msg"]),
+			"alias": payload.Text(sent["alias"]),
+			"ts":    at, "_updatedAt": at, "parseUrls": true, "groupable": false, "u": rocketAccount(),
 		},
 	}
 }

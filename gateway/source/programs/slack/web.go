@@ -48,7 +48,8 @@ var webMethods = map[string]webMethod{
 }
 
 // methodFamilies are the first parts of the names of other methods.
-var methodFamilies = []string{"api", "apps", "auth", "bots", "chat", "conversations", "files", "pins", "reactions", "team", "usergroups", "users", "views"}
+var methodFamilies = []string{"api", "apps", "auth", "bots", "chat", "conversations", "files", "pins", "reactions", "team", "usergroups",
+	"users", "views"}
 
 // webEndpoints returns the endpoints of the Web API, which accepts GET for all methods.
 func webEndpoints() []source.Endpoint {
@@ -163,7 +164,8 @@ func webError(o source.Outcome) source.Reply {
 	if status < http.StatusInternalServerError && status != http.StatusRequestTimeout && status != http.StatusTooManyRequests {
 		status = http.StatusOK
 	}
-	return compose.JSONReply(status, map[string]any{"ok": false, "error": code, "response_metadata": map[string]any{"messages": []string{"[ERROR] " + o.Error}}})
+	return compose.JSONReply(status, map[string]any{"ok": false, "error": code,
+		"response_metadata": map[string]any{"messages": []string{"[ERROR] " + o.Error}}})
 }
 
 // webWarnings returns the warnings about a message in Slack's form, which clients log.
@@ -176,7 +178,8 @@ func webWarnings(m *source.Message) (messages []string) {
 
 // readUnknown refuses a method that the gateway does not have.
 func readUnknown(context.Context, *source.Request) (*source.Message, error) {
-	return nil, &source.Error{Status: http.StatusNotFound, Code: "unknown_method", Err: fmt.Errorf("the gateway does not have this method of Slack; it has %s", strings.Join(slices.Sorted(maps.Keys(webMethods)), ", "))}
+	return nil, &source.Error{Status: http.StatusNotFound, Code: "unknown_method",
+		Err: fmt.Errorf("the gateway does not have this method of Slack; it has %s", strings.Join(slices.Sorted(maps.Keys(webMethods)), ", "))}
 }
 
 // readMessage reads a new message.
@@ -231,7 +234,8 @@ func readUpload(r *source.Request, data map[string]any) (*source.Message, error)
 	if len(payload.Objects(data["files"], 1)) == 0 {
 		return nil, webErrorf("invalid_arguments", "files is missing")
 	}
-	m, err := compose.CheckContent(slackMessage(map[string]any{"text": data["initial_comment"], "blocks": data["blocks"]}, markup.DialectSlack), "Slack", r)
+	m, err := compose.CheckContent(slackMessage(map[string]any{"text": data["initial_comment"], "blocks": data["blocks"]},
+		markup.DialectSlack), "Slack", r)
 	if err != nil {
 		return &source.Message{Skip: true}, nil
 	}
@@ -267,7 +271,8 @@ const (
 )
 
 func slackAuth(o source.Outcome) map[string]any {
-	return map[string]any{"url": o.Request.Address + "/", "team": slackName, "team_id": slackTeam, "user": slackName, "user_id": slackUser, "bot_id": slackBot}
+	return map[string]any{"url": o.Request.Address + "/", "team": slackName, "team_id": slackTeam, "user": slackName, "user_id": slackUser,
+		"bot_id": slackBot}
 }
 
 func slackPosted(o source.Outcome) map[string]any { return slackAnswer(o, compose.TimestampID(o)) }
@@ -282,8 +287,9 @@ func slackAnswer(o source.Outcome, ts string) map[string]any {
 	return map[string]any{
 		"channel": cmp.Or(payload.Text(sent["channel"]), slackRoom), "ts": ts, "message_ts": ts, "text": payload.Text(sent["text"]),
 		"message": map[string]any{
-			"type": "message", "subtype": "bot_message", "text": payload.Text(sent["text"]), "username": cmp.Or(payload.Text(sent["username"]), slackName),
-			"bot_id": slackBot, "ts": ts,
+			"type": "message", "subtype": "bot_message", "text": payload.Text(sent["text"]),
+			"username": cmp.Or(payload.Text(sent["username"]), slackName),
+			"bot_id":   slackBot, "ts": ts,
 		},
 	}
 }
@@ -318,6 +324,7 @@ func slackUploaded(o source.Outcome) map[string]any {
 func slackFile(o source.Outcome) map[string]any {
 	sent := o.Message.Echo
 	return map[string]any{"file": map[string]any{
-		"id": "F" + compose.TextID(o, 10), "created": o.Time.Unix(), "name": payload.Text(sent["filename"]), "title": payload.Text(payload.Or(sent["title"], sent["filename"])),
+		"id": "F" + compose.TextID(o, 10), "created": o.Time.Unix(), "name": payload.Text(sent["filename"]),
+		"title": payload.Text(payload.Or(sent["title"], sent["filename"])),
 	}}
 }

@@ -39,8 +39,9 @@ func TestJobs(t *testing.T) {
 	job := queue.Job{
 		JobID: id, Status: queue.Dead, Destination: "json://host", State: []byte("state"), Result: []byte("result"),
 		Reason: "reason", Attempts: 1000, Due: now, Expires: now.Add(time.Hour), Updated: now,
-		Host: "host:443", Client: true, Text: 77, NotBefore: now.Add(time.Minute), Spared: true, OwnAttempts: true, UnknownSince: now.Add(time.Second),
-		Incident: "incident", NewState: true, Note: []byte("note"), Rule: "held", Ruled: []byte("ruled"),
+		Host: "host:443", Client: true, Text: 77, NotBefore: now.Add(time.Minute), Spared: true, OwnAttempts: true,
+		UnknownSince: now.Add(time.Second),
+		Incident:     "incident", NewState: true, Note: []byte("note"), Rule: "held", Ruled: []byte("ruled"),
 	}
 	got, size, err := DecodeJob(id, AppendJob(nil, &job, 1<<33))
 	if err != nil || size != 1<<33 || !reflect.DeepEqual(*got, job) {
@@ -48,7 +49,8 @@ func TestJobs(t *testing.T) {
 	}
 	by := queue.JobID{Message: queue.NewID(), Index: 7}
 	job.Status, job.By = queue.Superseded, by
-	if got, _, err = DecodeJob(id, EncodeJob(&job)); err != nil || got.By != by || got.Incident != "" || got.Rule != "held" || got.Ruled != nil {
+	if got, _, err = DecodeJob(id, EncodeJob(&job)); err != nil || got.By != by || got.Incident != "" || got.Rule != "held" ||
+		got.Ruled != nil {
 		t.Errorf("a job that was replaced: %+v, %v", got, err)
 	}
 	job.Status = queue.Failed
@@ -97,18 +99,23 @@ func TestStored(t *testing.T) {
 		t.Errorf("message: %+v, %v", m, err)
 	}
 	jid := queue.JobID{Message: id, Index: 1}
-	j, size, err := DecodeJob(jid, stored("080510808080802018e807208089bea2dbffad06288099db8bf6ffad06308089bea2dbffad063a0b6a736f6e3a2f2f686f737442057374617465"+
-		"9a0108696e636964656e74a00101aa01046e6f7465ca010572756c6564c2010468656c644a06726573756c745206726561736f6e"+
-		"5a08686f73743a3434336001684d7080a5dadbdbffad06780190010180018092b8a3dbffad06"))
+	j, size, err := DecodeJob(jid,
+		stored("080510808080802018e807208089bea2dbffad06288099db8bf6ffad06308089bea2dbffad063a0b6a736f6e3a2f2f686f737442057374617465"+
+			"9a0108696e636964656e74a00101aa01046e6f7465ca010572756c6564c2010468656c644a06726573756c745206726561736f6e"+
+			"5a08686f73743a3434336001684d7080a5dadbdbffad06780190010180018092b8a3dbffad06"))
 	wantJob := &queue.Job{
-		JobID: jid, Status: queue.Dead, Destination: "json://host", State: []byte("state"), Result: []byte("result"), Reason: "reason", Attempts: 1000,
-		Due: now, Expires: now.Add(time.Hour), Updated: now, Host: "host:443", Client: true, Text: 77, NotBefore: now.Add(time.Minute), Spared: true,
-		OwnAttempts: true, UnknownSince: now.Add(time.Second), Incident: "incident", NewState: true, Note: []byte("note"), Rule: "held", Ruled: []byte("ruled"),
+		JobID: jid, Status: queue.Dead, Destination: "json://host", State: []byte("state"), Result: []byte("result"), Reason: "reason",
+		Attempts: 1000,
+		Due:      now, Expires: now.Add(time.Hour), Updated: now, Host: "host:443", Client: true, Text: 77, NotBefore: now.Add(time.Minute),
+		Spared:      true,
+		OwnAttempts: true, UnknownSince: now.Add(time.Second), Incident: "incident", NewState: true, Note: []byte("note"), Rule: "held",
+		Ruled: []byte("ruled"),
 	}
 	if err != nil || size != 1<<33 || !reflect.DeepEqual(j, wantJob) {
 		t.Errorf("job: %+v, %d, %v", j, size, err)
 	}
-	h, err := DecodeHealth(queue.Hash{1}, stored("0a05683a343433100118012003288089bea2dbffad063080f9a0b9c0ffad063a056572726f72408099db8bf6ffad064a0561626f7574"))
+	h, err := DecodeHealth(queue.Hash{1},
+		stored("0a05683a343433100118012003288089bea2dbffad063080f9a0b9c0ffad063a056572726f72408099db8bf6ffad064a0561626f7574"))
 	wantHealth := queue.Health{
 		Destination: queue.Hash{1}, Host: "h:443", Client: true, Known: true, Failures: 3, DownSince: now, LastSuccess: now.Add(-time.Hour),
 		LastError: "error", Changed: now.Add(time.Hour), About: "about",
