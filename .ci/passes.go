@@ -2,7 +2,7 @@
 
 // Passes counts what one message passes in a gateway: it builds the program with counters, runs
 // it without a message and with one, and prints the functions, files and packages that only the
-// second run has entered. For each room it prints the doors: the exported functions that others
+// second run has entered. For each room it prints the doors: the exported methods that others
 // have called. It fails if the message passes more files than -files allows, or enters a room
 // more often than -doors.
 //
@@ -236,8 +236,8 @@ func report(all map[function]bool, maxFiles, maxDoors int, verbose bool) error {
 	return nil
 }
 
-// doorsOf returns the exported functions of a room that were entered and that no other function
-// of the room that was entered calls, except those that return at once: a name, a field.
+// doorsOf returns the exported methods of a room that were entered and that no other function of
+// the room that was entered calls, except those that return at once: a name, a field.
 func doorsOf(room string, files map[string][]string) ([]string, error) {
 	doors, callers := map[string]string{}, map[string]map[string]bool{}
 	for file, names := range files {
@@ -253,7 +253,7 @@ func doorsOf(room string, files map[string][]string) ([]string, error) {
 			if !ok || f.Body == nil || !slices.Contains(names, nameOf(f)) {
 				continue
 			}
-			if f.Name.IsExported() && !returnsAtOnce(f) {
+			if f.Recv != nil && f.Name.IsExported() && !returnsAtOnce(f) {
 				doors[nameOf(f)] = f.Name.Name
 			}
 			ast.Inspect(f.Body, func(n ast.Node) bool {
