@@ -35,33 +35,6 @@ func adapted(t *testing.T, text string) *caddy.Config {
 	return &c
 }
 
-// provisionCaddyfile provisions a Caddyfile until the end of the test. It starts nothing.
-func provisionCaddyfile(t *testing.T, text string) *App {
-	t.Helper()
-	options, ok := strings.CutPrefix(text, "{\n")
-	if !ok {
-		options = "}\n" + text
-	}
-	c := adapted(t, "{\nadmin off\npersist_config off\n"+options)
-	c.Logging = nil
-	provisioning.Lock()
-	defer provisioning.Unlock()
-	ctx, err := caddy.ProvisionContext(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := ctx.App("notify")
-	if err != nil {
-		t.Fatal(err)
-	}
-	app := m.(*App)
-	t.Cleanup(func() { _ = app.Cleanup() })
-	for _, h := range app.handlers {
-		t.Cleanup(func() { _ = h.Cleanup() })
-	}
-	return app
-}
-
 // startEventApps runs the apps notify and events with global options, without
 // servers.
 func startEventApps(t *testing.T, options string) (notify *App, emit func(name string, data map[string]any) caddy.Event) {

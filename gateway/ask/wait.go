@@ -5,8 +5,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/google/uuid"
+
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 )
 
 // waiters are the clients that wait for an outcome. The zero value is ready for use.

@@ -29,7 +29,7 @@ const incidentOfBeat = "beat:"
 // BeatTime returns a time as messages about beats have it.
 func BeatTime(t time.Time) string {
 	return t.Local().Format("2006-01-02 15:04 MST")
-} //nolint:gosmopolitan // the server's zone is that of its users
+}
 
 // FormatRun returns how long a run took, as messages about beats have it.
 func FormatRun(d time.Duration) string {

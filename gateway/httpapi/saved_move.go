@@ -60,8 +60,8 @@ func readMove(w http.ResponseWriter, r *http.Request, name string) (string, erro
 		}
 	} else {
 		r.Form = nil
-		if err := r.ParseMultipartForm(maxMoveRequest); err != nil &&
-			!errors.Is(err, http.ErrNotMultipart) { //nolint:gosec // the body is bounded above
+		//nolint:gosec // the body is bounded above
+		if err := r.ParseMultipartForm(maxMoveRequest); err != nil && !errors.Is(err, http.ErrNotMultipart) {
 			return "", api.BodyError(err)
 		}
 		x.From, x.To = r.PostForm.Get("from"), r.PostForm.Get("to")
