@@ -81,46 +81,46 @@ func (*App) CaddyModule() caddy.ModuleInfo {
 
 // Provision implements caddy.Provisioner.
 func (a *App) Provision(ctx caddy.Context) error {
-	a.ctx, a.gateway.Engine.Log, a.gateway.Started = ctx, ctx.Logger(), make(chan struct{})
+	a.ctx, a.gateway.Conf.Log, a.gateway.Started = ctx, ctx.Logger(), make(chan struct{})
 	logs.ProtectStandard()
 	a.spaces = &saved.Spaces{Storage: ctx.Storage()}
 	a.ready = sync.OnceFunc(func() { close(a.gateway.Started) })
-	a.gateway.Engine.SiteIndex = sync.OnceValue(func() *site.Index { return a.Routes().Index() })
-	a.gateway.Engine.Tracers = sync.OnceValue(func() trace.TracerProvider { return a.Routes().Tracers() })
+	a.gateway.Conf.SiteIndex = sync.OnceValue(func() *site.Index { return a.Routes().Index() })
+	a.gateway.Conf.Tracers = sync.OnceValue(func() trace.TracerProvider { return a.Routes().Tracers() })
 	if err := a.shared.Load(); err != nil {
 		return fmt.Errorf("starting the sender: %w", err)
 	}
-	a.gateway.Engine.Shared = a.shared.Dispatcher
-	a.gateway.Engine.Emit = func(name string, data func() map[string]any) { a.emitter.Emit(name, data) }
+	a.gateway.Conf.Shared = a.shared.Dispatcher
+	a.gateway.Conf.Emit = func(name string, data func() map[string]any) { a.emitter.Emit(name, data) }
 	a.shared.Sender.KeepStates(stateStore{ctx.Storage()})
 	if err := a.shared.Metrics.Register(ctx.GetMetricsRegistry()); err != nil {
 		return fmt.Errorf("registering metrics: %w", err)
 	}
 	push, err := a.Push.resolve()
 	if err != nil {
-		return block.LogRejected(a.gateway.Engine.Log, a.Caddyfile.Locate("push", errs.Prefix("push", err)))
+		return block.LogRejected(a.gateway.Conf.Log, a.Caddyfile.Locate("push", errs.Prefix("push", err)))
 	}
-	if a.settled, err = a.resolve(nil, push, a.shared.Parse, a.gateway.Engine.Log); err != nil {
-		return block.LogRejected(a.gateway.Engine.Log, err)
+	if a.settled, err = a.resolve(nil, push, a.shared.Parse, a.gateway.Conf.Log); err != nil {
+		return block.LogRejected(a.gateway.Conf.Log, err)
 	}
-	a.gateway.Engine.Global = a.settled.Site
-	a.gateway.Engine.Global.Devices = newKeyDevices(a, a.gateway.Engine.Global).Receivers()
+	a.gateway.Conf.Global = a.settled.Site
+	a.gateway.Conf.Global.Devices = newKeyDevices(a, a.gateway.Conf.Global).Receivers()
 	if a.settled.configs != nil { // also if no site uses it
 		if _, err := a.spaces.Join(a.settled.configs.spaceOptions(), a.configsOwner(a)); err != nil {
-			return block.LogRejected(a.gateway.Engine.Log, a.Caddyfile.Locate("configs", errs.Prefix("configs", err)))
+			return block.LogRejected(a.gateway.Conf.Log, a.Caddyfile.Locate("configs", errs.Prefix("configs", err)))
 		}
 	}
 	if a.Queue != nil {
-		if a.gateway.Engine.QueueSettings, err = a.Queue.resolve(); err != nil {
-			return block.LogRejected(a.gateway.Engine.Log, a.Caddyfile.Locate("queue", fmt.Errorf("queue: %w", err)))
+		if a.gateway.Conf.QueueSettings, err = a.Queue.resolve(); err != nil {
+			return block.LogRejected(a.gateway.Conf.Log, a.Caddyfile.Locate("queue", fmt.Errorf("queue: %w", err)))
 		}
 	}
 	if err := a.checkEffects(); err != nil {
-		return block.LogRejected(a.gateway.Engine.Log, err)
+		return block.LogRejected(a.gateway.Conf.Log, err)
 	}
 	for _, r := range a.shared.Process.Logs.ExpectedBy(ctx) {
-		if _, _, err := r.Find(a.gateway.Engine.Global); err != nil {
-			return block.LogRejected(a.gateway.Engine.Log, r.Caddyfile.Describe("log output notify: ", err))
+		if _, _, err := r.Find(a.gateway.Conf.Global); err != nil {
+			return block.LogRejected(a.gateway.Conf.Log, r.Caddyfile.Describe("log output notify: ", err))
 		}
 	}
 	// Last, because loading the events app provisions its handlers, which look
@@ -128,7 +128,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 	if a.emitter, err = events.NewEmitter(ctx); err != nil {
 		return err
 	}
-	return block.LogRejected(a.gateway.Engine.Log, cmp.Or(a.provisionMail(ctx), a.awaitSites(ctx)))
+	return block.LogRejected(a.gateway.Conf.Log, cmp.Or(a.provisionMail(ctx), a.awaitSites(ctx)))
 }
 
 // Gateway returns what events are sent with. It is ready before the events app is loaded.
@@ -159,21 +159,21 @@ func (a *App) Start() error {
 	defer a.ready()
 	defer a.Caddyfile.Trim() // of what errors of sites and of the start may name
 	if err := a.Check(); err != nil {
-		return block.LogRejected(a.gateway.Engine.Log, err)
+		return block.LogRejected(a.gateway.Conf.Log, err)
 	}
-	a.gateway.Engine.SiteIndex() // so that the first message does not have to make it
+	a.gateway.Conf.SiteIndex() // so that the first message does not have to make it
 	if err := a.openQueue(); err != nil {
-		return block.LogRejected(a.gateway.Engine.Log, a.Caddyfile.Locate("queue", err))
+		return block.LogRejected(a.gateway.Conf.Log, a.Caddyfile.Locate("queue", err))
 	}
 	if err := a.startMail(); err != nil {
 		a.leaveQueue()
-		return block.LogRejected(a.gateway.Engine.Log, err)
+		return block.LogRejected(a.gateway.Conf.Log, err)
 	}
 	a.shared.Process.Gateways.Add(&a.gateway)
 	if a.shared.Process.Parsed.Swap(0) >= manyURLs {
 		a.trim = time.AfterFunc(trimAfter, debug.FreeOSMemory)
 	}
-	sweeper := stateSweeper{storage: a.ctx.Storage(), log: a.gateway.Engine.Log, each: a.eachDestination}
+	sweeper := stateSweeper{storage: a.ctx.Storage(), log: a.gateway.Conf.Log, each: a.eachDestination}
 	a.stopSweep = sweeper.start()
 	return nil
 }
@@ -232,6 +232,6 @@ func (a *App) finish() {
 	}
 	a.shared.Process.Logs.Flush()
 	if left := a.shared.Background.Wait(dispatch.StopTimeout); left > 0 {
-		a.gateway.Engine.Log.Error("messages not sent before Caddy stopped", zap.Int("messages", left))
+		a.gateway.Conf.Log.Error("messages not sent before Caddy stopped", zap.Int("messages", left))
 	}
 }

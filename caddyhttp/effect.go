@@ -24,7 +24,7 @@ import (
 
 // checkEffects returns an error if a setting of the app can have no effect.
 func (a *App) checkEffects() error {
-	if err := a.checkQueue(a.gateway.Engine.Global, a.Queue != nil); err != nil {
+	if err := a.checkQueue(a.gateway.Conf.Global, a.Queue != nil); err != nil {
 		return err
 	}
 	if a.SMTP != nil {
@@ -134,7 +134,7 @@ func (a *App) checkMailKeys() error {
 	}
 	accepts := func(k *site.Key) bool { return k.CheckSource(site.SourceSMTP) == nil }
 	takesMails := func(k *site.Key) bool { return accepts(k) && (len(k.Tokens) == 0 || named(k.Name)) }
-	keys := a.gateway.Engine.Global.Keys
+	keys := a.gateway.Conf.Global.Keys
 	for name, source := range a.accepted() {
 		if source == site.SourceSMTP && !takesMails(keys[name]) {
 			return a.acceptError(name, source,

@@ -40,7 +40,7 @@ func (h *Handler) checkUse() error {
 // app configures, or if no key of a site accepts one that the site configures. All sites
 // must be known.
 func (a *App) checkFroms() error {
-	saved, all := a.settled.configs != nil, slices.Collect(maps.Values(a.gateway.Engine.Global.Keys))
+	saved, all := a.settled.configs != nil, slices.Collect(maps.Values(a.gateway.Conf.Global.Keys))
 	for _, h := range a.handlers {
 		if h.api.Resolved.Saved.On() {
 			saved = true

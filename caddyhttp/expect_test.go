@@ -105,7 +105,7 @@ func TestExpectSettings(t *testing.T) {
 	h := newGateway(t, "", "queue {\npath "+t.TempDir()+"\n}\nkey k {\nurl json://localhost phone\nurl json://localhost other\n"+
 		"expect nightly every 20m grace 5m {\ntag phone\n}\nexpect daily every 1d\n"+
 		"expect backup cron \"15  3 * * 1-5\" Europe/Berlin max_run 1h\n}")
-	k := h.app.gateway.Engine.Global.Keys["k"]
+	k := h.app.gateway.Conf.Global.Keys["k"]
 	for name, want := range map[string]struct {
 		how           string
 		grace, maxRun time.Duration

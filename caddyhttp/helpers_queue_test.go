@@ -15,7 +15,7 @@ import (
 func newQueueGateway(t *testing.T, dir, block, global string) *Handler {
 	t.Helper()
 	h := newGateway(t, block, "queue {\npath "+dir+"\nwait 5s\n}\n"+global)
-	h.app.gateway.Engine.QueueSettings.NoSync = true
+	h.app.gateway.Conf.QueueSettings.NoSync = true
 	startApp(t, h)
 	return h
 }

@@ -16,10 +16,10 @@ func (a *App) provisionMail(ctx caddy.Context) (err error) {
 	if a.mail, err = smtp.New(ctx, a.SMTP, &a.gateway, a.Caddyfile); err != nil {
 		return err
 	}
-	if a.saved, err = newSavedKeys(a.settled, a.spaces, a.configsOwner(a), false, a.shared.Sender, a.gateway.Engine.Log); err != nil {
+	if a.saved, err = newSavedKeys(a.settled, a.spaces, a.configsOwner(a), false, a.shared.Sender, a.gateway.Conf.Log); err != nil {
 		return a.Caddyfile.Locate("configs", errs.Prefix("configs", err))
 	}
-	a.gateway.Engine.Global.Saved = a.saved.Finder()
+	a.gateway.Conf.Global.Saved = a.saved.Finder()
 	return nil
 }
 

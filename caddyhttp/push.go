@@ -118,13 +118,13 @@ func newKeyDevices(a *App, r *site.Site) *device.KeyDevices {
 	}
 	return device.NewKeyDevices(device.KeyOptions{
 		Started: a.gateway.Started, Registry: known,
-		Site: func() string { return a.gateway.Engine.SiteID(r) }, Settings: r,
+		Site: func() string { return a.gateway.Conf.SiteID(r) }, Settings: r,
 	})
 }
 
 // checkPush returns an error if no device can subscribe. All sites must be known.
 func (a *App) checkPush() error {
-	if a.gateway.Engine.Global.Push == nil {
+	if a.gateway.Conf.Global.Push == nil {
 		return nil
 	}
 	at := func(err error) error { return a.Caddyfile.Locate("push", err) }

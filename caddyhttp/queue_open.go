@@ -14,11 +14,11 @@ import (
 // not earlier, so that a configuration can be validated while another process
 // uses the queue.
 func (a *App) openQueue() error {
-	s := a.gateway.Engine.QueueSettings
+	s := a.gateway.Conf.QueueSettings
 	if s == nil {
 		return nil
 	}
-	v, isOpen, err := queuePool.LoadOrNew(s.Name, func() (caddy.Destructor, error) { return gateway.OpenQueue(&a.gateway.Engine) })
+	v, isOpen, err := queuePool.LoadOrNew(s.Name, func() (caddy.Destructor, error) { return gateway.OpenQueue(&a.gateway.Conf) })
 	if err != nil {
 		return fmt.Errorf("queue: %w", err)
 	}
@@ -28,7 +28,7 @@ func (a *App) openQueue() error {
 		return outbox.ErrQueueSecretChanged
 	}
 	a.gateway.Rooms = q
-	q.Begin(&a.gateway.Engine, !isOpen)
+	q.Begin(&a.gateway.Conf, !isOpen)
 	return nil
 }
 
@@ -36,7 +36,7 @@ func (a *App) openQueue() error {
 // app is stopped because another part of its configuration failed.
 func (a *App) leaveQueue() {
 	if before := a.shared.Process.Gateways.Newest(); a.gateway.Rooms != nil && before != nil && before.Rooms == a.gateway.Rooms {
-		a.gateway.Rooms.Use(&before.Engine)
+		a.gateway.Rooms.Use(&before.Conf)
 	}
 }
 
@@ -46,7 +46,7 @@ func (a *App) releaseQueue() error {
 	if a.gateway.Rooms == nil {
 		return nil
 	}
-	_, err := queuePool.Delete(a.gateway.Engine.QueueSettings.Name)
+	_, err := queuePool.Delete(a.gateway.Conf.QueueSettings.Name)
 	return err
 }
 

@@ -39,7 +39,7 @@ func TestQueueReload(t *testing.T) {
 		id := postWith(t, h, "/notify/k", "body=hello").queued(t).ID
 		next := newQueueGateway(t, dir, "", key)
 		q := next.app.gateway.Rooms
-		if h.app.gateway.Rooms != q || q.Outbox.Current() != &next.app.gateway.Engine {
+		if h.app.gateway.Rooms != q || q.Outbox.Current() != &next.app.gateway.Conf {
 			t.Error("the configurations do not share the queue, or the old one makes the deliveries")
 		}
 		stopApp(t, h)

@@ -86,7 +86,7 @@ func TestWatchdogMistakes(t *testing.T) {
 func TestWatchdogSettings(t *testing.T) {
 	t.Setenv("WATCHDOG_URL", "https://host.example/ping/s3cret")
 	h := newGateway(t, "", "queue {\npath "+t.TempDir()+"\nmax_age 8s\nmax_size 8KiB\nwait 10ms\nkeep 2d\nbeat {env.WATCHDOG_URL} 90s\n}")
-	s := h.app.gateway.Engine.QueueSettings
+	s := h.app.gateway.Conf.QueueSettings
 	if s.MaxAge != 8*time.Second || s.MaxSize != 8<<10 || s.Wait != 10*time.Millisecond || s.Keep != 48*time.Hour {
 		t.Errorf("the queue is %+v", s)
 	}
@@ -94,7 +94,7 @@ func TestWatchdogSettings(t *testing.T) {
 		t.Errorf("the watchdog is %+v", w)
 	}
 	h = newGateway(t, "", "queue {\npath "+t.TempDir()+"\n}")
-	if w := h.app.gateway.Engine.QueueSettings.Watchdog; w != nil {
+	if w := h.app.gateway.Conf.QueueSettings.Watchdog; w != nil {
 		t.Errorf("without beat, the watchdog is %+v", w)
 	}
 }

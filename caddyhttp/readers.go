@@ -37,7 +37,7 @@ func (h *Handler) checkReaders() error {
 // checkReaders checks the readers of the app's keys, as a handler does for its own. All sites
 // must be known.
 func (a *App) checkReaders() error {
-	if slices.ContainsFunc(a.gateway.Engine.Sites, func(r *site.Site) bool { return r.Saved.On() }) {
+	if slices.ContainsFunc(a.gateway.Conf.Sites, func(r *site.Site) bool { return r.Saved.On() }) {
 		return nil
 	}
 	return a.checkAsked(a.Queue != nil, errReaderNowhere)
@@ -65,7 +65,7 @@ func (h *Handler) checkInboxReaders() error {
 // checkInboxReaders checks the inboxes of the app's keys, as a handler does for its own. All
 // sites must be known.
 func (a *App) checkInboxReaders() error {
-	sites := a.gateway.Engine.Sites
+	sites := a.gateway.Conf.Sites
 	switch {
 	case len(sites) == 0:
 		return a.checkRead(false, errInboxNoSite, errInboxNoSite)

@@ -163,7 +163,7 @@ func TestInboxRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.app.gateway.Engine.Sites = nil
+	h.app.gateway.Conf.Sites = nil
 	if err := h.app.checkInboxReaders(); err == nil || !strings.Contains(err.Error(), "no site has notify") {
 		t.Error(err)
 	}

@@ -37,11 +37,11 @@ func (a *App) awaitSites(ctx caddy.Context) error {
 
 // addSite adds a site. With the last one it makes checkSites.
 func (a *App) addSite(ctx caddy.Context, h *Handler) error {
-	if len(a.gateway.Engine.Sites) == 0 && a.checkSites() != nil {
+	if len(a.gateway.Conf.Sites) == 0 && a.checkSites() != nil {
 		a.allSites = countSites(ctx)
 	}
-	a.gateway.Engine.Sites, a.handlers = append(a.gateway.Engine.Sites, h.api.Resolved), append(a.handlers, h)
-	if len(a.gateway.Engine.Sites) != a.allSites {
+	a.gateway.Conf.Sites, a.handlers = append(a.gateway.Conf.Sites, h.api.Resolved), append(a.handlers, h)
+	if len(a.gateway.Conf.Sites) != a.allSites {
 		return nil
 	}
 	return a.checkSites()

@@ -111,7 +111,7 @@ func (s *stateSweeper) sweep(ctx context.Context, now time.Time) error {
 // be read.
 func (a *App) eachDestination(ctx context.Context, f func(*notifier.Destination)) error {
 	seen := map[*saved.Space]bool{}
-	for _, settings := range append([]*site.Site{a.gateway.Engine.Global}, a.gateway.Engine.Sites...) {
+	for _, settings := range append([]*site.Site{a.gateway.Conf.Global}, a.gateway.Conf.Sites...) {
 		for _, t := range settings.DefaultTargets {
 			f(t.Destination)
 		}

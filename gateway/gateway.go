@@ -20,7 +20,7 @@ import (
 
 // Gateway is what takes messages with a configuration. Its rooms are set before Started is closed.
 type Gateway struct {
-	Engine  outbox.Configuration
+	Conf    outbox.Configuration
 	Started chan struct{} // closed when the queue is open, or failed to open
 	Rooms   *Rooms        // nil if it is not open
 	Checks  Checks
@@ -31,7 +31,7 @@ type Gateway struct {
 // gateway has started, because messages may come in earlier. The error is an [*message.Error] of the
 // kind Unavailable.
 func (g *Gateway) Open(k *site.Key) (*Rooms, error) {
-	if g.Engine.QueueSettings == nil || k != nil && k.Unqueued {
+	if g.Conf.QueueSettings == nil || k != nil && k.Unqueued {
 		return nil, nil
 	}
 	<-g.Started
@@ -51,14 +51,14 @@ func (g *Gateway) Open(k *site.Key) (*Rooms, error) {
 // progress any more, possibly after Submit returns. An error beside a report means that
 // deliveries are in progress which could not be stored.
 func (g *Gateway) Submit(ctx context.Context, k *site.Key, d dispatch.Delivery, o outbox.Options) (*notifier.Report, string, error) {
-	g.Engine.Shared.Incidents.Note(&d)
+	g.Conf.Shared.Incidents.Note(&d)
 	q, err := g.Open(k)
 	if err != nil {
 		return nil, "", err
 	}
 	if q != nil {
 		if o.Wait == nil {
-			o.Wait = &g.Engine.QueueSettings.Wait
+			o.Wait = &g.Conf.QueueSettings.Wait
 		}
 		return q.Outbox.Submit(ctx, d, o)
 	}
@@ -68,7 +68,7 @@ func (g *Gateway) Submit(ctx context.Context, k *site.Key, d dispatch.Delivery, 
 	if o.Begun != nil {
 		d.Done = o.Begun(d.To.Targets)
 	}
-	return g.Engine.Shared.Send(ctx, d), "", nil
+	return g.Conf.Shared.Send(ctx, d), "", nil
 }
 
 // errNoTarget is returned when no destination of a key has the tag, which a device may
@@ -86,11 +86,11 @@ func (g *Gateway) Post(k *site.Key, targets []notifier.Target, m *notifier.Messa
 		_, err := k.Choose(notifier.TagExpr{})
 		return cmp.Or(err, errNoTarget)
 	}
-	d := dispatch.NewDelivery(g.Engine.Global, source, "", m, &message.Selection{Targets: targets}).ToKey(k)
+	d := dispatch.NewDelivery(g.Conf.Global, source, "", m, &message.Selection{Targets: targets}).ToKey(k)
 	if !log {
 		d.Logger = nil
 	}
-	ok := g.Engine.Shared.Background.Add(func() {
+	ok := g.Conf.Shared.Background.Add(func() {
 		ctx := context.Background()
 		if q, err := g.Open(k); err == nil && q != nil {
 			_, _, err := q.Outbox.Submit(ctx, d, outbox.Options{Background: true})
@@ -100,7 +100,7 @@ func (g *Gateway) Post(k *site.Key, targets []notifier.Target, m *notifier.Messa
 			q.Outbox.Log.Error("message not stored; it is sent once instead", zap.String("key", d.Key), zap.String("source", d.Source),
 				zap.Error(err))
 		}
-		report := g.Engine.Shared.Send(ctx, d)
+		report := g.Conf.Shared.Send(ctx, d)
 		if done != nil {
 			done(report)
 		}
@@ -115,7 +115,7 @@ func (g *Gateway) Post(k *site.Key, targets []notifier.Target, m *notifier.Messa
 // of the key it has reached: they are not failing any more, and get what waits for them. A test
 // that fails changes nothing, because somebody looks at it.
 func (g *Gateway) SendTest(ctx context.Context, k *site.Key, d dispatch.Delivery) *notifier.Report {
-	report := g.Engine.Shared.Send(ctx, d)
+	report := g.Conf.Shared.Send(ctx, d)
 	q, err := g.Open(k)
 	if q == nil || err != nil {
 		return report
@@ -144,7 +144,7 @@ func (g *Gateway) SendTests(ctx context.Context, m *notifier.Message, definition
 		c := *m
 		wg.Go(func() {
 			to := &message.Selection{Targets: targets}
-			reports[i] = g.SendTest(ctx, d.Key, dispatch.NewDelivery(d.Site, site.SourceTest, g.Engine.SiteID(d.Site), &c, to).ToKey(d.Key))
+			reports[i] = g.SendTest(ctx, d.Key, dispatch.NewDelivery(d.Site, site.SourceTest, g.Conf.SiteID(d.Site), &c, to).ToKey(d.Key))
 		})
 	}
 	wg.Wait()
@@ -160,7 +160,7 @@ func (g *Gateway) SendTests(ctx context.Context, m *notifier.Message, definition
 // Unavailable returns why the gateway cannot take messages, or "". The text is for
 // anybody: it has no addresses and no paths, which are in the log.
 func (g *Gateway) Unavailable(ctx context.Context) string {
-	if g.Engine.QueueSettings == nil {
+	if g.Conf.QueueSettings == nil {
 		return ""
 	}
 	select {

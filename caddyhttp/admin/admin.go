@@ -165,7 +165,7 @@ func serveKeys(w http.ResponseWriter, _ *http.Request) error {
 	if err != nil {
 		return err
 	}
-	all := app.Engine.Definitions()
+	all := app.Conf.Definitions()
 	out := make([]keyJSON, 0, len(all))
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		out = append(out, newKeyJSON(name, all[name]))
@@ -198,7 +198,7 @@ func serveRecent(w http.ResponseWriter, _ *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, app.Engine.Shared.History.List())
+	return writeJSON(w, app.Conf.Shared.History.List())
 }
 
 // testRequest is the body of a request for a test message.
@@ -330,7 +330,7 @@ func findDefinitions(r *http.Request) (*gateway.Gateway, []site.Definition, erro
 	if err != nil {
 		return nil, nil, err
 	}
-	definitions := app.Engine.Definitions()[r.PathValue("key")]
+	definitions := app.Conf.Definitions()[r.PathValue("key")]
 	if len(definitions) == 0 {
 		return app, nil, apiError(http.StatusNotFound, noKey(app, r.PathValue("key"), ""))
 	}
@@ -341,7 +341,7 @@ func findDefinitions(r *http.Request) (*gateway.Gateway, []site.Definition, erro
 // one of the configuration.
 func noKey(app *gateway.Gateway, name, where string) error {
 	hint := "GET /notify/keys lists the keys of the configuration"
-	if near := similar.Names(name, slices.Collect(maps.Keys(app.Engine.Definitions()))); len(near) > 0 {
+	if near := similar.Names(name, slices.Collect(maps.Keys(app.Conf.Definitions()))); len(near) > 0 {
 		hint = "you may mean " + strings.Join(near, " or ")
 	}
 	return fmt.Errorf("there is no such key: %s%s; %s", markup.TruncateBytes(name, 64), where, hint)

@@ -29,8 +29,8 @@ func deviceQueue(r *http.Request) (*gateway.Gateway, []site.Definition, *gateway
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	definitions := app.Engine.Homes(r.PathValue("key"))
-	if app.Engine.Global.Push == nil {
+	definitions := app.Conf.Homes(r.PathValue("key"))
+	if app.Conf.Global.Push == nil {
 		return nil, nil, nil, apiError(http.StatusForbidden, errWithoutPush)
 	}
 	q, err := runningQueue()
@@ -40,10 +40,10 @@ func deviceQueue(r *http.Request) (*gateway.Gateway, []site.Definition, *gateway
 // linkOf returns the beginning of links to a key: the public URL of the place that defines
 // it or, for a key of the app without one, the public URL of a site.
 func linkOf(app *gateway.Gateway, d site.Definition) string {
-	if d.Site.PublicURL != "" && d.Site != app.Engine.Global {
+	if d.Site.PublicURL != "" && d.Site != app.Conf.Global {
 		return d.Site.PublicURL
 	}
-	for _, s := range app.Engine.Sites { // which has the pages
+	for _, s := range app.Conf.Sites { // which has the pages
 		if s.PublicURL != "" && s.Page {
 			return s.PublicURL
 		}
@@ -71,7 +71,7 @@ func serveInvite(w http.ResponseWriter, r *http.Request) error {
 		return apiError(http.StatusBadRequest, errors.New("the body must be one JSON object with the field tags, an array of texts"))
 	}
 	k := definitions[0]
-	token, made, err := q.Devices.Invitations.Make(context.WithoutCancel(r.Context()), k.Key.Place(app.Engine.SiteID(k.Site)), x.Tags)
+	token, made, err := q.Devices.Invitations.Make(context.WithoutCancel(r.Context()), k.Key.Place(app.Conf.SiteID(k.Site)), x.Tags)
 	if err != nil {
 		return answerError(w, err)
 	}
@@ -93,7 +93,7 @@ func serveDevices(w http.ResponseWriter, r *http.Request) error {
 	defer cancel()
 	all := []device.JSON{}
 	for _, d := range definitions {
-		some, err := q.Devices.List(ctx, d.Key.Place(app.Engine.SiteID(d.Site)))
+		some, err := q.Devices.List(ctx, d.Key.Place(app.Conf.SiteID(d.Site)))
 		if err != nil {
 			return answerError(w, err)
 		}
@@ -110,7 +110,7 @@ func serveRevokeDevice(w http.ResponseWriter, r *http.Request) error {
 	}
 	var removed *device.Device
 	for _, d := range definitions {
-		removed, err = q.Devices.Remove(r.Context(), d.Key.Place(app.Engine.SiteID(d.Site)), r.PathValue("id"), "")
+		removed, err = q.Devices.Remove(r.Context(), d.Key.Place(app.Conf.SiteID(d.Site)), r.PathValue("id"), "")
 		if !errors.Is(err, device.ErrUnknown) {
 			break
 		}
@@ -130,7 +130,7 @@ func serveRevokeDevices(w http.ResponseWriter, r *http.Request) error {
 	}
 	all := []device.JSON{}
 	for _, d := range definitions {
-		removed, err := q.Devices.RemoveAll(context.WithoutCancel(r.Context()), d.Key.Place(app.Engine.SiteID(d.Site)), "")
+		removed, err := q.Devices.RemoveAll(context.WithoutCancel(r.Context()), d.Key.Place(app.Conf.SiteID(d.Site)), "")
 		for _, x := range removed {
 			all = append(all, x.JSON(nil))
 		}

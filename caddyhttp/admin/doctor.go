@@ -56,7 +56,7 @@ func serveDoctor(w http.ResponseWriter, r *http.Request) error {
 		defer cancel()
 		box := app.Rooms.Outbox
 		n := box.Queue.Destinations.Count()
-		out.Queue = &DoctorQueue{Problem: app.Unavailable(ctx), Max: app.Engine.QueueSettings.MaxSize, Failing: n.Failing, Down: n.Down}
+		out.Queue = &DoctorQueue{Problem: app.Unavailable(ctx), Max: app.Conf.QueueSettings.MaxSize, Failing: n.Failing, Down: n.Down}
 		s, err := box.Queue.Stats(ctx)
 		switch {
 		case err == nil:

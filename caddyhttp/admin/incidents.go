@@ -149,7 +149,7 @@ func serveForgetAll(w http.ResponseWriter, r *http.Request) error {
 		return answerError(w, err)
 	}
 	savedWithoutRules := func(s *site.Site) bool { return s.Saved.On() && s.Saved.Rules.Empty() } // their keys have no places
-	if len(places) == 0 && !slices.ContainsFunc(app.Engine.Sites, savedWithoutRules) {
+	if len(places) == 0 && !slices.ContainsFunc(app.Conf.Sites, savedWithoutRules) {
 		return apiError(http.StatusNotFound, noKey(app, by.Key, ", neither in the configuration nor saved"))
 	}
 	out, err := q.Alerts.Incidents.ForgetAll(ctx, places, by.Stage)

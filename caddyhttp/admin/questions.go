@@ -113,7 +113,7 @@ func (x *questionRequest) delivery(app *gateway.Gateway, at site.Definition) (d 
 		return d, apiError(http.StatusFailedDependency, err)
 	}
 	m := &notifier.Message{Title: markup.OneLine(x.Title), Body: x.Body, Type: typ, Time: time.Now()}
-	return dispatch.NewDelivery(at.Site, site.SourceHTTP, app.Engine.SiteID(at.Site), m, &message.Selection{Targets: targets}).ToKey(at.Key),
+	return dispatch.NewDelivery(at.Site, site.SourceHTTP, app.Conf.SiteID(at.Site), m, &message.Selection{Targets: targets}).ToKey(at.Key),
 		nil
 }
 

@@ -51,7 +51,7 @@ func serveSilences(w http.ResponseWriter, r *http.Request) error {
 	defer cancel()
 	var all rules.Silences
 	for _, d := range definitions {
-		some, err := q.Alerts.Silences.List(ctx, d.Key.Place(app.Engine.SiteID(d.Site)).String(), d.Key.SilenceWindows())
+		some, err := q.Alerts.Silences.List(ctx, d.Key.Place(app.Conf.SiteID(d.Site)).String(), d.Key.SilenceWindows())
 		if err != nil {
 			return answerError(w, err)
 		}
@@ -77,7 +77,7 @@ func serveMakeSilence(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return answerError(w, err)
 		}
-		if err := q.Alerts.Silences.Make(context.WithoutCancel(r.Context()), d.Key, app.Engine.SiteID(d.Site), x); err != nil {
+		if err := q.Alerts.Silences.Make(context.WithoutCancel(r.Context()), d.Key, app.Conf.SiteID(d.Site), x); err != nil {
 			return answerError(w, err)
 		}
 		made = append(made, x)
@@ -96,7 +96,7 @@ func serveEndSilence(w http.ResponseWriter, r *http.Request) error {
 	var ended rules.Silence
 	for _, d := range definitions {
 		ended, err = q.Alerts.Silences.End(context.WithoutCancel(r.Context()), d.Key,
-			app.Engine.SiteID(d.Site), silence.ParseID(r.PathValue("id")), "")
+			app.Conf.SiteID(d.Site), silence.ParseID(r.PathValue("id")), "")
 		if !errors.Is(err, alerting.ErrNoSilence) {
 			break
 		}
@@ -127,7 +127,7 @@ func findSilenced(w http.ResponseWriter, r *http.Request) (*gateway.Gateway, []s
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
-	saved, err := app.Engine.SavedDefinitions(ctx, name)
+	saved, err := app.Conf.SavedDefinitions(ctx, name)
 	if err != nil {
 		return nil, nil, answerError(w, err)
 	}

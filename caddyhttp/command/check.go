@@ -135,7 +135,7 @@ func (f *checkFlags) load(cmd *cobra.Command) (err error) {
 	if f.loaded, err = trial.Load(cmd.InOrStdin(), f.config, f.adapter); err != nil {
 		return err
 	}
-	if f.loaded.Engine == nil {
+	if f.loaded.Conf == nil {
 		f.loaded.Close()
 		return fmt.Errorf("%s loads, but has no notify", trial.NameOf(f.config))
 	}

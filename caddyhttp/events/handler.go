@@ -167,7 +167,7 @@ func (h *Handler) provision(names []string) error {
 	if h.Format != "" && h.Body == "" {
 		return errFormatWithoutBody
 	}
-	_, _, err = h.Find(h.gateway.Engine.Global)
+	_, _, err = h.Find(h.gateway.Conf.Global)
 	return err
 }
 
@@ -197,8 +197,8 @@ func (h *Handler) Handle(ctx context.Context, e caddy.Event) error {
 
 // reportDropped logs that the background queue had no room for a message.
 func (h *Handler) reportDropped() {
-	h.gateway.Engine.Shared.Background.Dropped.Add(1, func(n int) {
-		h.gateway.Engine.Log.Error("messages not sent because too many wait", zap.Int("messages", n))
+	h.gateway.Conf.Shared.Background.Dropped.Add(1, func(n int) {
+		h.gateway.Conf.Log.Error("messages not sent because too many wait", zap.Int("messages", n))
 	})
 }
 

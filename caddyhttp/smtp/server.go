@@ -59,7 +59,7 @@ func New(ctx caddy.Context, c *Config, gateway *gateway.Gateway, at *block.Info)
 			return nil, fmt.Errorf("loading the tls app: %w", err)
 		}
 	}
-	return &Server{gateway: gateway, settings: settings, at: at, log: gateway.Engine.Log.Named("smtp")}, nil
+	return &Server{gateway: gateway, settings: settings, at: at, log: gateway.Conf.Log.Named("smtp")}, nil
 }
 
 // Start opens the listeners and serves them. passwords remembers logins over reloads.
@@ -72,7 +72,7 @@ func (g *Server) Start(ctx caddy.Context, passwords *smtpd.Passwords) error {
 
 func (g *Server) start(ctx caddy.Context, passwords *smtpd.Passwords) error {
 	config := g.settings.server
-	config.Log, config.Delivery = g.log, g.gateway.Engine.Global.Limits.Timeout
+	config.Log, config.Delivery = g.log, g.gateway.Conf.Global.Limits.Timeout
 	config.Passwords = passwords
 	var err error
 	if config.TLS, err = g.tlsConfig(ctx); err != nil {
@@ -191,7 +191,7 @@ func (g *Server) find(r smtpd.Recipient) (*site.Key, []notifier.Target, error) {
 	if err := site.CheckKeyName(r.Key); err != nil {
 		return nil, nil, site.ErrNoKey
 	}
-	k, exists, err := g.gateway.Engine.Global.OpenKey(context.Background(), r.Key)
+	k, exists, err := g.gateway.Conf.Global.OpenKey(context.Background(), r.Key)
 	switch {
 	case err != nil:
 		return nil, nil, err
@@ -213,7 +213,7 @@ func (g *Server) find(r smtpd.Recipient) (*site.Key, []notifier.Target, error) {
 // refused records a refusal of the server.
 func (g *Server) refused(r smtpd.Refusal) {
 	if r.Mail {
-		g.gateway.Engine.Shared.Metrics.NotSent(g.gateway.Engine.Global.ConfiguredName(r.Key), api.Outcome(r.Status))
+		g.gateway.Conf.Shared.Metrics.NotSent(g.gateway.Conf.Global.ConfiguredName(r.Key), api.Outcome(r.Status))
 	}
 	f := history.Refusal{
 		RefusalID: metrics.RefusalID{Source: site.SourceSMTP, Key: r.Key, Reason: httpapi.RefusalReason(r.Status, r.Err)},
@@ -222,12 +222,12 @@ func (g *Server) refused(r smtpd.Refusal) {
 	if r.Client.IsValid() {
 		f.Client = r.Client.String()
 	}
-	refusal.Record(g.gateway.Engine.Shared, f, &g.refusals, g.log)
+	refusal.Record(g.gateway.Conf.Shared, f, &g.refusals, g.log)
 }
 
 // receive reads a mail and sends it to its recipients.
 func (g *Server) receive(mail io.Reader, to []smtpd.Recipient) (*smtpd.Outcome, error) {
-	app := &g.gateway.Engine
+	app := &g.gateway.Conf
 	e, err := app.Shared.InFlight.Enter(app.Global.Limits.InFlight)
 	if err != nil {
 		return nil, err
@@ -264,7 +264,7 @@ func (g *Server) send(q *api.Request, hops int, to []smtpd.Recipient) (*smtpd.Ou
 	if err != nil {
 		return nil, err
 	}
-	if m.Attachments, err = q.Attachments(context.Background(), g.gateway.Engine.Shared.Sender.Pool()); err != nil {
+	if m.Attachments, err = q.Attachments(context.Background(), g.gateway.Conf.Shared.Sender.Pool()); err != nil {
 		return nil, err
 	}
 	m.Hops, m.Time = hops, time.Now()
@@ -305,7 +305,7 @@ func (g *Server) sendTo(r smtpd.Recipient, m notifier.Message, memory *memory.Al
 		return recipientReport{err: err}
 	}
 	m.Incident = m.Incident.For(k.Name, site.SourceSMTP)
-	d := dispatch.NewDelivery(g.gateway.Engine.Global, site.SourceSMTP, "", &m, &message.Selection{Targets: targets}).ToKey(k)
+	d := dispatch.NewDelivery(g.gateway.Conf.Global, site.SourceSMTP, "", &m, &message.Selection{Targets: targets}).ToKey(k)
 	if err := d.To.Check(&m); err != nil {
 		release()
 		return recipientReport{err: err}

@@ -68,7 +68,7 @@ func TestShareOfKey(t *testing.T) {
 		}
 		time.Sleep(alerting.ShareEvery + time.Second)
 		stats, err := g.Rooms().Outbox.Queue.Stats(t.Context())
-		if share := g.Gateway.Engine.QueueSettings.MaxSize / alerting.KeyShare; err != nil || stats.Records > 2*share {
+		if share := g.Gateway.Conf.QueueSettings.MaxSize / alerting.KeyShare; err != nil || stats.Records > 2*share {
 			t.Errorf("the records have %d bytes, the share is %d; %v", stats.Records, share, err)
 		}
 		told := noisy.Count()
@@ -219,7 +219,7 @@ func TestShareUnderWay(t *testing.T) {
 	o.Queue.MaxSize = 512 << 10
 	gatewaytest.InBubble(t, func(t *testing.T) {
 		g := gatewaytest.New(t, o)
-		share := g.Gateway.Engine.QueueSettings.MaxSize / alerting.KeyShare
+		share := g.Gateway.Conf.QueueSettings.MaxSize / alerting.KeyShare
 		records := func() int64 {
 			t.Helper()
 			stats, err := g.Rooms().Outbox.Queue.Stats(t.Context())

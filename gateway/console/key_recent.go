@@ -288,7 +288,7 @@ func (h *queueActions) mayChange(ctx context.Context, j *queue.Job) bool {
 	if state.Decode(j.State) != nil || state.Site == h.Site() {
 		return true
 	}
-	others := h.App.Engine.SitesWithID(state.Site)
+	others := h.App.Conf.SitesWithID(state.Site)
 	if others == nil {
 		return true
 	}

@@ -429,7 +429,7 @@ func (h *messagePages) serveMessagePage(w http.ResponseWriter, r *http.Request, 
 	if p.Message.Outcome == view.Planned {
 		p.Planned = e.Jobs[0].Due
 	}
-	p.Keep = view.Length(h.App.Engine.QueueSettings.Keep)
+	p.Keep = view.Length(h.App.Conf.QueueSettings.Keep)
 	rounds := map[string]int{} // indexes of later steps, by destination
 	listed := map[string]bool{}
 	for i, result := range queued.Message(e).Results {

@@ -282,7 +282,7 @@ func (h *nowPage) setQueue(r *http.Request, p *view.NowPage, q *gateway.Rooms) {
 	if reason := h.App.Unavailable(ctx); reason != "" {
 		p.Problem = "No message can be stored now: " + reason + "."
 	}
-	if len(h.App.Engine.Sites) == 1 { // the numbers cover all sites
+	if len(h.App.Conf.Sites) == 1 { // the numbers cover all sites
 		p.Waiting, p.Lost = s.Sending, s.Dead
 		if states, err := q.Outbox.Queue.Destinations.All(ctx); err == nil { // what rules hold does not count as waiting
 			for i := range states {

@@ -154,7 +154,7 @@ func (h *shared) troubled(ctx context.Context, q *gateway.Rooms) ([]siteDestinat
 	if err != nil {
 		saved = nil // the page shows the rest
 	}
-	alone := len(h.App.Engine.Sites) == 1
+	alone := len(h.App.Conf.Sites) == 1
 	var out []siteDestination
 	for i := range states {
 		s := &states[i]

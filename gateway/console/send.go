@@ -82,7 +82,7 @@ func (h *sendPages) writeSendPage(w http.ResponseWriter, r *http.Request, to *ht
 		return h.ErrorResponse(err)
 	}
 	p.Key, p.MaxFiles, p.MaxFileSize = to.Name, h.Resolved.Limits.MaxFiles, humanize.IBytes(uint64(h.Resolved.Limits.MaxFileSize))
-	if h.App.Engine.QueueSettings == nil {
+	if h.App.Conf.QueueSettings == nil {
 		p.Messages = ""
 	}
 	device := p.Device + "?" + httpapi.DeviceQuery

@@ -472,7 +472,7 @@ func TestDevicePolicy(t *testing.T) {
 		}
 		text.DevicePolicy = new(egress.Policy).Key() // the egress was stricter when the message came in
 		for i, want := range []string{"", text.DevicePolicy} {
-			got, err := g.Gateway.Engine.QueuedTarget(t.Context(), &text, &queued.State{Hash: k.Targets[i].Hash()})
+			got, err := g.Gateway.Conf.QueuedTarget(t.Context(), &text, &queued.State{Hash: k.Targets[i].Hash()})
 			if err != nil || got.Target.Policy().Key() != want {
 				t.Errorf("%s: the attempt has the policy %q, want %q, %v", k.Targets[i], got.Target.Policy().Key(), want, err)
 			}
@@ -511,7 +511,7 @@ func TestPushKeyDamaged(t *testing.T) {
 				t.Fatal(err)
 			}
 			q.Devices.ReadAgain() // as after a restart
-			q.Devices.Refresh(t.Context(), &g.Gateway.Engine)
+			q.Devices.Refresh(t.Context(), &g.Gateway.Conf)
 			return old
 		}
 		good := store(record)

@@ -95,7 +95,7 @@ func NewProcess(t testing.TB) *Process {
 	p := &Process{Registry: prometheus.NewRegistry()}
 	p.Dispatcher = gateway.New(version.Agent, func(name string, data func() map[string]any) {
 		if g := p.newest.Load(); g != nil {
-			g.Engine.Emit(name, data)
+			g.Conf.Emit(name, data)
 		}
 	}, func(ctx context.Context) *metrics.QueueState {
 		if g := p.newest.Load(); g != nil && g.Rooms != nil {
@@ -152,7 +152,7 @@ func Start(t testing.TB, o Options) (*Gateway, error) {
 
 // setEngine sets what deliveries need, and the site that all others inherit from.
 func (g *Gateway) setEngine(o *Options, log *zap.Logger) (err error) {
-	e := &g.Gateway.Engine
+	e := &g.Gateway.Conf
 	e.Shared, e.Log, g.Gateway.Started = o.Process.Dispatcher, log, make(chan struct{})
 	e.Tracers = func() trace.TracerProvider { return o.Tracer }
 	e.Emit = func(name string, data func() map[string]any) {
@@ -191,7 +191,7 @@ func (g *Gateway) addDevices(s *site.Site) {
 	s.Devices = device.NewKeyDevices(device.KeyOptions{
 		Started:  g.Gateway.Started,
 		Registry: func() *device.Registry { return g.registry() },
-		Site:     func() string { return g.Gateway.Engine.SiteID(s) },
+		Site:     func() string { return g.Gateway.Conf.SiteID(s) },
 		Settings: s,
 	}).Receivers()
 }
@@ -205,7 +205,7 @@ func (g *Gateway) registry() *device.Registry {
 
 // setSite sets the site, with its saved keys.
 func (g *Gateway) setSite(o *Options, log *zap.Logger) (err error) {
-	e := &g.Gateway.Engine
+	e := &g.Gateway.Conf
 	o.Site.Base, o.Site.Parse, o.Site.Log = e.Global, g.parse, log
 	if g.Resolved, err = site.New(o.Site); err != nil {
 		return err
@@ -234,7 +234,7 @@ func (g *Gateway) setSite(o *Options, log *zap.Logger) (err error) {
 
 // open opens the queue, if there is one.
 func (g *Gateway) open() error {
-	e := &g.Gateway.Engine
+	e := &g.Gateway.Conf
 	if e.QueueSettings == nil {
 		g.Process.newest.Store(&g.Gateway)
 		return nil
@@ -261,7 +261,7 @@ func (g *Gateway) close() {
 	g.Process.Background.Wait(dispatch.StopTimeout)
 	g.Saved.Close()
 	if g.Gateway.Rooms != nil {
-		if err := g.Process.queues.leave(g.Gateway.Engine.QueueSettings.Name); err != nil {
+		if err := g.Process.queues.leave(g.Gateway.Conf.QueueSettings.Name); err != nil {
 			g.t.Error(err)
 		}
 	}

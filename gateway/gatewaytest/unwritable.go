@@ -47,7 +47,7 @@ func (g *Gateway) MakeUnwritable() *Unwritable {
 // WrapStore replaces the gateway's store by the store that wrap returns.
 func (g *Gateway) WrapStore(wrap func(queue.Store) queue.Store) {
 	g.t.Helper()
-	q, settings := g.Rooms(), g.Gateway.Engine.QueueSettings
+	q, settings := g.Rooms(), g.Gateway.Conf.QueueSettings
 	err := q.Outbox.Queue.Close(g.t.Context())
 	if err == nil {
 		q.Outbox.Store, err = bolt.Open(bolt.Options{Path: settings.Path})
@@ -55,6 +55,6 @@ func (g *Gateway) WrapStore(wrap func(queue.Store) queue.Store) {
 	if err != nil {
 		g.t.Fatal(err)
 	}
-	q.Outbox.Queue = queue.New(wrap(q.Outbox.Store), q.Options(&g.Gateway.Engine))
+	q.Outbox.Queue = queue.New(wrap(q.Outbox.Store), q.Options(&g.Gateway.Conf))
 	q.Outbox.Queue.Start()
 }

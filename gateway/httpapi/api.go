@@ -106,8 +106,8 @@ func (h *API) Prepare(pages PageFuncs) {
 	h.Routes = NewRouteTable(RouteSpecs())
 	h.agents = mcp.NewHandler(version.Current, h.Serve)
 	h.actions = append(slices.Clip(pages.Actions), h.SavedKeys.actionSpecs()...)
-	h.Has = SiteRoutes{Queue: h.App.Engine.QueueSettings != nil, Configs: h.Saved != nil, Push: h.Resolved.Push != nil, MCP: h.Resolved.MCP,
-		Console: h.Resolved.Managers != nil && h.Resolved.Page, Inbox: h.App.Engine.QueueSettings != nil && h.Resolved.HasInboxes()}
+	h.Has = SiteRoutes{Queue: h.App.Conf.QueueSettings != nil, Configs: h.Saved != nil, Push: h.Resolved.Push != nil, MCP: h.Resolved.MCP,
+		Console: h.Resolved.Managers != nil && h.Resolved.Page, Inbox: h.App.Conf.QueueSettings != nil && h.Resolved.HasInboxes()}
 }
 
 // Serve answers a request, and reports whether its path belongs to the gateway.
@@ -231,7 +231,7 @@ type Base struct {
 }
 
 // Site returns the ID of the site.
-func (h *Base) Site() string { return h.App.Engine.SiteID(h.Resolved) }
+func (h *Base) Site() string { return h.App.Conf.SiteID(h.Resolved) }
 
 // NeedsLogin reports whether a program needs a login of the server to send to a key. If this is
 // unknown, it reports whether the client of r has one.

@@ -57,7 +57,7 @@ func (h *Sender) question(q *api.Request, at *Route, d *dispatch.Delivery) (err 
 // canAsk returns an error if a question cannot be asked at the site.
 func (h *Sender) canAsk(a *message.Ask) error {
 	switch {
-	case h.App.Engine.QueueSettings == nil:
+	case h.App.Conf.QueueSettings == nil:
 		return ErrAskNoQueue
 	case h.Resolved.PublicURL == "":
 		return ErrAskNoURL
@@ -163,7 +163,7 @@ func (h *Base) enterWaiting(r *http.Request, at site.Place) (leave func(), err e
 
 // askState returns the part of a question that the client of r may see.
 func (h *Messages) askState(r *http.Request, x *ask.Question) *message.AskState {
-	return x.JSON(h.maySeeAnswer(r, h.App.Engine.NameOf(r.Context(), x.Place)))
+	return x.JSON(h.maySeeAnswer(r, h.App.Conf.NameOf(r.Context(), x.Place)))
 }
 
 // maySeeAnswer reports whether the client of r may see the answer to a question of a key: it may
@@ -227,7 +227,7 @@ func (h *Asks) doAsk(w http.ResponseWriter, r *http.Request, at *Route) error {
 		return h.WritePage(w, r, status, "", askpage.Of(x, &v))
 	}
 	w.Header().Add("Vary", "Accept")
-	if own && h.mayActOn(r, h.App.Engine.NameOf(r.Context(), x.Place)) {
+	if own && h.mayActOn(r, h.App.Conf.NameOf(r.Context(), x.Place)) {
 		return WriteJSON(w, status, askAnswer{x.JSON(true), v.Warnings})
 	}
 	return WriteJSON(w, status, askAnswer{x.GuestJSON(), v.Warnings})
@@ -278,7 +278,7 @@ func (h *Messages) question(r *http.Request, q *ask.Questions, id uuid.UUID) (*a
 		return nil, Answer(err)
 	}
 	if r.Method == http.MethodDelete {
-		if !h.mayActOn(r, h.App.Engine.NameOf(r.Context(), x.Place)) {
+		if !h.mayActOn(r, h.App.Conf.NameOf(r.Context(), x.Place)) {
 			return nil, errCancelToken
 		}
 		if x, err = q.Withdraw(context.WithoutCancel(r.Context()), id); err != nil {

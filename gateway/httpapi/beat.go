@@ -160,7 +160,7 @@ func (h *Beats) attach(r *http.Request, q *api.Request, m *notifier.Message) {
 // ExpectedBeat returns the beat that a key of the site expects.
 func (h *Beats) ExpectedBeat(k *site.Key, e *site.ExpectedBeat) *heartbeat.ExpectedBeat {
 	if !k.OfSite {
-		return &heartbeat.ExpectedBeat{Site: "", Settings: h.App.Engine.Global, Key: k, ExpectedBeat: e}
+		return &heartbeat.ExpectedBeat{Site: "", Settings: h.App.Conf.Global, Key: k, ExpectedBeat: e}
 	}
 	return &heartbeat.ExpectedBeat{Site: h.Site(), Settings: h.Resolved, Key: k, ExpectedBeat: e}
 }

@@ -77,7 +77,7 @@ func (h *Incidents) SiteIncidents(ctx context.Context, by *alerting.IncidentQuer
 
 // NameOfIncident returns a function that returns the present name of an incident's key.
 func (h *Base) NameOfIncident(r *http.Request) func(*rules.Incident) string {
-	return func(x *rules.Incident) string { return h.App.Engine.NameOfIncident(r.Context(), x) }
+	return func(x *rules.Incident) string { return h.App.Conf.NameOfIncident(r.Context(), x) }
 }
 
 // ListedIncident returns an incident as the pages show it.

@@ -223,7 +223,7 @@ func keyAddress(r *http.Request, at *Route) string {
 // clients with the token hash, or without a token for "", so that another client that guesses it
 // gets a separate one. For a saved key, it ends with the key.
 func (h *Sender) idempotency(r *http.Request, q *api.Request, at *Route, token string) (i dispatch.Idempotency, err error) {
-	if h.App.Engine.QueueSettings == nil {
+	if h.App.Conf.QueueSettings == nil {
 		return i, nil
 	}
 	text, err := api.IdempotencyKey(r)
@@ -378,7 +378,7 @@ func (h *Sender) later(q *api.Request, at *Route, k *site.Key, d *dispatch.Deliv
 		return errLaterNoKey
 	case at.Source != "" && at.Source != sourceNtfy:
 		return errLaterSource
-	case h.App.Engine.QueueSettings == nil || k.Unqueued:
+	case h.App.Conf.QueueSettings == nil || k.Unqueued:
 		return errLaterNoQueue
 	}
 	w, err := q.Wish()
@@ -445,7 +445,7 @@ func (h *Sender) answer(w http.ResponseWriter, r *http.Request, k *site.Key, d d
 		return d.Done
 	}}
 	if prefer.Async {
-		if q := h.App.Engine.QueueSettings; q != nil && prefer.Wait > q.Wait {
+		if q := h.App.Conf.QueueSettings; q != nil && prefer.Wait > q.Wait {
 			leave, err := h.Shared.Waiting.Enter(d.At.String(), ClientAddress(r))
 			if err != nil {
 				prefer.Wait = q.Wait // it is a preference, and the client can ask for the results

@@ -205,7 +205,7 @@ func (h *SavedKeys) configChanged(r *http.Request, name, change string, destinat
 	space := h.Saved.Shared.Label()
 	h.Log.Info("saved configuration changed", zap.String("key", name), zap.String("space", space), zap.String("change", change),
 		zap.Int("destinations", destinations), zap.String("user", environment.User(r)), zap.String("client_ip", client))
-	h.App.Engine.Emit(event.ConfigChanged, func() map[string]any {
+	h.App.Conf.Emit(event.ConfigChanged, func() map[string]any {
 		return map[string]any{"key": name, "space": space, "change": change, "destinations": destinations, "user": environment.User(r)}
 	})
 }

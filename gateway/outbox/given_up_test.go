@@ -135,8 +135,8 @@ func TestGivenUpIsNotKept(t *testing.T) {
 			t.Errorf("%s: status %d: %s", path, got.Status, got.Body)
 		}
 	}
-	k := g.Gateway.Engine.Global.Configured("k")
-	d := dispatch.NewDelivery(g.Gateway.Engine.Global, site.SourceTest, g.Site(), &notifier.Message{Body: "x"},
+	k := g.Gateway.Conf.Global.Configured("k")
+	d := dispatch.NewDelivery(g.Gateway.Conf.Global, site.SourceTest, g.Site(), &notifier.Message{Body: "x"},
 		&message.Selection{Targets: k.Targets}).ToKey(k)
 	if report, _, err := g.Gateway.Submit(t.Context(), k, d, outbox.Options{}); err != nil || report.OK() {
 		t.Errorf("a test: %+v, %v", report, err)

@@ -18,7 +18,7 @@ func TestQueueOfEvents(t *testing.T) {
 	t.Parallel()
 	p := gatewaytest.NewPager(t, http.StatusBadGateway)
 	g := newGateway(t, "", gatewaytest.Key("k", p.NotifyURL()))
-	k := g.Gateway.Engine.Global.Configured("k")
+	k := g.Gateway.Conf.Global.Configured("k")
 	for i, source := range []string{site.SourceEvent, site.SourceLog, site.SourceOwnEvent} {
 		if err := g.Gateway.Post(k, k.Targets, &notifier.Message{Body: source, Time: time.Now()}, source, true, nil); err != nil {
 			t.Fatal(err)
@@ -36,7 +36,7 @@ func TestQueueOfEventsWithChain(t *testing.T) {
 	bad, good, last := gatewaytest.NewPager(t, http.StatusServiceUnavailable), gatewaytest.NewPager(t, http.StatusOK),
 		gatewaytest.NewPager(t, http.StatusOK)
 	g := newGateway(t, "", gatewaytest.Key("k", bad.NotifyURL()+" 1:ops", good.NotifyURL()+" 2:ops", last.NotifyURL()+" 3:ops"))
-	k := g.Gateway.Engine.Global.Configured("k")
+	k := g.Gateway.Conf.Global.Configured("k")
 	if err := g.Gateway.Post(k, k.Select(parseTags(t, "ops")), &notifier.Message{Body: "x", Time: time.Now()}, site.SourceEvent, true,
 		nil); err != nil {
 		t.Fatal(err)

@@ -104,9 +104,9 @@ func TestQueueChainStored(t *testing.T) {
 			first, second, third := gatewaytest.NewPager(t, tt.first), gatewaytest.NewPager(t, tt.other), gatewaytest.NewPager(t, tt.other)
 			gatewaytest.InBubble(t, func(t *testing.T) {
 				g := newGateway(t, "", gatewaytest.Key("k", first.NotifyURL()+" 1:ops", second.NotifyURL()+" 2:ops", third.NotifyURL()+" 3:ops"))
-				k, tag := g.Gateway.Engine.Global.Configured("k"), parseTags(t, "ops")
+				k, tag := g.Gateway.Conf.Global.Configured("k"), parseTags(t, "ops")
 				d := dispatch.Delivery{
-					Message: &notifier.Message{Body: "x"}, To: &message.Selection{Targets: k.Select(tag)}, Settings: g.Gateway.Engine.Global,
+					Message: &notifier.Message{Body: "x"}, To: &message.Selection{Targets: k.Select(tag)}, Settings: g.Gateway.Conf.Global,
 					Handling: dispatch.Handling{Logger: k.Log},
 					Origin:   dispatch.Origin{Source: site.SourceEvent, Key: "k", Site: g.Site()},
 				}

@@ -201,8 +201,8 @@ func TestMemory(t *testing.T) {
 			add(a, inA, "one", i, 1500)
 			add(b, inB, "one", 100+i, 1500)
 		}
-		a.Refresh(t.Context(), &g.Gateway.Engine)
-		b.Refresh(t.Context(), &g.Gateway.Engine)
+		a.Refresh(t.Context(), &g.Gateway.Conf)
+		b.Refresh(t.Context(), &g.Gateway.Conf)
 		n, bytes, first := has("one")
 		if bytes > share || bytes < share/2 || int(first) != 200-n {
 			t.Errorf("%d records with %d bytes from %d on, of %d bytes", n, bytes, first, share)
@@ -217,7 +217,7 @@ func TestMemory(t *testing.T) {
 		}
 		for range 3 {
 			time.Sleep(11 * time.Second)
-			a.Refresh(t.Context(), &g.Gateway.Engine)
+			a.Refresh(t.Context(), &g.Gateway.Conf)
 		}
 		var all int64
 		for place := range 10 {

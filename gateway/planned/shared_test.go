@@ -37,7 +37,7 @@ func TestOtherGateway(t *testing.T) {
 	inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g := gatewaytest.New(t, options(dir, gatewaytest.Key("k", p.NotifyURL())))
 		other := another(g)
-		if other.Refresh(t.Context(), &g.Gateway.Engine); other.Punctual(&g.Gateway.Engine)() {
+		if other.Refresh(t.Context(), &g.Gateway.Conf); other.Punctual(&g.Gateway.Conf)() {
 			t.Error("nothing is planned, but the other gateway looks each second")
 		}
 		ntfy(t, g, http.MethodPost, "/t/mine", "x", "Delay", "1h")
@@ -51,9 +51,9 @@ func TestOtherGateway(t *testing.T) {
 		}
 		for range 20 {
 			wait(time.Second)
-			other.Refresh(t.Context(), &g.Gateway.Engine)
+			other.Refresh(t.Context(), &g.Gateway.Conf)
 		}
-		if !other.Punctual(&g.Gateway.Engine)() {
+		if !other.Punctual(&g.Gateway.Conf)() {
 			t.Error("the other gateway does not look each second")
 		}
 		wait(2 * time.Hour)
@@ -88,7 +88,7 @@ func TestPlannedInTime(t *testing.T) {
 		}
 		rooms.Outbox.Store = store
 		rooms.Outbox.Queue = queue.New(&lookingStore{store, func(ctx context.Context) { rooms.Planned.Refresh(ctx, nil) }},
-			rooms.Options(&g.Gateway.Engine))
+			rooms.Options(&g.Gateway.Conf))
 		rooms.Outbox.Queue.Start()
 		wait(31 * time.Second) // so that what is due is looked at each half minute from now on
 		plan(t, g, "body=x&send_at=5s")
@@ -105,7 +105,7 @@ func beginSending(t *testing.T, g *gatewaytest.Gateway, p *gatewaytest.Pager, id
 	name := q.Hash("planned message\x00" + id)
 	data, err := q.Records.Get(t.Context(), name)
 	if err == nil {
-		err = g.Rooms().Planned.Due(t.Context(), &g.Gateway.Engine, name, data, false)
+		err = g.Rooms().Planned.Due(t.Context(), &g.Gateway.Conf, name, data, false)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -183,7 +183,7 @@ func TestCancelledMeanwhile(t *testing.T) {
 		g.Message(http.MethodDelete, id, "application/json")
 		wait(26 * time.Hour) // it is forgotten
 		g.Rooms().Planned.Recheck(t.Context(), nil, held)
-		if err := g.Rooms().Planned.Due(context.Background(), &g.Gateway.Engine, name, data, false); err != nil {
+		if err := g.Rooms().Planned.Due(context.Background(), &g.Gateway.Conf, name, data, false); err != nil {
 			t.Error(err)
 		}
 		for _, e := range logs.FilterLevelExact(zapcore.ErrorLevel).All() {

@@ -89,15 +89,15 @@ func TestRulerOfOtherGateway(t *testing.T) {
 		g := newGateway(t, dir, key(p))
 		o := &outbox.Outbox{Queue: g.Rooms().Outbox.Queue, Shared: true, Log: zap.NewNop()}
 		other := ruler.New(o, heartbeat.New(o), programs.RulerMessage)
-		if other.Refresh(t.Context(), &g.Gateway.Engine); other.Punctual(&g.Gateway.Engine)() {
+		if other.Refresh(t.Context(), &g.Gateway.Conf); other.Punctual(&g.Gateway.Conf)() {
 			t.Error("there is no group, but the other gateway looks each second")
 		}
 		post(t, g, alert("a", time.Hour))
 		for range 20 {
 			wait(time.Second)
-			other.Refresh(t.Context(), &g.Gateway.Engine)
+			other.Refresh(t.Context(), &g.Gateway.Conf)
 		}
-		if !other.Punctual(&g.Gateway.Engine)() {
+		if !other.Punctual(&g.Gateway.Conf)() {
 			t.Error("the other gateway does not look each second")
 		}
 	})

@@ -26,7 +26,7 @@ func options(dir string, p *gatewaytest.Pager) gatewaytest.Options {
 func count(t *testing.T, g *gatewaytest.Gateway) (sum tally.Counts, parts int) {
 	t.Helper()
 	for _, n := range g.Rooms().Tallies.Sum(t.Context(),
-		time.Now())(tally.OfKey(site.KeyID{Site: g.App.Engine.SiteID(g.Resolved), Key: "k"})) {
+		time.Now())(tally.OfKey(site.KeyID{Site: g.App.Conf.SiteID(g.Resolved), Key: "k"})) {
 		if n != (tally.Counts{}) {
 			parts++
 		}

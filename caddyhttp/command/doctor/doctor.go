@@ -127,7 +127,7 @@ func (d *doctor) run() error {
 	}
 	d.checkServer()
 	d.checkQueue()
-	if d.config != nil && d.config.Engine != nil {
+	if d.config != nil && d.config.Conf != nil {
 		d.checkDestinations()
 		d.checkPublicURLs()
 		d.checkAddresses()
@@ -191,7 +191,7 @@ func (d *doctor) checkConfig() {
 		return
 	}
 	d.config = c
-	if c.Engine == nil {
+	if c.Conf == nil {
 		d.add(stateFail, "configuration", name+" loads, but has no notify",
 			"name the right file with --config, or write one with caddy notify init")
 		return

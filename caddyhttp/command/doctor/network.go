@@ -62,7 +62,7 @@ func (d *doctor) checkDestinations() {
 			Title: "Test", Body: "caddy notify doctor has sent this message to see whether it arrives.",
 			Time: time.Now(), Identity: k.Site.Identity,
 		}
-		r := d.config.Engine.Shared.Sender.Send(d.cmd.Context(), m, targets, notifier.Options{Timeout: k.Site.Limits.Timeout})
+		r := d.config.Conf.Shared.Sender.Send(d.cmd.Context(), m, targets, notifier.Options{Timeout: k.Site.Limits.Timeout})
 		for i, result := range r.Results {
 			names := []string{k.Name}
 			if d.key == "" {
@@ -96,7 +96,7 @@ func (d *doctor) addResult(keys string, r *notifier.Result) {
 // checkPublicURLs checks each public_url.
 func (d *doctor) checkPublicURLs() {
 	var all []string
-	for _, s := range d.config.Engine.All() {
+	for _, s := range d.config.Conf.All() {
 		if s.PublicURL != "" && !slices.Contains(all, s.PublicURL) {
 			all = append(all, s.PublicURL)
 		}

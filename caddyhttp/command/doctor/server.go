@@ -98,7 +98,7 @@ func (d *doctor) checkVersions(own string) {
 // checkQueue checks whether messages can be stored: it asks the server or, if none runs,
 // tries what the server would need.
 func (d *doctor) checkQueue() {
-	configured := d.config != nil && d.config.Engine != nil && d.config.Engine.QueueSettings != nil
+	configured := d.config != nil && d.config.Conf != nil && d.config.Conf.QueueSettings != nil
 	switch {
 	case d.running != nil && d.running.Queue != nil:
 		d.checkRunningQueue()
@@ -106,7 +106,7 @@ func (d *doctor) checkQueue() {
 		d.add(stateWarn, "queue", "the configuration has one, and the server runs without", "run caddy reload")
 	case configured:
 		d.checkConfiguredQueue()
-	case d.config != nil && d.config.Engine != nil || d.running != nil:
+	case d.config != nil && d.config.Conf != nil || d.running != nil:
 		d.add(stateOK, "queue", "there is none, so that a message is delivered at once or reported as failed", "")
 	}
 }
@@ -143,7 +143,7 @@ func deliveries(n int, several, one string) string {
 }
 
 func (d *doctor) checkConfiguredQueue() {
-	s := d.config.Engine.QueueSettings
+	s := d.config.Conf.QueueSettings
 	if s.DSN == "" {
 		if err := tryFolder(s.Path); err != nil {
 			d.add(stateFail, "queue", "cannot be written: "+err.Error(), "give the folder "+s.Path+" to the user that Caddy runs as, and make room")

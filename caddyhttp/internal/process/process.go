@@ -49,7 +49,7 @@ func (p *Process) queueState(ctx context.Context) *metrics.QueueState {
 // emit emits an event of the newest gateway.
 func (p *Process) emit(name string, data func() map[string]any) {
 	if g := p.Gateways.Newest(); g != nil {
-		g.Engine.Emit(name, data)
+		g.Conf.Emit(name, data)
 	}
 }
 

@@ -73,7 +73,7 @@ func (r *Recipient) Find(settings *site.Site) (*site.Key, []notifier.Target, err
 
 // Post sends a message to the recipient in the background, as [gateway.Gateway.Post] does.
 func (r *Recipient) Post(g *gateway.Gateway, m *notifier.Message, source string, log bool, done func(*notifier.Report)) error {
-	k, targets, err := r.Find(g.Engine.Global)
+	k, targets, err := r.Find(g.Conf.Global)
 	if err != nil {
 		return err
 	}

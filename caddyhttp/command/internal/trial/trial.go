@@ -25,7 +25,7 @@ import (
 type Config struct {
 	JSON     []byte                // the configuration in Caddy's own format
 	Admin    caddy.AdminConfig     // of the configuration
-	Engine   *outbox.Configuration // nil if the configuration has no notify
+	Conf     *outbox.Configuration // nil if the configuration has no notify
 	Warnings []Warning             // what the gateway would warn of when it starts
 
 	cleanUp func()
@@ -77,7 +77,7 @@ func Load(stdin io.Reader, file, adapter string) (*Config, error) {
 	}
 	if err == nil {
 		a := app.(*notify.App)
-		c.Engine = &a.Gateway().Engine
+		c.Conf = &a.Gateway().Conf
 		err = a.CheckWith(func(about routing.About, text string) { c.Warnings = append(c.Warnings, Warning{about, text}) })
 	}
 	if err != nil {
@@ -126,7 +126,7 @@ func quiet(c *caddy.Config) {
 
 // Summary says in a few words what the configuration has.
 func (c *Config) Summary() string {
-	return words.Count(len(c.Engine.Sites), "site") + ", " + words.Count(len(c.Keys()), "key")
+	return words.Count(len(c.Conf.Sites), "site") + ", " + words.Count(len(c.Keys()), "key")
 }
 
 // Key is a key with its destinations. If several sites define the key, it has the destinations of
@@ -139,10 +139,10 @@ type Key struct {
 
 // Keys returns the keys of the configuration, sorted by their names.
 func (c *Config) Keys() (all []Key) {
-	if c.Engine == nil {
+	if c.Conf == nil {
 		return nil
 	}
-	definitions := c.Engine.Definitions()
+	definitions := c.Conf.Definitions()
 	for _, name := range slices.Sorted(maps.Keys(definitions)) {
 		k := Key{Name: name, Site: definitions[name][0].Site}
 		for _, d := range definitions[name] {
