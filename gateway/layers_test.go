@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io"
 	"os"
 	"os/exec"
@@ -72,8 +75,9 @@ var apart = []string{"caddyhttp/admin", "caddyhttp/events", "caddyhttp/logs", "c
 
 // Sizes without tests.
 const (
-	maxLines = 6000
-	maxFiles = 60
+	maxLines   = 6000
+	maxFiles   = 60
+	maxMethods = 40 // of a type, without those of embedded ones
 )
 
 // own are the limits of packages that have others.
@@ -91,7 +95,8 @@ type listed struct {
 }
 
 // TestLayers checks that imports point down, that the domain knows no adapter, that nothing
-// below gateway knows Caddy, and that no package becomes a room in which nobody finds anything.
+// below gateway knows Caddy, and that no package or type of gateway becomes a room in which nobody
+// finds anything.
 func TestLayers(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Dir,Imports,Deps,GoFiles", module+"...")
 	var stderr bytes.Buffer
@@ -150,6 +155,9 @@ func TestLayers(t *testing.T) {
 			seen++
 			checkSize(t, name, &p)
 		}
+		if inGateway {
+			checkMethods(t, name, &p)
+		}
 	}
 	if seen < 60 {
 		t.Errorf("only %d packages are checked", seen)
@@ -173,5 +181,42 @@ func checkSize(t *testing.T, name string, p *listed) {
 	if lines > most[0] || len(p.GoFiles) > most[1] {
 		t.Errorf("%s has %d lines in %d files; at most %d in %d are allowed: make a package of what can be understood alone", name, lines,
 			len(p.GoFiles), most[0], most[1])
+	}
+}
+
+func checkMethods(t *testing.T, name string, p *listed) {
+	t.Helper()
+	counts := map[string]int{} // by the names of types
+	for _, f := range p.GoFiles {
+		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, f), nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, decl := range file.Decls {
+			if f, ok := decl.(*ast.FuncDecl); ok && f.Recv != nil {
+				counts[receiver(f.Recv.List[0].Type)]++
+			}
+		}
+	}
+	for typ, n := range counts {
+		if n > maxMethods {
+			t.Errorf("%s.%s has %d methods; at most %d are allowed: make a type of what can be understood alone", name, typ, n, maxMethods)
+		}
+	}
+}
+
+// receiver returns the name of the type of a receiver.
+func receiver(x ast.Expr) string {
+	for {
+		switch of := x.(type) {
+		case *ast.StarExpr:
+			x = of.X
+		case *ast.IndexExpr:
+			x = of.X
+		case *ast.IndexListExpr:
+			x = of.X
+		default:
+			return x.(*ast.Ident).Name
+		}
 	}
 }

@@ -16,34 +16,38 @@ import (
 // less than the time until the next attempt.
 const cancelEvery = time.Second
 
-// cancelLater notes that a message was cancelled, if it still waits.
-func (q *Outbox) cancelLater(ctx context.Context, id uuid.UUID) error {
+// cancellations are the messages that were cancelled during an attempt. The zero value is ready
+// for use.
+type cancellations struct{ Presence }
+
+// add notes that a message was cancelled, if it still waits.
+func (c *cancellations) add(ctx context.Context, q *Outbox, id uuid.UUID) error {
 	e, err := q.Queue.Get(ctx, id)
 	if err != nil || !e.Waits() {
 		return IgnoreNotFound(err)
 	}
-	return q.cancelling.Adding(func() error { return q.Queue.Records.Apply(ctx, q.cancelledChange(id)) })
+	return c.Adding(func() error { return q.Queue.Records.Apply(ctx, c.change(q, id)) })
 }
 
-// cancelledChange returns the change that lets a message be looked at soon.
-func (q *Outbox) cancelledChange(id uuid.UUID) *queue.Ruled {
+// change returns the change of records that makes the queue look at a message soon.
+func (c *cancellations) change(q *Outbox, id uuid.UUID) *queue.Ruled {
 	name := q.Queue.Hash("cancelled message\x00" + id.String())
 	return &queue.Ruled{Names: []queue.Hash{name}, Decide: func(tx *queue.Tx) error {
-		tx.Put(name, queue.Record{Data: EncodeRecord(KindCancelled, id[:]), Due: q.Queue.Now().Add(cancelEvery), Group: q.cancelledGroup()})
+		tx.Put(name, queue.Record{Data: EncodeRecord(KindCancelled, id[:]), Due: q.Queue.Now().Add(cancelEvery), Group: c.group(q.Queue)})
 		return nil
 	}}
 }
 
-// cancelledGroup is the group of all records.
-func (q *Outbox) cancelledGroup() queue.Hash { return q.Queue.Hash("cancelled messages") }
+// group returns the group of all records.
+func (c *cancellations) group(q *queue.Queue) queue.Hash { return q.Hash("cancelled messages") }
 
-// dueCancelled cancels what waits of a message, until nothing of it is being sent.
-func (q *Outbox) dueCancelled(ctx context.Context, name queue.Hash, data []byte) error {
+// due cancels what waits of a message. It is due again until nothing of the message is being sent.
+func (c *cancellations) due(ctx context.Context, q *Outbox, name queue.Hash, data []byte) error {
 	id, err := uuid.FromBytes(data[1:])
 	if err != nil {
 		return q.RemoveRecord(ctx, name)
 	}
-	q.cancelling.Note()
+	c.Note()
 	if _, err := q.Queue.Cancel(ctx, id); IgnoreNotFound(err) != nil {
 		return err
 	}
@@ -52,14 +56,14 @@ func (q *Outbox) dueCancelled(ctx context.Context, name queue.Hash, data []byte)
 	case IgnoreNotFound(err) != nil:
 		return err
 	case err == nil && e.Waits():
-		return q.Queue.Records.Apply(ctx, q.cancelledChange(id))
+		return q.Queue.Records.Apply(ctx, c.change(q, id))
 	}
 	return q.RemoveRecord(ctx, name)
 }
 
 // Arm looks for what is due when the queue is opened.
 func (q *Outbox) Arm(ctx context.Context, _ *Configuration) error {
-	return q.cancelling.Begin(ctx, q.Queue, q.cancelledGroup())
+	return q.cancelling.Begin(ctx, q.Queue, q.cancelling.group(q.Queue))
 }
 
 // Punctual returns what reports whether a message may have been cancelled during an attempt.

@@ -20,24 +20,13 @@ import (
 // Refresh looks for what other gateways have stored, stores what could not be stored before, and
 // keeps keys within their shares. The queue calls it each second.
 func (q *Outbox) Refresh(ctx context.Context, conf *Configuration) {
-	q.cancelling.Look(ctx, q, q.cancelledGroup)
+	q.cancelling.Look(ctx, q, func() queue.Hash { return q.cancelling.group(q.Queue) })
 	for _, u := range q.usages {
 		u.refresh(ctx)
 	}
 	q.OpenAlerts.Refresh(ctx)
-	q.forgetOldest(ctx)
+	q.usages.forgetOldest(ctx)
 	q.crowd.look(ctx, q, conf)
-}
-
-// forgetOldest forgets the oldest of what keys remember beyond their shares, and reports whether
-// there was some.
-func (q *Outbox) forgetOldest(ctx context.Context) (made bool) {
-	for _, u := range q.usages {
-		if u.memory != nil && u.memory.forgetOldest(ctx) {
-			made = true
-		}
-	}
-	return made
 }
 
 // ShareError says that a key has no room for what a message adds. For the message, the queue is
@@ -60,7 +49,7 @@ type room struct {
 // there may be room since then.
 func (q *Outbox) makeRoom(ctx context.Context, full time.Time) bool {
 	q.room.mu.Lock()
-	made := q.forgetOldest(ctx)
+	made := q.usages.forgetOldest(ctx)
 	if q.Policy.Trim(ctx) || made {
 		q.room.made = time.Now()
 	}

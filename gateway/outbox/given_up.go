@@ -80,31 +80,29 @@ func (k *keptText) fields(c *wire.Codec) {
 // givenUpRecords are the records. A damaged one knows nothing.
 var givenUpRecords = Typed[givenUp]{KindGivenUp, (*givenUp).fields}
 
-// givenUpRecord returns the record of g.
-func (q *Outbox) givenUpRecord(g *givenUp) queue.Record {
+// givenUpMemory keeps what destinations have given up within the share of each key.
+type givenUpMemory struct{ *Memory }
+
+// record returns the record of g.
+func (m givenUpMemory) record(g *givenUp) queue.Record {
 	var group queue.Hash
 	if g.home != "" {
-		group = q.givenUpGroup(g.place())
+		group = m.members(g.place())
 	}
-	return givenUpRecords.Record(g, q.givenUpDue(g), group)
+	return givenUpRecords.Record(g, m.dueTime(g), group)
 }
 
-// givenUpDue returns when the fallback is to be told or, if there is nothing to tell, when nothing
-// is kept any more.
-func (q *Outbox) givenUpDue(g *givenUp) time.Time {
+// dueTime returns when the fallback is to be told. If there is nothing to tell, it returns when the
+// record is removed.
+func (m givenUpMemory) dueTime(g *givenUp) time.Time {
 	if g.count > 0 {
 		return g.told.Add(tellEvery)
 	}
-	return g.last.Add(max(q.Queue.Keep(), tellEvery))
+	return g.last.Add(max(m.outbox.Queue.Keep(), tellEvery))
 }
 
-// place is that of the key.
+// place returns the place of the key.
 func (g *givenUp) place() string { return g.home + "\x00" + g.key }
-
-// givenUpGroup is the group of the records of the key with a place.
-func (q *Outbox) givenUpGroup(place string) queue.Hash {
-	return q.Queue.Hash("given up of\x00" + place)
-}
 
 // RememberGivenUp begins to keep what destinations have given up within the share of each key.
 func (q *Outbox) RememberGivenUp() {
@@ -115,13 +113,14 @@ func (q *Outbox) RememberGivenUp() {
 		}
 		return g.last
 	}
-	q.givenUp = q.NewMemory(KindGivenUp, q.givenUpGroup, rank, func(record []byte) queue.Record {
+	group := func(place string) queue.Hash { return q.Queue.Hash("given up of\x00" + place) } // of a key
+	q.givenUp.Memory = q.NewMemory(KindGivenUp, group, rank, func(record []byte) queue.Record {
 		g := givenUpRecords.DecodeOrNew(record)
 		if len(g.kept) == 0 {
 			return queue.Record{}
 		}
 		g.kept = nil
-		return q.givenUpRecord(g)
+		return q.givenUp.record(g)
 	})
 }
 
@@ -190,10 +189,10 @@ func (x *Draft) settleRefused(q *Outbox) {
 	}
 }
 
-// givenUpName returns the name of the record of a destination of a key. home is where the
-// key is defined.
-func (q *Outbox) givenUpName(home, key, destination string) queue.Hash {
-	return q.Queue.Hash(strings.Join([]string{"given up", home, key, destination}, "\x00"))
+// recordName returns the name of the record of a destination of a key. home is where the key is
+// defined.
+func (m givenUpMemory) recordName(home, key, destination string) queue.Hash {
+	return m.outbox.Queue.Hash(strings.Join([]string{"given up", home, key, destination}, "\x00"))
 }
 
 // Ended returns what changes when a job of a key is given up: it replaces one with the
@@ -211,7 +210,7 @@ func (q *Outbox) Ended(conf *Configuration, j *queue.Job) *queue.Ruled {
 	if !tells && len(d.State.Text) == 0 {
 		return nil
 	}
-	name := q.givenUpName(home, d.State.Key, j.Destination)
+	name := q.givenUp.recordName(home, d.State.Key, j.Destination)
 	place := (&givenUp{home: home, key: d.State.Key}).place()
 	return q.givenUp.Ruled(place, true, &queue.Ruled{Names: []queue.Hash{name}, Size: 2 * givenUpSize, Decide: func(tx *queue.Tx) error {
 		if j.Status != queue.Dead { // a newer state of its incident tells it
@@ -236,13 +235,12 @@ func (q *Outbox) Ended(conf *Configuration, j *queue.Job) *queue.Ruled {
 			g.reason, g.id = markup.TruncateBytes(d.Reason, givenUpReason), d.ID
 			tx.Quiet()
 		}
-		tx.Put(name, q.givenUpRecord(g))
+		tx.Put(name, q.givenUp.record(g))
 		return err
 	}})
 }
 
-// keep notes that a job with a text is kept. It returns those of other messages that it
-// replaces.
+// keep notes that a job with a text is kept. It returns the jobs of other messages that it replaces.
 func (g *givenUp) keep(text []byte, job queue.JobID) (replaced []queue.JobID) {
 	if len(text) == 0 {
 		return nil
@@ -261,9 +259,8 @@ func (g *givenUp) keep(text []byte, job queue.JobID) (replaced []queue.JobID) {
 	return replaced
 }
 
-// Follow sets the jobs of a message whose text is kept as part of another message, if that
-// one is not given up any more: somebody has retried it.
-// A planned message that was sent is that which was sent.
+// Follow replaces the jobs of e that another message with the same text has replaced, if somebody has
+// retried that message. It replaces a planned message by the message that it was sent as.
 func (q *Outbox) Follow(ctx context.Context, e *queue.Entry) error {
 	if err := q.followSent(ctx, e); err != nil {
 		return err
@@ -287,8 +284,8 @@ func (q *Outbox) Follow(ctx context.Context, e *queue.Entry) error {
 // errGivenUpChanged is returned when a record has changed since it was read.
 var errGivenUpChanged = fmt.Errorf("what was given up: %w", queue.ErrChanged)
 
-// Ahead reports whether a record is that of what was given up, which the fallback is told of at
-// a time when the clock was ahead.
+// Ahead reports whether the fallback was told of what a destination has given up when the clock was
+// ahead.
 func (q *Outbox) Ahead(record []byte, now time.Time) bool {
 	g := givenUpRecords.DecodeOrNew(record)
 	return g.count > 0 && queue.WrittenAhead(g.told, now)
@@ -303,20 +300,20 @@ func (q *Outbox) Kinds() []*Kind {
 func (q *Outbox) Due(ctx context.Context, conf *Configuration, name queue.Hash, data []byte, crowded bool) error {
 	switch KindOf(data) {
 	case KindGivenUp:
-		return q.dueGivenUp(ctx, conf, name, data, crowded)
+		return q.givenUp.due(ctx, conf, name, data, crowded)
 	case KindCancelled:
-		return q.dueCancelled(ctx, name, data)
+		return q.cancelling.due(ctx, q, name, data)
 	case KindOpenAlert:
 		return q.dueOpenAlert(ctx, name, data)
 	case KindUsage:
-		return q.dueUsage(ctx, name, data)
+		return q.usages.due(ctx, q, name, data)
 	}
 	return nil
 }
 
-// dueGivenUp tells the fallback what was given up since the last message to it, or forgets
-// a record.
-func (q *Outbox) dueGivenUp(ctx context.Context, conf *Configuration, name queue.Hash, data []byte, crowded bool) error {
+// due tells the fallback what was given up since the last message to it, or removes a record.
+func (m givenUpMemory) due(ctx context.Context, conf *Configuration, name queue.Hash, data []byte, crowded bool) error {
+	q := m.outbox
 	g := givenUpRecords.DecodeOrNew(data)
 	if crowded && g.count > 0 {
 		return nil
@@ -338,15 +335,15 @@ func (q *Outbox) dueGivenUp(ctx context.Context, conf *Configuration, name queue
 			if fallback != "" {
 				next.told = now
 			}
-		case crowded || !now.Before(q.givenUpDue(g)):
+		case crowded || !now.Before(m.dueTime(g)):
 			tx.Delete(name)
 			return nil
 		}
-		tx.Put(name, q.givenUpRecord(&next))
+		tx.Put(name, m.record(&next))
 		return nil
 	}}
 	if g.home != "" {
-		u = q.givenUp.Ruled(g.place(), true, u)
+		u = m.Ruled(g.place(), true, u)
 	}
 	var err error
 	if fallback == "" {

@@ -17,7 +17,7 @@ import (
 func (q *Outbox) Later(d *dispatch.Delivery) (*queue.Entry, notifier.Result) {
 	q.prepare(d)
 	one := *d
-	one.To, one.Rules = &message.Selection{}, nil // those of the time when it is due count
+	one.To, one.Rules = &message.Selection{}, nil // they are read from the configuration when it is due
 	m := MessageOf(&one)
 	m.Key, m.EarlierKey, m.Request = d.Idempotency.Key, d.Idempotency.EarlierKey, d.Idempotency.Request
 	r := notifier.Result{Service: "Key", Destination: d.Key, Status: message.StatusQueued}

@@ -120,7 +120,7 @@ func (m Messages) end(ctx context.Context, id uuid.UUID, end func(context.Contex
 		return n, err
 	}
 	m.outbox.Policy.Cancelled(ctx, id)
-	return n, m.outbox.cancelLater(ctx, changed)
+	return n, m.outbox.cancelling.add(ctx, m.outbox, changed)
 }
 
 // maxChanges is how often a change is tried that something else comes before.

@@ -26,15 +26,11 @@ func (x *alertRecord) fields(c *wire.Codec) {
 
 var alertRecords = Typed[alertRecord]{KindOpenAlert, (*alertRecord).fields}
 
-// alertsGroup returns the group of the open alerts of the key with a place.
-func (q *Outbox) alertsGroup(place string) queue.Hash {
-	return q.Queue.Hash("open alerts\x00" + place)
-}
-
 // NewOpenAlerts returns the open alerts that the queue keeps. Beyond what a key may have, the
 // oldest are forgotten, so that a repetition of one is told.
 func (q *Outbox) NewOpenAlerts() *dispatch.OpenAlerts {
-	usage := q.NewMemory(KindOpenAlert, q.alertsGroup, func(record []byte) (until time.Time) {
+	group := func(place string) queue.Hash { return q.Queue.Hash("open alerts\x00" + place) } // of a key
+	usage := q.NewMemory(KindOpenAlert, group, func(record []byte) (until time.Time) {
 		return alertRecords.DecodeOrNew(record).until
 	}, func([]byte) (none queue.Record) { return none })
 	return dispatch.NewStoredAlerts(dispatch.AlertStore{
@@ -47,7 +43,7 @@ func (q *Outbox) NewOpenAlerts() *dispatch.OpenAlerts {
 					x = &alertRecord{place: id.Place}
 				}
 				if x.alert, x.until = change(x.alert); x.alert != nil {
-					alertRecords.Put(tx, name, x, KindOpenAlert.Due(x.until, q.Queue.Now()), q.alertsGroup(id.Place))
+					alertRecords.Put(tx, name, x, KindOpenAlert.Due(x.until, q.Queue.Now()), group(id.Place))
 				} else {
 					tx.Delete(name)
 				}

@@ -34,12 +34,12 @@ type Outbox struct {
 	KeyFile    string      // of the store, unless the configuration has a secret
 	Log        *zap.Logger
 	slow       slowDestinations
-	usages     map[*Kind]*Usage // how much keys have of the kinds that are counted
-	givenUp    *Memory          // of what destinations have given up
+	usages     usageSet
+	givenUp    givenUpMemory
 	room       room
 	crowd      crowd
 
-	cancelling Presence // of messages that were cancelled during an attempt
+	cancelling cancellations
 
 	OpenAlerts *dispatch.OpenAlerts // of keys that use the queue; see [Outbox.NewOpenAlerts]
 

@@ -55,17 +55,31 @@ const recordOverhead = 180
 // as nothing.
 func (q *Outbox) NewUsage(kind *Kind, weigh func(record []byte) Used,
 	records func(ctx context.Context, place string, f func(record []byte)) error) *Usage {
-	return q.addUsage(&Usage{kind: kind, weigh: weigh, records: records})
+	return q.usages.add(q, &Usage{kind: kind, weigh: weigh, records: records})
 }
 
-func (q *Outbox) addUsage(u *Usage) *Usage {
+// usageSet are the usages of an outbox, by the kinds that they count. The zero value is ready for use.
+type usageSet map[*Kind]*Usage
+
+func (s *usageSet) add(q *Outbox, u *Usage) *Usage {
 	u.outbox, u.recounted = q, map[string]time.Time{}
 	u.group = sync.OnceValue(func() queue.Hash { return q.Queue.Hash("usage\x00" + string(u.kind.letter)) })
-	if q.usages == nil {
-		q.usages = map[*Kind]*Usage{}
+	if *s == nil {
+		*s = usageSet{}
 	}
-	q.usages[u.kind] = u
+	(*s)[u.kind] = u
 	return u
+}
+
+// forgetOldest forgets the oldest of what keys remember beyond their shares, and reports whether
+// there was some.
+func (s usageSet) forgetOldest(ctx context.Context) (made bool) {
+	for _, u := range s {
+		if u.memory != nil && u.memory.forgetOldest(ctx) {
+			made = true
+		}
+	}
+	return made
 }
 
 // usage is the record of a [Usage] of a key.
@@ -326,14 +340,14 @@ func (u *Usage) replace(ctx context.Context, place string, before *usage, next u
 	}})
 }
 
-// dueUsage counts what a key has that has not changed for a while, and forgets one that has
-// nothing.
-func (q *Outbox) dueUsage(ctx context.Context, name queue.Hash, data []byte) error {
+// due counts again what a key has, because the number has not changed for a while. It removes the
+// record of a key that has nothing.
+func (s usageSet) due(ctx context.Context, q *Outbox, name queue.Hash, data []byte) error {
 	x := usages.Decode(data)
-	if x == nil || q.usages[kinds[x.Kind]] == nil {
+	if x == nil || s[kinds[x.Kind]] == nil {
 		return q.RemoveRecord(ctx, name)
 	}
-	u := q.usages[kinds[x.Kind]]
+	u := s[kinds[x.Kind]]
 	if x.Used != (Used{}) {
 		return u.count(ctx, x.Place, true)
 	}
