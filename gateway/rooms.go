@@ -174,7 +174,7 @@ func (q *Rooms) Begin(a *outbox.Configuration, opened bool) {
 	q.Use(a)
 	ctx, cancel := context.WithTimeout(context.Background(), refreshTimeout)
 	defer cancel()
-	q.Alerts.Silences.Refresh(ctx)
+	q.Alerts.Silences.Refresh(ctx, a)
 	q.Devices.Refresh(ctx, a)
 	if opened {
 		q.Outbox.Queue.Start()

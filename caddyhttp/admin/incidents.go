@@ -26,7 +26,8 @@ func serveIncidents(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
-	places, err := alerting.Places(ctx, &q.Outbox.Current().Directory, by.Key)
+	conf := q.Outbox.Current()
+	places, err := alerting.Places(ctx, &conf.Directory, by.Key)
 	if err != nil {
 		return answerError(w, err)
 	}
@@ -34,7 +35,7 @@ func serveIncidents(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return answerError(w, err)
 	}
-	nameOf := func(x *rules.Incident) string { return q.Outbox.Current().NameOfIncident(ctx, x) }
+	nameOf := func(x *rules.Incident) string { return conf.NameOfIncident(ctx, x) }
 	page := alerting.NewIncidentsJSON(list, nameOf, r.URL.Path, &by, next)
 	out := incidentsJSON{Incidents: make([]listedIncident, len(list)), Next: page.Next}
 	for i, x := range list {
@@ -144,7 +145,8 @@ func serveForgetAll(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), alerting.ShareTime)
 	defer cancel()
-	places, err := alerting.Places(ctx, &q.Outbox.Current().Directory, by.Key)
+	conf := q.Outbox.Current()
+	places, err := alerting.Places(ctx, &conf.Directory, by.Key)
 	if err != nil {
 		return answerError(w, err)
 	}

@@ -98,7 +98,7 @@ func (g *digest) add(ctx context.Context, p *release, x rules.Item) error {
 	if err != nil {
 		return err
 	}
-	g.policy = egress.Strictest(g.policy, p.lanes.outbox.Current().PolicyOf(text.Site, then, p.target.Target.Destination))
+	g.policy = egress.Strictest(g.policy, p.conf.PolicyOf(text.Site, then, p.target.Target.Destination))
 	g.addMessage(x, one, p.jobs[x.Job].ruled.Repeats)
 	return nil
 }
@@ -243,7 +243,7 @@ func digestBody(lines []digestLine, more rules.Counts, now time.Time, zone *time
 	return strings.Join(out, "\n")
 }
 
-// clockTime returns the time of day, with the date if it is not that of now.
+// clockTime returns the time of day, with the date if it is not today.
 func clockTime(t, now time.Time, zone *time.Location) string {
 	t, now = t.In(zone), now.In(zone)
 	if t.Format(time.DateOnly) == now.Format(time.DateOnly) {
@@ -252,8 +252,8 @@ func clockTime(t, now time.Time, zone *time.Location) string {
 	return t.Format("Mon 2 Jan 15:04")
 }
 
-// digestZone returns the time zone of the times in a digest: that of the rule that has
-// one.
+// digestZone returns the time zone of the times in a digest. The rule digest sets it, or else quiet; the
+// default is the zone of the server.
 func digestZone(r *rules.Rules) *time.Location {
 	if r != nil && r.Digest != nil && r.Digest.Moment != nil {
 		return r.Digest.Moment.Zone.Location()

@@ -92,7 +92,7 @@ func (e *Engine) Kinds() []*outbox.Kind {
 
 // Arm takes over the silences of the configuration.
 func (e *Engine) Arm(ctx context.Context, conf *outbox.Configuration) error {
-	return e.Silences.arm(ctx)
+	return e.Silences.arm(ctx, conf)
 }
 
 // Punctual returns what reports whether a rule or a silence may have to do something in time: always if a key
@@ -119,24 +119,24 @@ func (e *Engine) Due(ctx context.Context, conf *outbox.Configuration, name queue
 		if lane := laneRecords.DecodeOrNew(data); crowded && (len(lane.Items) > 0 || lane.Silenced()) {
 			return nil
 		}
-		return e.lanes.release(ctx, name)
+		return e.lanes.release(ctx, conf, name)
 	case KindSubject:
 		return e.memory.dueSubject(ctx, name, crowded)
 	case KindSilences:
 		if crowded {
 			return nil
 		}
-		return e.Silences.due(ctx, data)
+		return e.Silences.due(ctx, conf, data)
 	case KindIncident:
-		return e.steps.due(ctx, name, crowded)
+		return e.steps.due(ctx, conf, name, crowded)
 	case KindIncidentID:
 		return e.Incidents.dueID(ctx, name, data)
 	}
 	return nil
 }
 
-// Turn returns the turn of a record: that of an incident is one of its key. A resolved incident, which only
-// has to be forgotten, does not delay those that are open.
+// Turn returns the turn of a record. The open incidents of a key share one turn, and its resolved ones
+// another: these only have to be forgotten, and do not delay the open ones.
 func (e *Engine) Turn(name queue.Hash, record []byte) string {
 	switch x := incidentRecords.Decode(record); {
 	case x == nil:
@@ -178,15 +178,15 @@ func (e *Engine) Recheck(ctx context.Context, conf *outbox.Configuration, held [
 		}
 		lanes[r.Lane] = append(lanes[r.Lane], j)
 	}
-	e.steps.recheck(ctx, incidents)
-	e.lanes.recheck(ctx, lanes)
+	e.steps.recheck(ctx, conf, incidents)
+	e.lanes.recheck(ctx, conf, lanes)
 	return others
 }
 
 // Refresh reads the silences, and keeps what is remembered of each key within its share of the queue.
 func (e *Engine) Refresh(ctx context.Context, conf *outbox.Configuration) {
-	e.Silences.Refresh(ctx)
-	if err := e.shares.watch(ctx); err != nil && ctx.Err() == nil {
+	e.Silences.Refresh(ctx, conf)
+	if err := e.shares.watch(ctx, conf); err != nil && ctx.Err() == nil {
 		e.outbox.Log.Debug("what rules remember cannot be compared with the share of each key", zap.Error(err))
 	}
 }
@@ -194,7 +194,7 @@ func (e *Engine) Refresh(ctx context.Context, conf *outbox.Configuration) {
 // MakeRoom forgets what keys remember beyond their share, because the queue was full at a
 // time. It reports whether there may be room since then.
 func (e *Engine) MakeRoom(ctx context.Context, full time.Time) bool {
-	return e.shares.makeRoom(ctx, full)
+	return e.shares.makeRoom(ctx, e.outbox.Current(), full)
 }
 
 // maxStepJobs is the maximum number of deliveries in all rounds of a message that

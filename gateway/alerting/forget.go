@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -34,12 +35,13 @@ func (i *Incidents) Forget(ctx context.Context, at *StoredIncident) error {
 	return err
 }
 
-// ForgetAll forgets the incidents of keys with these places about which nothing is under
-// way, or those of them in a stage. Nobody is told.
+// ForgetAll forgets the incidents of keys with these places about which nothing is under way. With a
+// stage, it forgets only the incidents in that stage. Nobody is told.
 func (i *Incidents) ForgetAll(ctx context.Context, places []string, stage notifier.IncidentState) (out Forgotten, err error) {
+	conf := i.outbox.Current()
 	slices.Sort(places)
 	for _, place := range slices.Compact(places) {
-		found, k, err := i.forgettable(ctx, place, stage, &out)
+		found, k, err := i.forgettable(ctx, conf, place, stage, &out)
 		if err != nil {
 			return out, err
 		}
@@ -60,10 +62,10 @@ func (i *Incidents) ForgetAll(ctx context.Context, places []string, stage notifi
 	return out, nil
 }
 
-// forgettable returns the incidents of the key with a place that can be forgotten, all or
-// those in a stage, and the key. It counts the others in out.
-func (i *Incidents) forgettable(ctx context.Context, place string, stage notifier.IncidentState, out *Forgotten) (found []StoredIncident,
-	k *site.Key, err error) {
+// forgettable returns the key with a place, and its incidents in a stage that can be forgotten; "" stands
+// for all stages. It counts the others in out.
+func (i *Incidents) forgettable(ctx context.Context, conf *outbox.Configuration, place string, stage notifier.IncidentState,
+	out *Forgotten) (found []StoredIncident, k *site.Key, err error) {
 	var w *waiting
 	look := func(r queue.NamedRecord) (err error) {
 		x := incidentRecords.Decode(r.Data)
@@ -71,7 +73,7 @@ func (i *Incidents) forgettable(ctx context.Context, place string, stage notifie
 			return nil
 		}
 		if w == nil {
-			if w, err = i.memory.whatWaits(ctx, x); err != nil {
+			if w, err = i.memory.whatWaits(ctx, conf, x); err != nil {
 				return err
 			}
 			k = w.key

@@ -34,27 +34,29 @@ func (i *Incidents) Resolve(ctx context.Context, at *StoredIncident, by message.
 }
 
 // answerFunc is what a person does with an incident. It reports whether that has changed it.
-type answerFunc func(ctx context.Context, at *StoredIncident, by string) (x *rules.Incident, changed bool, err error)
+type answerFunc func(ctx context.Context, conf *outbox.Configuration, at *StoredIncident, by string) (x *rules.Incident, changed bool,
+	err error)
 
 // answer does something with an incident, also if who asks for it goes away, and logs it.
 func (i *Incidents) answer(ctx context.Context, at *StoredIncident, what string, who message.Who, do answerFunc) (*rules.Incident,
 	bool, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ShareTime)
 	defer cancel()
-	by := who.String()
-	x, changed, err := do(ctx, at, by)
+	conf, by := i.outbox.Current(), who.String()
+	x, changed, err := do(ctx, conf, at, by)
 	if err != nil {
 		return nil, false, outbox.QueueError(err)
 	}
 	if changed {
-		key := i.outbox.Current().NameOfIncident(ctx, x)
+		key := conf.NameOfIncident(ctx, x)
 		i.outbox.Log.Info("incident "+what, zap.String("key", key), zap.String("incident", x.Name), zap.String("user", by))
 	}
 	return x, changed, nil
 }
 
-func (i *Incidents) acknowledge(ctx context.Context, at *StoredIncident, by string) (x *rules.Incident, done bool, err error) {
-	k, _, err := i.outbox.Current().KeyOfIncident(ctx, at.Incident)
+func (i *Incidents) acknowledge(ctx context.Context, conf *outbox.Configuration, at *StoredIncident, by string) (x *rules.Incident,
+	done bool, err error) {
+	k, _, err := conf.KeyOfIncident(ctx, at.Incident)
 	if err != nil {
 		return nil, false, err
 	}
@@ -70,13 +72,14 @@ func (i *Incidents) acknowledge(ctx context.Context, at *StoredIncident, by stri
 	})
 	if err == nil && done {
 		i.outbox.Dispatcher.Metrics.Ruled(metrics.RuleEscalate, metrics.RuleOutcomeAcknowledged, 1)
-		i.tell(event.IncidentAcknowledged, x, by)
+		i.tell(conf, event.IncidentAcknowledged, x, by)
 	}
 	return x, done, err
 }
 
-func (i *Incidents) resolve(ctx context.Context, at *StoredIncident, by string) (x *rules.Incident, done bool, err error) {
-	k, settings, err := i.outbox.Current().KeyOfIncident(ctx, at.Incident)
+func (i *Incidents) resolve(ctx context.Context, conf *outbox.Configuration, at *StoredIncident, by string) (x *rules.Incident,
+	done bool, err error) {
+	k, settings, err := conf.KeyOfIncident(ctx, at.Incident)
 	if err != nil {
 		return nil, false, err
 	}
@@ -95,7 +98,7 @@ func (i *Incidents) resolve(ctx context.Context, at *StoredIncident, by string) 
 		}
 	})
 	if err == nil && done {
-		i.tell(event.IncidentResolved, x, by)
+		i.tell(conf, event.IncidentResolved, x, by)
 	}
 	return x, done, err
 }
@@ -130,7 +133,7 @@ type notice struct {
 func (i *Incidents) accept(ctx context.Context, x *rules.Incident, n *notice) error {
 	m := n.message
 	m.Format, m.Time = markup.Text, time.Now()
-	m.Foreign = true // the title is that of another message, and may be a stranger's
+	m.Foreign = true // the title comes from another message, and a stranger may have written it
 	m.Incident = notifier.Incident{Name: x.Name, ID: x.Derived}
 	targets := slices.DeleteFunc(slices.Clone(n.key.Targets), func(t notifier.Target) bool {
 		return !slices.ContainsFunc(n.to, func(o rules.StepTarget) bool { return o.Hash == t.Hash() })

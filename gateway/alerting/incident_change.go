@@ -76,7 +76,7 @@ func (i *Incidents) changeWith(ctx context.Context, name queue.Hash, with *queue
 // with a change of other records: both are made, or none. by is who. The incident may be
 // gone.
 func (i *Incidents) EndOwn(ctx context.Context, place string, message uuid.UUID, by string, with *queue.Ruled) error {
-	name := i.records.incidentName(place, dispatch.OwnIncident(message))
+	conf, name := i.outbox.Current(), i.records.incidentName(place, dispatch.OwnIncident(message))
 	ended := false
 	x, err := i.changeWith(ctx, name, with, func(c *incidentChange) (stays bool) {
 		if ended = c.incident != nil && c.incident.IsOpen(); ended {
@@ -85,7 +85,7 @@ func (i *Incidents) EndOwn(ctx context.Context, place string, message uuid.UUID,
 		return c.incident != nil
 	})
 	if err == nil && ended {
-		i.tell(event.IncidentResolved, x, by)
+		i.tell(conf, event.IncidentResolved, x, by)
 	}
 	return err
 }

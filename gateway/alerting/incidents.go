@@ -43,7 +43,7 @@ const (
 	sizesTimeout = 2 * time.Second
 )
 
-// get returns the sizes. If they cannot be read, it returns those of before.
+// get returns the sizes. If they cannot be read, it returns the last ones that were.
 func (g *groupSizes) get(ctx context.Context, q *queue.Queue) map[queue.Hash]int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -65,8 +65,8 @@ type incidentCounts struct {
 	counted time.Time
 }
 
-// CountAll returns how many incidents are in each stage: those of the keys of the
-// configuration, and of saved keys with rules. It counts at most every few seconds, and
+// CountAll returns how many incidents of keys of the configuration, and of saved keys with rules, are in
+// each stage. It counts at most every few seconds, and
 // reads no record.
 func (i *Incidents) CountAll(ctx context.Context) map[notifier.IncidentState]int {
 	c := &i.counts
@@ -137,13 +137,12 @@ func (i *Incidents) NoteReceipt(ctx context.Context, r StepReceipt) error {
 }
 
 // tell emits the event for a change of an incident. by is who made it, or "".
-func (i *Incidents) tell(what string, x *rules.Incident, by string) {
-	app := i.outbox.Current()
+func (i *Incidents) tell(conf *outbox.Configuration, what string, x *rules.Incident, by string) {
 	if x.Source == site.SourceOwnEvent {
 		return // a message about an event causes no other
 	}
-	key := app.NameOfIncident(context.Background(), x)
-	app.Emit(event.Incident, func() map[string]any {
+	key := conf.NameOfIncident(context.Background(), x)
+	conf.Emit(event.Incident, func() map[string]any {
 		return map[string]any{
 			"change": what, "key": key, "source": x.Source, "incident": x.Name, "type": string(x.Type),
 			"round": x.Escalation.Round, "step": x.Escalation.Step, "by": by,
@@ -180,8 +179,8 @@ func (i *Incidents) page(ctx context.Context, place string, stage notifier.Incid
 	return out, last, len(records) == n, nil
 }
 
-// State reports whether the incident of a message is open, and whether it is acknowledged. It
-// knows those of keys with rules.
+// State reports whether the incident of a message is open, and whether it is acknowledged. Only
+// incidents of keys with rules are known.
 func (i *Incidents) State(ctx context.Context, d *dispatch.Delivery) (open, acknowledged bool) {
 	x := i.open(ctx, d.Place(), d.Message.Incident.ID)
 	return x != nil, x != nil && x.IsAcknowledged()

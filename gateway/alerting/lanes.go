@@ -38,9 +38,9 @@ type heldJob struct {
 var errLaneChanged = fmt.Errorf("what is held: %w", queue.ErrChanged)
 
 // release sends what the lane in the record with a name holds no longer.
-func (l *lanes) release(ctx context.Context, name queue.Hash) error {
+func (l *lanes) release(ctx context.Context, conf *outbox.Configuration, name queue.Hash) error {
 	for range maxChanges {
-		more, err := l.releaseOnce(ctx, name)
+		more, err := l.releaseOnce(ctx, conf, name)
 		if err != nil || !more {
 			return err
 		}
@@ -50,8 +50,8 @@ func (l *lanes) release(ctx context.Context, name queue.Hash) error {
 
 // releaseOnce sends what a lane releases as one message. It reports whether there may
 // be more.
-func (l *lanes) releaseOnce(ctx context.Context, name queue.Hash) (more bool, err error) {
-	p, err := l.read(ctx, name)
+func (l *lanes) releaseOnce(ctx context.Context, conf *outbox.Configuration, name queue.Hash) (more bool, err error) {
+	p, err := l.read(ctx, conf, name)
 	if p == nil || err != nil {
 		return false, err
 	}
@@ -73,6 +73,7 @@ func (l *lanes) releaseOnce(ctx context.Context, name queue.Hash) (more bool, er
 // release is a group that a lane releases, and the lane without it.
 type release struct {
 	lanes  *lanes
+	conf   *outbox.Configuration
 	now    time.Time
 	name   queue.Hash
 	record []byte // of the lane before
@@ -92,12 +93,12 @@ type release struct {
 }
 
 // read reads a lane and the jobs in it. It returns nil if there is no lane.
-func (l *lanes) read(ctx context.Context, name queue.Hash) (*release, error) {
+func (l *lanes) read(ctx context.Context, conf *outbox.Configuration, name queue.Hash) (*release, error) {
 	record, err := l.outbox.Queue.Records.Get(ctx, name)
 	if err != nil || record == nil {
 		return nil, err
 	}
-	p := &release{lanes: l, now: l.outbox.Queue.Now(), name: name, record: record, lane: laneRecords.DecodeOrNew(record)}
+	p := &release{lanes: l, conf: conf, now: l.outbox.Queue.Now(), name: name, record: record, lane: laneRecords.DecodeOrNew(record)}
 	p.jobs, err = l.jobs(ctx, p.lane)
 	return p, err
 }
@@ -124,7 +125,7 @@ func (l *lanes) jobs(ctx context.Context, lane *rules.Lane) (map[queue.JobID]*he
 // findTarget finds the destination in the configuration, and its rules with silences.
 func (p *release) findTarget(ctx context.Context) (err error) {
 	p.decodeState()
-	p.target, err = p.lanes.outbox.Current().FindQueued(ctx, &p.state)
+	p.target, err = p.conf.FindQueued(ctx, &p.state)
 	if message.IsUnavailable(err) {
 		return err // saved keys cannot be read
 	}
@@ -132,7 +133,7 @@ func (p *release) findTarget(ctx context.Context) (err error) {
 		return nil
 	}
 	r := targetRules(p.target.Rules, p.target.Target.Tags)
-	p.rules, err = p.lanes.silences.apply(ctx, r, p.lane, p.target, p.state.Site)
+	p.rules, err = p.lanes.silences.apply(ctx, p.conf, r, p.lane, p.target, p.state.Site)
 	return err
 }
 
@@ -178,7 +179,7 @@ func (p *release) isOnWay(ctx context.Context) func(subject string) bool {
 }
 
 // goesAlone reports whether the messages of the group are sent themselves, not a digest of
-// them. The order of numbers in tags is that of each message.
+// them. If the destination is of a step, each message has steps of its own.
 func (p *release) goesAlone() bool {
 	return p.group == nil || p.gone || p.group.Single() || rules.StepOf(p.target.Target.Tags) != 0 && !p.rules.IsStep()
 }
@@ -285,7 +286,7 @@ func (p *release) count(outcome string) {
 }
 
 // recheck releases jobs that no lane holds any more, and looks at the lanes of the others.
-func (l *lanes) recheck(ctx context.Context, held map[queue.Hash][]queue.Job) {
+func (l *lanes) recheck(ctx context.Context, conf *outbox.Configuration, held map[queue.Hash][]queue.Job) {
 	for name, jobs := range held {
 		record, err := l.outbox.Queue.Records.Get(ctx, name)
 		if err != nil {
@@ -298,7 +299,7 @@ func (l *lanes) recheck(ctx context.Context, held map[queue.Hash][]queue.Job) {
 		if len(lost) > 0 {
 			l.releaseLost(ctx, lost)
 		}
-		if err := l.release(ctx, name); err != nil {
+		if err := l.release(ctx, conf, name); err != nil {
 			l.outbox.Log.Error("what rules hold cannot be looked at", zap.Error(err))
 		}
 	}

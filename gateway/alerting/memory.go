@@ -63,10 +63,10 @@ type waiting struct {
 }
 
 // whatWaits returns what is under way about incidents of the key of x.
-func (m *memory) whatWaits(ctx context.Context, x *rules.Incident) (w *waiting, err error) {
+func (m *memory) whatWaits(ctx context.Context, conf *outbox.Configuration, x *rules.Incident) (w *waiting, err error) {
 	w = &waiting{memory: m, now: m.outbox.Queue.Now(), held: map[string]bool{}}
 	place := PlaceOfIncident(x)
-	if w.key, _, err = m.outbox.Current().KeyOfIncident(ctx, x); err != nil {
+	if w.key, _, err = conf.KeyOfIncident(ctx, x); err != nil {
 		return nil, err
 	}
 	if w.silences, err = m.silences.At(ctx, place, w.key.SilenceWindows()); err != nil || w.key == nil {
@@ -117,8 +117,8 @@ func (m *memory) recordsOf(x *StoredIncident, k *site.Key) []remembered {
 	return records
 }
 
-// forget forgets those of the records of which nothing has been heard since they were read,
-// and about which nothing is under way. It returns them.
+// forget forgets each record of the batch unless something has been heard of it since it was read, or
+// something is under way about it. It returns the forgotten ones.
 func (m *memory) forget(ctx context.Context, batch []remembered) (gone []remembered, err error) {
 	var names, ids []queue.Hash
 	for _, r := range batch {

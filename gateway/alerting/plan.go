@@ -251,7 +251,7 @@ func (s *messagePlan) concludeIncident(d *dispatch.Delivery) {
 		d.Message.Link = d.Settings.IncidentLink(s.incident.known)
 	}
 	for _, what := range s.incident.events {
-		s.planner.incidents.tell(what, s.incident.known, d.By)
+		s.planner.incidents.tell(s.planner.outbox.Current(), what, s.incident.known, d.By)
 	}
 }
 

@@ -56,13 +56,13 @@ type shares struct {
 }
 
 // watch keeps keys within their shares, every few seconds.
-func (s *shares) watch(ctx context.Context) error {
+func (s *shares) watch(ctx context.Context, conf *outbox.Configuration) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if now := time.Now(); now.Before(s.next) && !now.Before(s.next.Add(-ShareEvery)) {
 		return nil
 	}
-	n, err := s.keep(ctx, shareAtOnce)
+	n, err := s.keep(ctx, conf, shareAtOnce)
 	if s.next = time.Now(); n < shareAtOnce { // else it goes on a second later
 		s.next = s.next.Add(ShareEvery)
 	}
@@ -71,13 +71,13 @@ func (s *shares) watch(ctx context.Context) error {
 
 // makeRoom forgets what keys remember beyond their share, because the queue was full at a
 // time. It reports whether there may be room since then.
-func (s *shares) makeRoom(ctx context.Context, full time.Time) bool {
+func (s *shares) makeRoom(ctx context.Context, conf *outbox.Configuration, full time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if since := time.Since(s.looked); since < 0 || since >= shareAgain {
 		ctx, cancel := context.WithTimeout(ctx, ShareTime)
 		defer cancel()
-		n, _ := s.keep(ctx, math.MaxInt)
+		n, _ := s.keep(ctx, conf, math.MaxInt)
 		if s.looked = time.Now(); n > 0 {
 			s.found = s.looked
 		}
@@ -85,8 +85,8 @@ func (s *shares) makeRoom(ctx context.Context, full time.Time) bool {
 	return s.found.After(full)
 }
 
-// errShareFull is returned if an incident cannot be opened because those of its key that are under way
-// take its share.
+// errShareFull is returned if an incident cannot be opened because other incidents of its key take the
+// share of the key.
 var errShareFull = &outbox.ShareError{Reason: "the incidents of the key that are escalated take as much as one key may; acknowledge or " +
 	"resolve some"}
 
@@ -98,9 +98,8 @@ func (s *shares) isFull(place string) bool {
 
 // keep forgets what keys remember beyond their share, about most records at most, and
 // returns how many they were. The caller holds the lock of the shares.
-func (s *shares) keep(ctx context.Context, most int) (forgotten int, err error) {
-	app := s.outbox.Current()
-	share, all := app.QueueSettings.MaxSize/KeyShare, app.QueueSettings.MaxSize/AllShare
+func (s *shares) keep(ctx context.Context, conf *outbox.Configuration, most int) (forgotten int, err error) {
+	share, all := conf.QueueSettings.MaxSize/KeyShare, conf.QueueSettings.MaxSize/AllShare
 	stats, err := s.outbox.Queue.Stats(ctx)
 	if err != nil {
 		return 0, err
@@ -110,7 +109,7 @@ func (s *shares) keep(ctx context.Context, most int) (forgotten int, err error) 
 		s.full.Store(&full)
 		return 0, nil
 	}
-	sizes, err := s.sizes(ctx, &app.Directory, share, stats.Records > all)
+	sizes, err := s.sizes(ctx, &conf.Directory, share, stats.Records > all)
 	if err != nil {
 		return 0, err
 	}
@@ -121,7 +120,7 @@ func (s *shares) keep(ctx context.Context, most int) (forgotten int, err error) 
 		if sizes[place] <= share {
 			continue
 		}
-		left, n, err := s.forgetOldest(ctx, place, share, most-forgotten)
+		left, n, err := s.forgetOldest(ctx, conf, place, share, most-forgotten)
 		if full[place] = left > share && n < most-forgotten; err != nil {
 			return forgotten + n, err
 		}
@@ -208,8 +207,9 @@ func lastTime(record []byte) time.Time {
 // forgetOldest forgets what a key remembers until a tenth of its share is free, the oldest
 // first and about most records at most. It returns the size of what is left, and how many records
 // are forgotten.
-func (s *shares) forgetOldest(ctx context.Context, place string, share int64, most int) (left int64, n int, err error) {
-	all, left, err := s.forgettable(ctx, place)
+func (s *shares) forgetOldest(ctx context.Context, conf *outbox.Configuration, place string, share int64, most int) (left int64, n int,
+	err error) {
+	all, left, err := s.forgettable(ctx, conf, place)
 	if err != nil {
 		return left, 0, err
 	}
@@ -246,7 +246,7 @@ func batchTo(all []remembered, size int64) (n int) {
 
 // forgettable returns what can be forgotten of a key, in that order, and the size of all that is
 // remembered of it.
-func (s *shares) forgettable(ctx context.Context, place string) (all []remembered, total int64, err error) {
+func (s *shares) forgettable(ctx context.Context, conf *outbox.Configuration, place string) (all []remembered, total int64, err error) {
 	var ids []remembered
 	var w *waiting
 	current := map[queue.Hash]bool{} // the names of the records of public IDs
@@ -265,7 +265,7 @@ func (s *shares) forgettable(ctx context.Context, place string) (all []remembere
 			}
 			current[s.records.incidentIDName(x.ID)] = true
 			if w == nil {
-				if w, err = s.memory.whatWaits(ctx, x); err != nil {
+				if w, err = s.memory.whatWaits(ctx, conf, x); err != nil {
 					return err
 				}
 			}
@@ -279,7 +279,7 @@ func (s *shares) forgettable(ctx context.Context, place string) (all []remembere
 		}
 	}
 	for _, id := range ids {
-		if !current[id.name] { // it is that of an earlier opening
+		if !current[id.name] { // it identifies an earlier opening
 			all = append(all, id)
 		}
 	}

@@ -81,24 +81,25 @@ func (c *silenceChange) ruled(adds bool) *queue.Ruled {
 }
 
 // done takes over the change, which is stored.
-func (c *silenceChange) done(ctx context.Context) {
+func (c *silenceChange) done(ctx context.Context, conf *outbox.Configuration) {
 	s := c.silences
 	if !s.cache.change(c.at.String(), c.of.All, c.before, c.version) {
 		if err := s.read(ctx); err != nil {
 			s.cache.places.Store(nil) // they are read when the store answers
 		}
 	}
-	s.storeNear(ctx)
+	s.storeNear(ctx, conf)
 }
 
 // change changes the silences of a key. adds reports whether it adds one, which needs room in
 // the queue. f may be called several times.
-func (s *Silences) change(ctx context.Context, at silencedKey, adds bool, f func(now time.Time, of *rules.KeySilences) error) error {
+func (s *Silences) change(ctx context.Context, conf *outbox.Configuration, at silencedKey, adds bool,
+	f func(now time.Time, of *rules.KeySilences) error) error {
 	c := s.newChange(at, f)
 	if err := s.outbox.Apply(ctx, c.ruled(adds)); err != nil {
 		return err
 	}
-	c.done(ctx)
+	c.done(ctx, conf)
 	return nil
 }
 
@@ -113,18 +114,19 @@ func silenceError(err error) error {
 	return outbox.QueueError(err)
 }
 
-// Make adds a silence to those of a key. The error is a [*message.Error].
+// Make adds a silence to a key. The error is a [*message.Error].
 func (s *Silences) Make(ctx context.Context, k *site.Key, siteID string, x rules.Silence) error {
+	conf := s.outbox.Current()
 	if x.Tag != "" && !strings.EqualFold(x.Tag, rules.AllTags) {
 		if err := k.CheckTag(x.Tag); err != nil {
 			return err
 		}
 	}
-	if err := s.change(ctx, silencedAt(k, siteID), true,
+	if err := s.change(ctx, conf, silencedAt(k, siteID), true,
 		func(now time.Time, of *rules.KeySilences) error { return of.Add(now, x) }); err != nil {
 		return silenceError(err)
 	}
-	s.changed(silenceMade, k.Name, x)
+	s.changed(conf, silenceMade, k.Name, x)
 	return nil
 }
 
@@ -132,9 +134,9 @@ func (s *Silences) Make(ctx context.Context, k *site.Key, siteID string, x rules
 // is still open is told. If that takes too long, or the process ends, the rest is told later. The error
 // is [ErrNoSilence] or another [*message.Error].
 func (s *Silences) End(ctx context.Context, k *site.Key, siteID string, id uuid.UUID, who string) (x rules.Silence, err error) {
-	at := silencedAt(k, siteID)
+	conf, at := s.outbox.Current(), silencedAt(k, siteID)
 	planned := false
-	err = s.change(ctx, at, false, func(now time.Time, of *rules.KeySilences) (err error) {
+	err = s.change(ctx, conf, at, false, func(now time.Time, of *rules.KeySilences) (err error) {
 		x, err = of.End(now, id, k.SilenceWindows())
 		planned = x.Planned(now)
 		return err
@@ -146,14 +148,14 @@ func (s *Silences) End(ctx context.Context, k *site.Key, siteID string, id uuid.
 	by.Who = who
 	switch {
 	case planned:
-		s.changed(silenceCancelled, k.Name, by)
+		s.changed(conf, silenceCancelled, k.Name, by)
 		return x, nil
 	case x.Tell && x.Begun:
-		err = s.tell(ctx, at, ended{id, who})
+		err = s.tell(ctx, conf, at, ended{id, who})
 	default:
-		s.changed(silenceEnded, k.Name, by)
+		s.changed(conf, silenceEnded, k.Name, by)
 	}
-	if err = errors.Join(err, s.release(ctx, at)); err != nil {
+	if err = errors.Join(err, s.release(ctx, conf, at)); err != nil {
 		s.outbox.Log.Warn("what a silence has held cannot be told now; it is tried again", zap.String("key", k.Name), zap.Error(err))
 	}
 	return x, nil
@@ -267,13 +269,13 @@ func hasSilenceWindows(dir *site.Directory) bool {
 
 // arm takes over the silences that stand in the configuration, and ends those of windows that
 // it does not have any more.
-func (s *Silences) arm(ctx context.Context) error {
+func (s *Silences) arm(ctx context.Context, conf *outbox.Configuration) error {
 	if s.cache.places.Load() == nil {
 		if err := s.read(ctx); err != nil {
 			return err
 		}
 	}
-	dir := &s.outbox.Current().Directory
+	dir := &conf.Directory
 	armed := map[site.Place]bool{}
 	for _, x := range dir.All() {
 		for _, k := range x.Keys {
@@ -286,7 +288,7 @@ func (s *Silences) arm(ctx context.Context) error {
 				continue
 			}
 			armed[at.Place] = true
-			if err := s.arrange(ctx, at, k); err != nil {
+			if err := s.arrange(ctx, conf, at, k); err != nil {
 				return err
 			}
 		}
@@ -297,9 +299,9 @@ func (s *Silences) arm(ctx context.Context) error {
 // errSameSilences is returned when the silences of windows are as they were.
 var errSameSilences = errors.New("the silences of the configuration have not changed")
 
-// arrange is Arm for one key.
-func (s *Silences) arrange(ctx context.Context, at silencedKey, k *site.Key) error {
-	err := s.change(ctx, at, false, func(now time.Time, of *rules.KeySilences) error {
+// arrange is arm for one key.
+func (s *Silences) arrange(ctx context.Context, conf *outbox.Configuration, at silencedKey, k *site.Key) error {
+	err := s.change(ctx, conf, at, false, func(now time.Time, of *rules.KeySilences) error {
 		if !of.Arrange(now, k.SilenceWindows()) {
 			return errSameSilences
 		}
@@ -311,18 +313,13 @@ func (s *Silences) arrange(ctx context.Context, at silencedKey, k *site.Key) err
 	return err
 }
 
-// keyOf returns a key, and a site that has it; nil if it is gone.
-func (s *Silences) keyOf(ctx context.Context, at silencedKey) (*site.Key, *site.Site, error) {
-	return s.outbox.Current().KeyOfIncident(ctx, &rules.Incident{Site: at.site, Home: at.Home, Key: at.Key})
-}
-
-// nameOf returns the name that a key has now.
-func (s *Silences) nameOf(ctx context.Context, at silencedKey) string {
-	return s.outbox.Current().NameOf(ctx, at.Place)
+// in returns the key in a configuration, and a site that has it; nil if it is gone.
+func (k silencedKey) in(ctx context.Context, conf *outbox.Configuration) (*site.Key, *site.Site, error) {
+	return conf.KeyOfIncident(ctx, &rules.Incident{Site: k.site, Home: k.Home, Key: k.Key})
 }
 
 // due notes and tells that silences of a key have begun or ended.
-func (s *Silences) due(ctx context.Context, data []byte) error {
+func (s *Silences) due(ctx context.Context, conf *outbox.Configuration, data []byte) error {
 	before := silencesRecords.DecodeOrNew(data)
 	if before.Key == "" {
 		return nil
@@ -332,20 +329,20 @@ func (s *Silences) due(ctx context.Context, data []byte) error {
 		at.site = siteID // an earlier version has not stored it
 	}
 	if before.IsAhead(s.outbox.Queue.Now()) {
-		return s.change(ctx, at, false, func(now time.Time, of *rules.KeySilences) error {
+		return s.change(ctx, conf, at, false, func(now time.Time, of *rules.KeySilences) error {
 			of.MoveBack(now)
 			return nil
 		})
 	}
-	k, _, err := s.keyOf(ctx, at)
+	k, _, err := at.in(ctx, conf)
 	if err == nil {
-		err = s.tell(ctx, at, ended{})
+		err = s.tell(ctx, conf, at, ended{})
 	}
 	if err != nil {
 		return err
 	}
 	var begun, over rules.Silences
-	err = s.change(ctx, at, false, func(now time.Time, of *rules.KeySilences) error {
+	err = s.change(ctx, conf, at, false, func(now time.Time, of *rules.KeySilences) error {
 		if k == nil {
 			of.TellNobody()
 		}
@@ -358,19 +355,19 @@ func (s *Silences) due(ctx context.Context, data []byte) error {
 	if err != nil {
 		return err
 	}
-	name := s.nameOf(ctx, at)
+	name := conf.NameOf(ctx, at.Place)
 	for _, x := range begun {
-		s.changed(silenceBegun, name, x)
+		s.changed(conf, silenceBegun, name, x)
 	}
 	for _, x := range over {
 		x.Who = ""
-		s.changed(silenceEnded, name, x)
+		s.changed(conf, silenceEnded, name, x)
 	}
-	return s.release(ctx, at)
+	return s.release(ctx, conf, at)
 }
 
 // release looks at all that silences of a key have held, if one has ended.
-func (s *Silences) release(ctx context.Context, at silencedKey) error {
+func (s *Silences) release(ctx context.Context, conf *outbox.Configuration, at silencedKey) error {
 	b, err := s.outbox.Queue.Records.Get(ctx, s.records.silencesName(at.String()))
 	if err != nil {
 		return err
@@ -380,11 +377,11 @@ func (s *Silences) release(ctx context.Context, at silencedKey) error {
 		return nil
 	}
 	if err := s.eachIn(ctx, s.records.silencedLanes(at.String()), func(lane queue.NamedRecord) error {
-		return s.lanes.release(ctx, lane.Name)
+		return s.lanes.release(ctx, conf, lane.Name)
 	}); err != nil {
 		return err
 	}
-	return s.change(ctx, at, false, func(_ time.Time, of *rules.KeySilences) error {
+	return s.change(ctx, conf, at, false, func(_ time.Time, of *rules.KeySilences) error {
 		of.LookedAt(before)
 		return nil
 	})
@@ -393,7 +390,8 @@ func (s *Silences) release(ctx context.Context, at silencedKey) error {
 // apply returns the rules of a destination with its silences, and sets what they
 // match in the items of its lane. If a silence has ended and that has to be told, it is told
 // first, with what the silence has held.
-func (s *Silences) apply(ctx context.Context, r *rules.Rules, lane *rules.Lane, t outbox.QueueTarget, siteID string) (*rules.Rules, error) {
+func (s *Silences) apply(ctx context.Context, conf *outbox.Configuration, r *rules.Rules, lane *rules.Lane, t outbox.QueueTarget,
+	siteID string) (*rules.Rules, error) {
 	at := silencedAt(t.Key, siteID)
 	all, err := s.all(ctx, at.String())
 	if err != nil {
@@ -401,7 +399,7 @@ func (s *Silences) apply(ctx context.Context, r *rules.Rules, lane *rules.Lane, 
 	}
 	now := s.outbox.Queue.Now()
 	if _, over := (&rules.KeySilences{All: all}).Untold(now); over {
-		if err := s.tell(ctx, at, ended{}); err != nil {
+		if err := s.tell(ctx, conf, at, ended{}); err != nil {
 			return r, err
 		}
 	}
@@ -431,13 +429,12 @@ const (
 )
 
 // changed writes a line and emits an event about a silence.
-func (s *Silences) changed(change, key string, x rules.Silence) {
-	app := s.outbox.Current()
-	app.Log.Info("silence "+change, zap.String("key", key), zap.String("silence", x.ID.String()), zap.Time("from", x.Begins()),
+func (s *Silences) changed(conf *outbox.Configuration, change, key string, x rules.Silence) {
+	conf.Log.Info("silence "+change, zap.String("key", key), zap.String("silence", x.ID.String()), zap.Time("from", x.Begins()),
 		zap.Time("until", x.Until),
 		zap.Bool("by_incident", x.Incident != ""), zap.String("tag", x.Tag), zap.Bool("by_title", x.Title != ""),
 		zap.String("who", x.Who), zap.Int("messages", x.Count))
-	app.Emit(event.Silence, func() map[string]any {
+	conf.Emit(event.Silence, func() map[string]any {
 		return map[string]any{
 			"key": key, "silence": x.ID.String(), "change": change, "from": x.Begins().UTC().Format(time.RFC3339),
 			"until": x.Until.UTC().Format(time.RFC3339), "tag": x.Tag,
@@ -575,20 +572,20 @@ func (c *silenceCache) hasWindows(place string) bool {
 }
 
 // Refresh reads the silences that other gateways may have changed.
-func (s *Silences) Refresh(ctx context.Context) {
+func (s *Silences) Refresh(ctx context.Context, conf *outbox.Configuration) {
 	if s.outbox.Shared || s.cache.places.Load() == nil {
 		if err := s.read(ctx); err != nil && s.cache.places.Load() == nil && ctx.Err() == nil {
 			s.outbox.Log.Debug("silences cannot be read yet", zap.Error(err))
 		}
 	}
-	s.storeNear(ctx)
+	s.storeNear(ctx, conf)
 }
 
 // storeNear stores what destinations of keys know of which a silence holds now, or will in a
 // minute.
-func (s *Silences) storeNear(ctx context.Context) {
+func (s *Silences) storeNear(ctx context.Context, conf *outbox.Configuration) {
 	for _, place := range s.cache.newlyNear(s.outbox.Queue.Now()) {
-		s.storeKnown(ctx, place)
+		s.storeKnown(ctx, conf, place)
 	}
 }
 

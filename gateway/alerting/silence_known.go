@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
+	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -21,17 +22,16 @@ const knownBatch = 100
 
 // storeKnown stores which incidents of the key with a place its destinations know to be
 // open.
-func (s *Silences) storeKnown(ctx context.Context, place string) {
-	app := s.outbox.Current()
+func (s *Silences) storeKnown(ctx context.Context, conf *outbox.Configuration, place string) {
 	home, key, _ := strings.Cut(place, "\x00")
 	siteID, _ := strings.CutPrefix(home, "site ")
 	opened := map[queue.Hash]time.Time{}
-	for name, at := range app.Shared.Incidents.Opened.With(place + "\x00") {
+	for name, at := range conf.Shared.Incidents.Opened.With(place + "\x00") {
 		id, target, _ := strings.Cut(strings.TrimPrefix(name, place+"\x00"), "\x00")
 		if home != "site "+siteID {
 			siteID = ""
 		}
-		t, err := app.FindQueued(ctx, &queued.State{Site: siteID, Key: key, Hash: target})
+		t, err := conf.FindQueued(ctx, &queued.State{Site: siteID, Key: key, Hash: target})
 		if err != nil {
 			continue // it is gone
 		}

@@ -33,7 +33,7 @@ type ended struct {
 
 // tell sends the messages about silences of a key that have begun or ended. Each is stored
 // with the note that it was told.
-func (s *Silences) tell(ctx context.Context, at silencedKey, by ended) error {
+func (s *Silences) tell(ctx context.Context, conf *outbox.Configuration, at silencedKey, by ended) error {
 	for {
 		b, err := s.outbox.Queue.Records.Get(ctx, s.records.silencesName(at.String()))
 		if err != nil {
@@ -44,7 +44,7 @@ func (s *Silences) tell(ctx context.Context, at silencedKey, by ended) error {
 		if x == nil {
 			return nil
 		}
-		err = s.tellOne(ctx, at, *x, over, of.All)
+		err = s.tellOne(ctx, conf, at, *x, over, of.All)
 		if errors.Is(err, errSilenceTold) {
 			continue
 		}
@@ -60,20 +60,21 @@ func (s *Silences) tell(ctx context.Context, at silencedKey, by ended) error {
 				told.Who = by.who
 			}
 		}
-		s.changed(change, s.nameOf(ctx, at), told)
+		s.changed(conf, change, conf.NameOf(ctx, at.Place), told)
 	}
 }
 
 // tellOne stores the message about the beginning of a silence, or about its end, and notes
 // that it was told. all are the silences of its key.
-func (s *Silences) tellOne(ctx context.Context, at silencedKey, x rules.Silence, over bool, all rules.Silences) error {
+func (s *Silences) tellOne(ctx context.Context, conf *outbox.Configuration, at silencedKey, x rules.Silence, over bool,
+	all rules.Silences) error {
 	c := s.newChange(at, func(now time.Time, of *rules.KeySilences) error {
 		if !of.Told(now, x.ID, over) {
 			return errSilenceTold
 		}
 		return nil
 	})
-	d, err := s.message(ctx, at, &x, over, all)
+	d, err := s.message(ctx, conf, at, &x, over, all)
 	if err != nil {
 		return err
 	}
@@ -88,16 +89,16 @@ func (s *Silences) tellOne(ctx context.Context, at silencedKey, x rules.Silence,
 		}
 	}
 	if err == nil {
-		c.done(ctx)
+		c.done(ctx, conf)
 	}
 	return err
 }
 
 // message returns the message about the beginning of a silence, or about its end, or nil if
 // nobody is told: no destination is left, or other silences keep it from all of them.
-func (s *Silences) message(ctx context.Context, at silencedKey, x *rules.Silence, over bool,
+func (s *Silences) message(ctx context.Context, conf *outbox.Configuration, at silencedKey, x *rules.Silence, over bool,
 	all rules.Silences) (*dispatch.Delivery, error) {
-	k, settings, err := s.keyOf(ctx, at)
+	k, settings, err := at.in(ctx, conf)
 	if err != nil || k == nil {
 		return nil, err
 	}

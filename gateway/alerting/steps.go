@@ -32,8 +32,8 @@ type steps struct {
 
 // due does what is due about the incident in the record with a name: the next step, the end
 // of a silence or of an acknowledgement, and the end of the record.
-func (s *steps) due(ctx context.Context, name queue.Hash, crowded bool) error {
-	d, err := s.prepare(ctx, name)
+func (s *steps) due(ctx context.Context, conf *outbox.Configuration, name queue.Hash, crowded bool) error {
+	d, err := s.prepare(ctx, conf, name)
 	if err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func (s *steps) due(ctx context.Context, name queue.Hash, crowded bool) error {
 	if err != nil {
 		return err
 	}
-	s.report(d, x)
+	s.report(conf, d, x)
 	if d.step.Again {
 		return s.beginAgain(ctx, x, d)
 	}
@@ -68,17 +68,16 @@ type dueIncident struct {
 }
 
 // prepare reads what the transaction needs.
-func (s *steps) prepare(ctx context.Context, name queue.Hash) (*dueIncident, error) {
+func (s *steps) prepare(ctx context.Context, conf *outbox.Configuration, name queue.Hash) (*dueIncident, error) {
 	b, err := s.outbox.Queue.Records.Get(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	app := s.outbox.Current()
-	d, x := &dueIncident{keep: app.QueueSettings.Keep}, incidentRecords.Decode(b)
+	d, x := &dueIncident{keep: conf.QueueSettings.Keep}, incidentRecords.Decode(b)
 	if x == nil {
 		return d, nil
 	}
-	if d.key, d.settings, err = app.KeyOfIncident(ctx, x); err != nil {
+	if d.key, d.settings, err = conf.KeyOfIncident(ctx, x); err != nil {
 		return nil, err
 	}
 	if d.key != nil && d.key.Rules != nil {
@@ -169,7 +168,7 @@ func (d *dueIncident) stays(c *incidentChange) bool {
 }
 
 // report tells the log, the metrics and events what has happened to the incident.
-func (s *steps) report(d *dueIncident, x *rules.Incident) {
+func (s *steps) report(conf *outbox.Configuration, d *dueIncident, x *rules.Incident) {
 	if d.untold {
 		s.outbox.Log.Warn("the steps of an incident that a silence has stopped are told by nobody, because the key has no escalate any more",
 			zap.String("key", x.Key), zap.String("incident", x.Name))
@@ -186,10 +185,10 @@ func (s *steps) report(d *dueIncident, x *rules.Incident) {
 		s.outbox.Dispatcher.Metrics.Ruled(metrics.RuleEscalate, metrics.RuleOutcomeEscalated, n)
 	}
 	if d.step.Round > 0 {
-		s.incidents.tell(event.IncidentEscalated, x, "")
+		s.incidents.tell(conf, event.IncidentEscalated, x, "")
 	}
 	if d.step.Exhausted {
-		s.incidents.tell(event.IncidentExhausted, x, "")
+		s.incidents.tell(conf, event.IncidentExhausted, x, "")
 	}
 }
 
@@ -209,7 +208,7 @@ func (s *steps) before(ctx context.Context, j *queue.Job) (*rules.Incident, *que
 		return x, nil // a damaged record stops no alert
 	}
 	if r.Step == 0 {
-		return nil, nil // the link would be that of another opening
+		return nil, nil // the link would lead to another opening
 	}
 	o := &queue.Outcome{Status: queue.Superseded, Result: j.Result, NotSent: true}
 	if !over && x.IsOpen() && x.IsAcknowledged() {
@@ -309,7 +308,7 @@ func (s *steps) waitsAbout(ctx context.Context, x *rules.Incident, k *site.Key) 
 
 // recheck looks at the incidents of jobs that wait for a step. Jobs that no incident
 // knows are released, because a damaged record must not lose an alert.
-func (s *steps) recheck(ctx context.Context, incidents map[queue.Hash][]queue.Job) {
+func (s *steps) recheck(ctx context.Context, conf *outbox.Configuration, incidents map[queue.Hash][]queue.Job) {
 	for name, jobs := range incidents {
 		b, err := s.outbox.Queue.Records.Get(ctx, name)
 		if err != nil {
@@ -322,7 +321,7 @@ func (s *steps) recheck(ctx context.Context, incidents map[queue.Hash][]queue.Jo
 		if len(lost) > 0 {
 			s.lanes.releaseLost(ctx, lost)
 		}
-		if err := s.due(ctx, name, false); err != nil {
+		if err := s.due(ctx, conf, name, false); err != nil {
 			s.outbox.Log.Error("the steps of an incident cannot be looked at", zap.Error(err))
 		}
 	}
