@@ -17,17 +17,17 @@ const (
 	maxTag  = 64 // bytes
 )
 
-// Change is what the client of a device chooses when it subscribes, and can change later.
-// What is nil stays.
+// Change has the settings of a device that its client chooses when it subscribes, and can change
+// later. A nil field leaves its setting unchanged.
 type Change struct {
 	Name         *string               `json:"name"`
 	Tags         *[]string             `json:"tags"`
 	Subscription *webpush.Subscription `json:"subscription"`
 }
 
-// Check returns an error if a device cannot be like this. It removes the space around the
-// name, and decodes the keys of the subscription. services are the hosts of push services
-// besides the known ones, and checkTag returns an error if no URL of a key can have a tag.
+// Check returns an error if a setting is invalid. It removes the space around the name, and decodes
+// the keys of the subscription. services are the hosts of push services besides the known ones, and
+// checkTag returns an error if no URL of a key can have a tag.
 func (c *Change) Check(services []string, checkTag func(string) error) error {
 	if c.Name != nil {
 		if err := CheckName(*c.Name); err != nil {
@@ -53,7 +53,7 @@ func (c *Change) Check(services []string, checkTag func(string) error) error {
 	return checkEndpoint(c.Subscription.Endpoint, services)
 }
 
-// CheckName returns an error if a device cannot have a name.
+// CheckName returns an error if name cannot be the name of a device.
 func CheckName(name string) error {
 	switch {
 	case !utf8.ValidString(name) || utf8.RuneCountInString(name) > maxName || strings.TrimSpace(name) == "":
@@ -64,8 +64,8 @@ func CheckName(name string) error {
 	return nil
 }
 
-// CheckTags returns an error if a device cannot have the tags. granted means that they are
-// those of an invitation. check returns an error if no URL of a key can have a tag.
+// CheckTags returns an error if a device cannot have the tags. granted means that an invitation
+// grants them. check returns an error if no URL of a key can have a tag.
 func CheckTags(tags []string, granted bool, check func(string) error) error {
 	if len(tags) > maxTags {
 		return message.Errorf(message.Invalid, "tags: there are %d; a device can have %d", len(tags), maxTags)

@@ -22,10 +22,9 @@ const maxEndpoint = 2 << 10
 var ErrEndpoint = message.Errorf(message.Invalid,
 	"subscription: the endpoint is not that of a push service that is known; the operator can allow its host with push { services <host> }")
 
-// checkEndpoint returns [ErrEndpoint] if the endpoint of a subscription is not that of a
-// push service that is allowed: a known one, or one of others, which are hosts as
-// [CheckHost] allows them, in lower case. The host is compared as it is parsed, because
-// names can be disguised in a URL.
+// checkEndpoint returns [ErrEndpoint] unless the host of a subscription's endpoint is a known push
+// service or one of others. others are hosts that passed [CheckHost], in lower case. The host is
+// compared after parsing, because a URL can disguise a name.
 func checkEndpoint(endpoint string, others []string) error {
 	u, err := url.Parse(endpoint)
 	if err != nil || len(endpoint) > maxEndpoint {
@@ -45,7 +44,7 @@ func checkEndpoint(endpoint string, others []string) error {
 	return nil
 }
 
-// CheckHost returns an error if text is no name of a host and no IP address.
+// CheckHost returns an error if text is neither a host name nor an IP address.
 func CheckHost(text string) error {
 	u, err := url.Parse("https://" + text)
 	if err != nil || text == "" || u.Host != text || u.Port() != "" || strings.HasSuffix(text, ".") || strings.ContainsAny(text, "*{}@/ ") {

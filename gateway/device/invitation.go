@@ -20,17 +20,16 @@ type Invitation struct {
 	Until time.Time
 }
 
-// ErrInvitation is returned for a token that opens nothing.
+// ErrInvitation is returned for a token without a valid invitation.
 var ErrInvitation = message.Errorf(message.Forbidden,
 	"the invitation is used up, is older than 24 hours, or is for another key; ask for another one")
 
-// newInvitation returns an invitation to a key that is made now.
+// newInvitation returns an invitation to a key, valid from now on.
 func newInvitation(to site.Place, tags []string, now time.Time) *Invitation {
 	return &Invitation{Place: to, Tags: slices.Clone(tags), Until: now.Add(invitationTime)}
 }
 
-// check returns [ErrInvitation] if the invitation, which may be nil, does not hold for a
-// key.
+// check returns [ErrInvitation] if the invitation is nil, has expired or is for another key.
 func (x *Invitation) check(to site.Place, now time.Time) error {
 	if x == nil || x.Place != to || !x.Until.After(now) {
 		return ErrInvitation

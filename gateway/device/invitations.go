@@ -8,7 +8,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// Invitations keeps the invitations to keys, each until it is used or its time is over.
+// Invitations stores the invitations to keys, each until it is used or expires.
 type Invitations struct {
 	records Records
 	usage   *outbox.Usage
@@ -20,8 +20,8 @@ func newInvitations(r Records) *Invitations {
 	})}
 }
 
-// Make makes an invitation to a key, and returns the token that stands for it. A device
-// that uses it gets the tags. The error is a [*message.Error].
+// Make stores a new invitation to a key, and returns it with its token. A device that uses it gets
+// the tags. The error is a [*message.Error].
 func (q *Invitations) Make(ctx context.Context, to site.Place, tags []string) (token string, x *Invitation, err error) {
 	if err := CheckTags(tags, true, site.CheckTag); err != nil {
 		return "", nil, err
@@ -38,8 +38,8 @@ func (q *Invitations) Make(ctx context.Context, to site.Place, tags []string) (t
 	return token, x, outbox.QueueError(err)
 }
 
-// Find returns the invitation to a key that a token stands for. The error is
-// [ErrInvitation] if there is none.
+// Find returns the invitation with a token, which must be for the key. The error is [ErrInvitation]
+// if there is none.
 func (q *Invitations) Find(ctx context.Context, to site.Place, token string) (*Invitation, error) {
 	if token == "" {
 		return nil, ErrInvitation
@@ -51,14 +51,13 @@ func (q *Invitations) Find(ctx context.Context, to site.Place, token string) (*I
 	return x, x.check(to, q.records.outbox.Queue.Now())
 }
 
-// Usable reports whether a token stands for an invitation that can still be used, to
-// whichever key.
+// Usable reports whether an invitation with the token can still be used, for any key.
 func (q *Invitations) Usable(ctx context.Context, token string) (bool, error) {
 	x, err := q.read(ctx, token)
 	return x != nil && x.check(x.Place, q.records.outbox.Queue.Now()) == nil, err
 }
 
-// read returns the invitation that a token stands for, or nil.
+// read returns the invitation with a token, or nil.
 func (q *Invitations) read(ctx context.Context, token string) (*Invitation, error) {
 	return invitations.Read(ctx, q.records.outbox, q.records.invitation(token))
 }

@@ -21,7 +21,7 @@ type KeyDevices struct {
 	keys map[site.Place]keyWithDevices
 }
 
-// KeyOptions are what [KeyDevices] are made of.
+// KeyOptions are the options of [NewKeyDevices].
 type KeyOptions struct {
 	Started  <-chan struct{}  // closed when Registry may be called
 	Registry func() *Registry // returns nil without a queue
@@ -29,7 +29,7 @@ type KeyOptions struct {
 	Settings *site.Site
 }
 
-// NewKeyDevices returns what adds the devices of the keys of a site.
+// NewKeyDevices returns the [KeyDevices] of a site.
 func NewKeyDevices(o KeyOptions) *KeyDevices {
 	return &KeyDevices{KeyOptions: o, keys: map[site.Place]keyWithDevices{}}
 }
@@ -40,7 +40,8 @@ type keyWithDevices struct {
 	devices       *List
 }
 
-// Receivers returns what the site needs of its devices; the zero value for nil.
+// Receivers returns the functions that a site calls to get its devices. It returns the zero value
+// for a nil x.
 func (x *KeyDevices) Receivers() site.Receivers {
 	if x == nil {
 		return site.Receivers{}
@@ -48,7 +49,7 @@ func (x *KeyDevices) Receivers() site.Receivers {
 	return site.Receivers{Ready: x.wait, Add: x.with}
 }
 
-// wait waits until the app has started, because it has no queue before.
+// wait waits until the app has started: it has no queue before that.
 func (x *KeyDevices) wait() error {
 	<-x.Started
 	if q := x.Registry(); q != nil && !q.Ready() {
@@ -67,7 +68,7 @@ func (x *KeyDevices) queue() *Registry {
 	}
 }
 
-// with returns a key with its devices among its destinations: k itself if it has none.
+// with returns a copy of k with its devices as destinations, or k itself if it has none.
 func (x *KeyDevices) with(k *site.Key) *site.Key {
 	q := x.queue()
 	if q == nil {
@@ -99,8 +100,8 @@ func (x *KeyDevices) with(k *site.Key) *site.Key {
 	return &after
 }
 
-// target returns the destination of the device with an index, without its tags. It is the
-// one of before if neither the device nor the name of the key has changed.
+// target returns the destination of the device with an index, without its tags. It returns the
+// destination in known if neither the device nor the name of the key has changed.
 func (x *KeyDevices) target(q *Registry, devices *List, i int, known keyWithDevices, name string) notifier.Target {
 	d := &devices.All[i]
 	if old := known.devices; old != nil && known.before.Name == name && i < len(old.All) && old.All[i].same(d) {

@@ -14,8 +14,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// knownCache has the devices of all keys, so that a message to a key without one costs no
-// more than a look at it. Where the store is shared, it is read anew each second.
+// knownCache has the devices of all keys, so that messages need not read the store. If the store is
+// shared, the cache is refreshed each second.
 type knownCache struct {
 	now atomic.Pointer[knownDevices] // nil before it was read
 
@@ -29,7 +29,7 @@ type knownDevices struct {
 	damaged map[queue.Hash]bool // the names of records that cannot be read
 }
 
-// Known returns the devices of a key that were read last, or nil. It does not read the store.
+// Known returns the cached devices of a key, or nil. It does not read the store.
 func (q *Registry) Known(key site.Place) *List {
 	known := q.known.now.Load()
 	if known == nil {
@@ -38,24 +38,24 @@ func (q *Registry) Known(key site.Place) *List {
 	return known.lists[key]
 }
 
-// Ready reports whether the devices of all keys were read.
+// Ready reports whether the devices of all keys have been read.
 func (q *Registry) Ready() bool { return q.known.now.Load() != nil }
 
-// Any reports whether a key is known to have devices, also if they cannot be read.
+// Any reports whether any key has devices, including devices that cannot be read.
 func (q *Registry) Any() bool {
 	known := q.known.now.Load()
 	return known != nil && len(known.lists)+len(known.damaged) > 0
 }
 
-// ReadAgain drops what is known in memory of devices and of the VAPID key, so that it is read
-// from the store when it is needed next.
+// ReadAgain drops the cached devices and the cached VAPID key. Both are read from the store when
+// they are needed next.
 func (q *Registry) ReadAgain() {
 	q.known.now.Store(nil)
 	q.vapid.key.Store(nil)
 }
 
-// Refresh reads the devices if other gateways may have changed them, or if they were not
-// read yet.
+// Refresh reads the devices if other gateways may have changed them, or if they have not been read
+// yet.
 func (q *Registry) Refresh(ctx context.Context, conf *outbox.Configuration) {
 	if conf.Global.Push == nil || !q.outbox.Shared && q.Ready() {
 		return

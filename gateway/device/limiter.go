@@ -9,8 +9,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// AttemptEvery is how often one address can try to subscribe a device, after its first
-// attempts.
+// AttemptEvery is the time after which an address that has used up its first attempts may try once
+// more to subscribe a device.
 const AttemptEvery = 6 * time.Second
 
 const (
@@ -25,7 +25,7 @@ type Limiter struct {
 	by map[netip.Addr]*rate.Limiter
 }
 
-// Allow reports whether a client may try at a time.
+// Allow reports whether client may try now.
 func (l *Limiter) Allow(client netip.Addr, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -38,7 +38,7 @@ func (l *List) Find(id string) *Device {
 	return nil
 }
 
-// at returns the devices with the address of a subscription. l may be nil.
+// at returns the devices whose subscription has an endpoint. l may be nil.
 func (l *List) at(endpoint string) (found []Device) {
 	if l == nil {
 		return nil
@@ -51,8 +51,9 @@ func (l *List) at(endpoint string) (found []Device) {
 	return found
 }
 
-// add adds d with what its client has chosen. A browser has one subscription: a device that
-// subscribes again replaces itself. The error is [ErrTooMany] if there are limit others. urls has the tags of the key's URLs.
+// add adds d with the settings in c. A browser has one subscription, so that a device that
+// subscribes again replaces its earlier entry. The error is [ErrTooMany] if the list has limit
+// other devices. urls has the tags of the key's URLs.
 func (l *List) add(d *Device, c *Change, urls numbered, limit int) error {
 	l.All = slices.DeleteFunc(l.All, func(o Device) bool { return o.Subscription.Endpoint == c.Subscription.Endpoint })
 	if len(l.All) >= limit {
@@ -78,8 +79,8 @@ func (l *List) change(id string, c *Change, urls numbered) (*Device, error) {
 	return d, nil
 }
 
-// remove removes the device with an ID, and returns it. The error is [ErrUnknown] if there
-// is none, or if it is not one that allowed reports.
+// remove removes the device with an ID, and returns it. The error is [ErrUnknown] if there is none,
+// or if allowed returns false for it.
 func (l *List) remove(id string, allowed func(*Device) bool) (*Device, error) {
 	found := l.Find(id)
 	if found == nil || !allowed(found) {
@@ -90,7 +91,7 @@ func (l *List) remove(id string, allowed func(*Device) bool) (*Device, error) {
 	return &d, nil
 }
 
-// apply sets what the client of d has chosen.
+// apply applies c to d.
 func (l *List) apply(d *Device, c *Change, urls numbered) error {
 	if c.Name != nil {
 		d.Name = l.uniqueName(*c.Name, d.ID)
@@ -107,7 +108,7 @@ func (l *List) apply(d *Device, c *Change, urls numbered) error {
 	return nil
 }
 
-// uniqueName returns name, with a number if a device with another ID has it.
+// uniqueName returns name, with a number appended if another device has it.
 func (l *List) uniqueName(name, id string) string {
 	out := name
 	for n := 2; slices.ContainsFunc(l.All, func(d Device) bool { return d.ID != id && strings.EqualFold(d.Name, out) }); n++ {
@@ -124,8 +125,8 @@ func (l *List) fields(c *wire.Codec) {
 	wire.Records(c, 3, &l.All, (*Device).fields)
 }
 
-// decodeList returns a stored list. If it is damaged, it also returns an error; the list
-// has what comes before the damage, and must not be stored.
+// decodeList decodes a stored list. If it is damaged, decodeList returns an error and the part of
+// the list before the damage, which must not be stored.
 func decodeList(b []byte) (*List, error) {
 	l := new(List)
 	if err := wire.Decode(b, l, (*List).fields); err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/webpush"
 )
 
-// Payload is what the service worker of a device gets.
+// Payload is the content of a push to the service worker of a device.
 type Payload struct {
 	Key         string          `json:"key"`
 	Title       string          `json:"title,omitempty"`
@@ -35,10 +35,11 @@ type PayloadAction struct {
 	Link  string `json:"link"` // to the page, with the answer chosen
 }
 
-// maxActions is how many buttons the notification of every browser has room for.
+// maxActions is the number of buttons that every browser shows in a notification.
 const maxActions = 2
 
-// actionsOf returns the buttons of a question. The page has the answers if there are more.
+// actionsOf returns the buttons of a question. With more than maxActions answers, there are none,
+// and the page shows the answers.
 func actionsOf(m *notifier.Message) (out []PayloadAction) {
 	if !m.Asks() || len(m.Choices) > maxActions {
 		return nil
@@ -49,7 +50,7 @@ func actionsOf(m *notifier.Message) (out []PayloadAction) {
 	return out
 }
 
-// payload returns what d gets of a message to a key. Its Badge and Receipt are not set.
+// payload returns the payload of a message to a key for d, without Badge and Receipt.
 func (d *Device) payload(key string, m *notifier.Message) *Payload {
 	return &Payload{
 		Key: key, Title: m.Title, Text: m.Body, Type: m.Type, Time: m.Time.UTC(), Device: d.ID,
@@ -61,8 +62,8 @@ func (d *Device) payload(key string, m *notifier.Message) *Payload {
 // MaxTitle is the length in bytes that a title is cut to if not all of the message fits.
 const MaxTitle = 250
 
-// encode returns the payload as JSON. If it does not fit into a push, it has the beginning of
-// the title, and as much of the text as fits.
+// encode returns the payload as JSON. If the payload does not fit into a push, encode shortens the
+// title, and then the text until it fits.
 func (p *Payload) encode() ([]byte, error) {
 	out, err := p.json()
 	if err != nil || len(out) <= webpush.MaxPayload {
@@ -75,7 +76,7 @@ func (p *Payload) encode() ([]byte, error) {
 	return p.cut(&p.Title)
 }
 
-// cut cuts a text of the payload so that it fits, and returns it as JSON.
+// cut shortens a text field so that the payload fits, and returns the payload as JSON.
 func (p *Payload) cut(field *string) ([]byte, error) {
 	text := *field
 	var err error
@@ -97,8 +98,7 @@ func (p *Payload) json() ([]byte, error) {
 	return bytes.TrimRight(b.Bytes(), "\n"), err
 }
 
-// newPush returns the push of a message that is worthless after a time. Its Payload and
-// Contact are not set.
+// newPush returns the push of a message that expires after left, without Payload and Contact.
 func newPush(m *notifier.Message, left time.Duration) *webpush.Push {
 	p := &webpush.Push{TTL: int(math.Ceil(min(max(left.Seconds(), 0), webpush.MaxTTL))), Topic: m.Incident.ID}
 	switch {

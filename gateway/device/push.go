@@ -57,7 +57,7 @@ func (d *deviceService) Send(ctx context.Context, c *notifier.Client, m *notifie
 	}
 	key, err := d.queue.PushKey(ctx)
 	if errors.Is(err, ErrPushKeyLost) {
-		return ErrPushKeyLost.Fault // who sees the result of a message can tell the operator
+		return ErrPushKeyLost.Fault // whoever sees the result of a message can tell the operator
 	}
 	if err != nil {
 		return err
@@ -84,14 +84,14 @@ func (d *deviceService) Send(ctx context.Context, c *notifier.Client, m *notifie
 	return nil
 }
 
-// errHostRemoved is returned for a device whose push service push { services } had when the
-// device subscribed, and does not have now.
+// errHostRemoved is returned for a device whose push service was removed from push { services }
+// after it subscribed.
 var errHostRemoved = errors.New("the host of its push service is not allowed any more; the operator can allow it with push { " +
 	"services <host> }")
 
-// refused notes that a message is not taken for the device, and tells its key, at most once
-// a day. The device stays: the reason may be a setting or the clock of the gateway, which
-// all devices would fail by.
+// refused notes that the push service refuses messages for the device, and tells its key, at most
+// once a day. The device is not removed: the reason may be a setting or the clock of the gateway,
+// and then all devices fail.
 func (d *deviceService) refused(ctx context.Context, why string) {
 	q, tell := d.queue, false
 	var s *State
@@ -114,8 +114,8 @@ func (d *deviceService) refused(ctx context.Context, why string) {
 	}
 }
 
-// gone removes the device, whose browser no longer has the subscription, and tells its
-// key. A device that has subscribed anew meanwhile stays.
+// gone removes the device because its browser no longer has the subscription, and tells its key. A
+// device that has subscribed again in the meantime stays.
 func (d *deviceService) gone(ctx context.Context) {
 	was, err := d.queue.remove(ctx, d.key, d.device.ID, d.device.same)
 	switch {

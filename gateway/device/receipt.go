@@ -9,12 +9,12 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/wire"
 )
 
-// receiptTime is how long a device may take for a receipt before it counts as one that does
-// not have the message.
+// receiptTime is how long a device may take to confirm a message before the message counts as not
+// received.
 const receiptTime = time.Minute
 
-// Receipt is what is known of one message to one device. A push service says that it has
-// taken a message, not that a device has it. The device says so itself.
+// Receipt records whether a device has received a message. A push service only confirms that it has
+// taken the message; the device itself confirms that it has it.
 type Receipt struct {
 	Device, Name string // ID and name of the device
 	site.Place
@@ -27,13 +27,13 @@ type Receipt struct {
 	Checked     bool      // the time for it is over
 }
 
-// newReceipt returns the receipt for a push of a message to d.
+// newReceipt returns the unconfirmed receipt for a push of a message to d.
 func (d *Device) newReceipt(of site.Place, message uuid.UUID, began, sent time.Time) *Receipt {
 	return &Receipt{Device: d.ID, Name: d.Name, Place: of, Message: message, Target: Hash(d.ID), Began: began, Sent: sent}
 }
 
-// pushed returns the receipt for a message to a device of a key after a push service has
-// taken it. before is the one until then, or nil.
+// pushed returns the receipt for a message after the push service has taken it. before is the
+// receipt so far, or nil.
 func (d *Device) pushed(of site.Place, message uuid.UUID, before *Receipt, began, now time.Time) *Receipt {
 	x := d.newReceipt(of, message, began, now)
 	if before != nil { // of an earlier push, or the device was faster than the push service
@@ -42,9 +42,8 @@ func (d *Device) pushed(of site.Place, message uuid.UUID, before *Receipt, began
 	return x
 }
 
-// confirmed returns the receipt for a message to a device of a key after the device has
-// confirmed it. before is the one until then, or nil if the device was faster than the
-// answer of the push service.
+// confirmed returns the receipt for a message after the device has confirmed it. before is the
+// receipt so far, or nil if the device was faster than the answer of the push service.
 func (d *Device) confirmed(of site.Place, message uuid.UUID, before *Receipt, now time.Time) *Receipt {
 	x := before
 	if x == nil {
@@ -61,8 +60,8 @@ func (d *Device) confirmed(of site.Place, message uuid.UUID, before *Receipt, no
 // pushes a message again.
 func (x *Receipt) answered() bool { return !x.Last.IsZero() && !x.Last.Before(x.Began) }
 
-// confirms reports whether the device has the message, and whether that is known: it may
-// still confirm it. x may be nil.
+// confirms reports whether the device has the message. known is false while the device may still
+// confirm it. x may be nil.
 func (x *Receipt) confirms(now time.Time) (received, known bool) {
 	if x == nil {
 		return false, false
@@ -74,11 +73,10 @@ func (x *Receipt) confirms(now time.Time) (received, known bool) {
 // late reports whether the time for the receipt is over.
 func (x *Receipt) late(now time.Time) bool { return !x.Sent.Add(receiptTime).After(now) }
 
-// overdue reports whether the time for the receipt is over, and [Receipt.expire] has not
-// noted that.
+// overdue reports whether the receipt is late and [Receipt.expire] has not noted that yet.
 func (x *Receipt) overdue(now time.Time) bool { return !x.Checked && x.late(now) }
 
-// due returns when something has to be done about the receipt, which is kept for a time.
+// due returns when [Receipt.expire] has to be called next. The receipt is kept for keep.
 func (x *Receipt) due(keep time.Duration) time.Time {
 	if x.Checked {
 		return x.Sent.Add(keep)
@@ -86,8 +84,7 @@ func (x *Receipt) due(keep time.Duration) time.Time {
 	return x.Sent.Add(receiptTime)
 }
 
-// expire does what is due about the receipt, and reports whether it is still kept. If it is
-// missing, it counts as such in the state of the device.
+// expire counts a late receipt as missing in s, and reports whether the receipt is kept longer.
 func (x *Receipt) expire(s *State, keep time.Duration, now time.Time) (kept bool) {
 	switch {
 	case x.overdue(now):

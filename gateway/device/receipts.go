@@ -18,16 +18,15 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// Receipts keeps the receipts of devices: which of them have confirmed which message. A
-// receipt that does not come in time counts against the device, and lets an incident
-// escalate.
+// Receipts stores the receipts of devices. A receipt that does not come in time counts against the
+// device, and lets an incident escalate.
 type Receipts struct {
 	records   Records
 	incidents *alerting.Incidents
 	memory    *outbox.Memory
 }
 
-// newReceipts returns the receipts, of which the oldest of a key are forgotten if it has too many.
+// newReceipts returns the receipts. If a key has too many, its oldest ones are removed.
 func newReceipts(records Records, incidents *alerting.Incidents) *Receipts {
 	rank := func(record []byte) time.Time {
 		x := receipts.Decode(record)
@@ -43,7 +42,7 @@ func newReceipts(records Records, incidents *alerting.Incidents) *Receipts {
 	return &Receipts{records, incidents, records.outbox.NewMemory(KindReceipt, records.receipts, rank, forget)}
 }
 
-// ReceiptFuncs returns what alerts need of the receipts in an outbox.
+// ReceiptFuncs returns the functions with which alerts look up the receipts in an outbox.
 func ReceiptFuncs(o *outbox.Outbox) alerting.Receipts {
 	records := Records{o}
 	return alerting.Receipts{
@@ -61,8 +60,8 @@ func (q *Receipts) token(device, message string) string {
 	return message + "." + base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// checkToken returns the ID of the message that a token is for, and reports whether
-// the gateway has made it for the device.
+// checkToken returns the ID of the message in a token, and reports whether the gateway has made the
+// token for the device.
 func (q *Receipts) checkToken(device, token string) (message string, ok bool) {
 	message, _, _ = strings.Cut(token, ".")
 	return message, subtle.ConstantTimeCompare([]byte(token), []byte(q.token(device, message))) == 1
@@ -98,9 +97,8 @@ func (q *Receipts) received(ctx context.Context, key site.Place, d *Device, mess
 	return q.confirmStep(ctx, x)
 }
 
-// change changes the receipt for a message to a device of a key and the state of the device.
-// f gets the receipt until now, or nil, and returns the new one. It may be called several
-// times.
+// change changes the receipt for a message to a device, and the state of the device. f gets the
+// present receipt, or nil, and returns the new one. It may be called several times.
 func (q *Receipts) change(ctx context.Context, key site.Place, d *Device, message uuid.UUID,
 	f func(now time.Time, before *Receipt, s *State) *Receipt) (x *Receipt, err error) {
 	receipt, state := q.records.Receipt(Hash(d.ID), message.String()), q.records.state(d.ID)
@@ -115,8 +113,7 @@ func (q *Receipts) change(ctx context.Context, key site.Place, d *Device, messag
 	return x, err
 }
 
-// Due counts a receipt that is missing, and removes one that is old. before is nil
-// for one that is damaged, or has to go.
+// Due counts a missing receipt, and removes an old one. It removes the record if before is nil.
 func (q *Receipts) Due(ctx context.Context, name queue.Hash, before *Receipt) error {
 	if before == nil {
 		return q.records.outbox.RemoveRecord(ctx, name)

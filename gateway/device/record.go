@@ -15,19 +15,19 @@ import (
 var (
 	KindInvitation = outbox.CountedKind('j', "invitations", 64, 1000, outbox.Day, "wait until some are used or a day old")
 
-	// The devices of a key are one record. A further record changes with each of them, so that
-	// gateways that share a store see in one read that there is something new.
+	// The devices of a key are one record. A version record changes with each of them, so that
+	// gateways that share a store see all changes by one read.
 	KindDevices        = outbox.CountedKind('d', "devices", 16, 500, outbox.Lasting, "revoke one with caddy notify devices revoke")
 	KindDevicesVersion = outbox.OwnKind('D', "version of all devices")
 
-	// What changes with each push is a record of each device. Each message that was pushed to
-	// a device has one, too, which waits for its receipt.
+	// Each device has a record of the state that changes with each push, and a record of each
+	// pushed message that waits for its receipt.
 	KindState   = outbox.OwnedKind('e', "states of devices", outbox.Day, "the record of the devices counts for them")
 	KindReceipt = outbox.RememberedKind('r', "receipts", 8, 100_000)
 	KindPushKey = outbox.OwnKind('K', "key of pushes")
 )
 
-// The records of which each has one value. A damaged state has no ID.
+// Records with one value each. A damaged state has no ID.
 var (
 	invitations = outbox.Typed[Invitation]{Kind: KindInvitation, Fields: (*Invitation).fields}
 	receipts    = outbox.Typed[Receipt]{Kind: KindReceipt, Fields: (*Receipt).fields}
@@ -35,8 +35,8 @@ var (
 	lists       = outbox.Typed[List]{Kind: KindDevices, Fields: (*List).fields}
 )
 
-// decodeDevices returns the devices in a record. If it cannot be read, the list has the place of the
-// key, if that can be read.
+// decodeDevices returns the devices in a record. For a damaged record, the list has only the place
+// of the key, if that can be read.
 func decodeDevices(record []byte) (*List, error) {
 	if len(record) == 0 {
 		return new(List), nil
@@ -47,7 +47,7 @@ func decodeDevices(record []byte) (*List, error) {
 	return decodeList(record[1:])
 }
 
-// Records names what the store of the queue has of devices, and makes its records.
+// Records makes the records of devices and their names.
 type Records struct{ outbox *outbox.Outbox }
 
 // Devices returns the name of the record of the devices of a key.
@@ -102,7 +102,7 @@ func (q Records) putDevices(tx *queue.Tx, name queue.Hash, l *List, now time.Tim
 	}
 }
 
-// putState stores a state. It is looked at each day, in case the device is gone.
+// putState stores a state. It is due each day, in case the device is gone.
 func (Records) putState(tx *queue.Tx, name queue.Hash, s *State, now time.Time) {
 	due := s.due(now)
 	if due.IsZero() {

@@ -16,9 +16,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// Registry keeps the devices of keys in the store of the queue, with what is known of them
-// and the VAPID key that signs their messages. Errors for who asks are of
-// the type [*message.Error]; any other error is one of the store.
+// Registry stores the devices of keys in the queue, with their states and the VAPID key that signs
+// their messages. Errors for clients are of the type [*message.Error]; all others come from the
+// store.
 type Registry struct {
 	outbox.NoArm
 	outbox.NoTurn
@@ -53,7 +53,7 @@ func NewRegistry(o *outbox.Outbox, incidents *alerting.Incidents) *Registry {
 	}
 }
 
-// weigh returns what the devices of a key count for, with their states.
+// weigh returns the size of the devices of a key with their states.
 func weigh(record []byte) outbox.Used {
 	w := outbox.Weigh(record)
 	l, err := decodeDevices(record)
@@ -68,8 +68,8 @@ func weigh(record []byte) outbox.Used {
 	return w
 }
 
-// Of returns the devices of a key, or nil if it has none. It reads them if that was not
-// possible before. The error is [ErrDamaged] if they cannot be read.
+// Of returns the devices of a key, or nil if it has none. It reads the store if an earlier read
+// failed. The error is [ErrDamaged] if the record is damaged.
 func (q *Registry) Of(ctx context.Context, key site.Place) (*List, error) {
 	if q.known.now.Load() == nil {
 		if err := q.Read(ctx); err != nil {
@@ -87,8 +87,8 @@ func (q *Registry) Of(ctx context.Context, key site.Place) (*List, error) {
 	return l, nil
 }
 
-// Find returns a device of a key, or nil. One that is not known may have subscribed at
-// another gateway just now.
+// Find returns a device of a key, or nil. It reads the store for an unknown device, which may have
+// just subscribed at another gateway.
 func (q *Registry) Find(ctx context.Context, key site.Place, id string) (*Device, error) {
 	devices, err := q.Of(ctx, key)
 	if err != nil {
@@ -103,8 +103,8 @@ func (q *Registry) Find(ctx context.Context, key site.Place, id string) (*Device
 	return q.Known(key).Find(id), nil
 }
 
-// Authenticate returns a device of a key if secret is its own. The error is [ErrNone]
-// otherwise, so that nobody learns whether there is the device.
+// Authenticate returns a device of a key if secret is its secret. Otherwise the error is [ErrNone],
+// also for a wrong secret, so that nobody learns which devices exist.
 func (q *Registry) Authenticate(ctx context.Context, key site.Place, id, secret string) (*Device, error) {
 	d, err := q.Find(ctx, key, id)
 	if err != nil {
@@ -133,7 +133,7 @@ func (q *Registry) List(ctx context.Context, key site.Place) ([]JSON, error) {
 	return out, nil
 }
 
-// States returns what is known of devices, in the same order.
+// States returns the states of devices, in the same order.
 func (q *Registry) States(ctx context.Context, devices []Device) ([]*State, error) {
 	out := make([]*State, len(devices))
 	for i := range devices {
@@ -146,26 +146,26 @@ func (q *Registry) States(ctx context.Context, devices []Device) ([]*State, erro
 	return out, nil
 }
 
-// Subscription is what a client asks for that subscribes a device to a key.
+// Subscription is a client's request to subscribe a device to a key.
 type Subscription struct {
 	Key  *site.Key
-	Site SiteSettings // where it does so
+	Site SiteSettings // of the site that got the request
 
 	Change        // a name and a subscription at least
 	Invite string // the token of an invitation to the key; "" if it needs none
 	By     string // the user who subscribes; "" if nobody is known
 }
 
-// Subscribe makes the client of a subscription a device of a key, and tells the key. It
-// returns the device with its secret, which nobody learns later. The error is [ErrTooMany],
-// [ErrInvitation] or about a tag if the key does not take it.
+// Subscribe adds a device to a key, and tells the key. It returns the device with its secret, which
+// cannot be read later. The error is [ErrTooMany], [ErrInvitation] or about a tag if the device is
+// refused.
 func (q *Registry) Subscribe(ctx context.Context, s *Subscription) (d *Device, secret string, err error) {
-	if _, err := q.PushKey(ctx); err != nil { // without which no device can get a message
+	if _, err := q.PushKey(ctx); err != nil { // no device can get a message without it
 		return nil, "", err
 	}
 	secret = NewSecret()
 	place := s.Key.Place(s.Site.Site)
-	var others []queue.Hash // that are removed
+	var others []queue.Hash // records to remove
 	if s.Invite != "" {
 		others = append(others, q.Records.invitation(s.Invite))
 	}
@@ -173,7 +173,7 @@ func (q *Registry) Subscribe(ctx context.Context, s *Subscription) (d *Device, s
 	if err != nil && !errors.Is(err, ErrDamaged) {
 		return nil, "", err
 	}
-	for _, o := range before.at(s.Subscription.Endpoint) { // which it replaces
+	for _, o := range before.at(s.Subscription.Endpoint) { // the new device replaces these
 		others = append(others, q.Records.state(o.ID))
 	}
 	err = q.Update(ctx, place, true, others, func(tx *queue.Tx, now time.Time, l *List) error {
@@ -200,9 +200,8 @@ func (q *Registry) Subscribe(ctx context.Context, s *Subscription) (d *Device, s
 	return d, secret, nil
 }
 
-// Change changes what the client of a device has chosen, and returns the device. siteID is
-// that of the site at which it does so. The error is [ErrNone] if there is no such device,
-// or about a tag.
+// Change changes the settings of a device, and returns the device. siteID names the site that got
+// the request. The error is [ErrNone] if there is no such device, or about a tag.
 func (q *Registry) Change(ctx context.Context, k *site.Key, siteID, id string, c *Change) (d *Device, err error) {
 	err = q.Update(ctx, k.Place(siteID), false, nil, func(_ *queue.Tx, _ time.Time, l *List) (err error) {
 		d, err = l.change(id, c, numberedTags(k))
@@ -211,8 +210,8 @@ func (q *Registry) Change(ctx context.Context, k *site.Key, siteID, id string, c
 	return d, err
 }
 
-// Confirm notes that a device of a key has the message that the token of a push is for, and
-// returns the device. The error is [ErrNone] if the gateway has not made the token for it.
+// Confirm notes that a device of a key has received the message in the token of a push, and returns
+// the device. The error is [ErrNone] if the gateway has not made the token for this device.
 func (q *Registry) Confirm(ctx context.Context, key site.Place, id, token string) (*Device, error) {
 	of, ok := q.Receipts.checkToken(id, token)
 	if !ok {
@@ -228,8 +227,8 @@ func (q *Registry) Confirm(ctx context.Context, key site.Place, id, token string
 	return d, q.Receipts.received(context.WithoutCancel(ctx), key, d, of)
 }
 
-// SetReceived sets when devices have confirmed the message of e, which m shows. It is not known
-// of a device that is gone.
+// SetReceived sets in m when devices have confirmed the message of e. Devices that are gone are
+// left out.
 func (q *Registry) SetReceived(ctx context.Context, e *queue.Entry, m *message.QueuedMessage) {
 	var s queued.Summary
 	if s.Decode(e.Message.Summary) != nil || s.At == (site.Place{}) {
@@ -237,7 +236,7 @@ func (q *Registry) SetReceived(ctx context.Context, e *queue.Entry, m *message.Q
 	}
 	devices, err := q.Of(ctx, s.At)
 	if err != nil || devices == nil {
-		return // the message can be shown without them
+		return // m is shown without these times
 	}
 	for i := range devices.All {
 		x, err := receipts.Read(ctx, q.outbox, q.Records.Receipt(Hash(devices.All[i].ID), m.ID))
@@ -256,9 +255,9 @@ func (q *Registry) SetReceived(ctx context.Context, e *queue.Entry, m *message.Q
 	}
 }
 
-// Remove removes a device of a key, and returns it. by is who does so; "" if nobody is
-// known. It goes on if who asks goes away. The error is a [*message.Error]: [ErrUnknown] if there is
-// no such device.
+// Remove removes a device of a key, and returns it. by is the user who asks; "" if unknown. It goes
+// on if the client disconnects. The error is a [*message.Error]: [ErrUnknown] if there is no such
+// device.
 func (q *Registry) Remove(ctx context.Context, key site.Place, id, by string) (*Device, error) {
 	d, err := q.remove(context.WithoutCancel(ctx), key, id, func(*Device) bool { return true })
 	if err != nil {
@@ -275,8 +274,8 @@ func (q *Registry) Forget(ctx context.Context, _ *outbox.Configuration, of site.
 	return err
 }
 
-// RemoveAll removes all devices of a key, also if they cannot be read, and returns those
-// that could. by is as for Remove.
+// RemoveAll removes all devices of a key, and returns the devices that could be read. by is as for
+// Remove.
 func (q *Registry) RemoveAll(ctx context.Context, key site.Place, by string) (all []*Device, err error) {
 	l, err := q.Of(ctx, key)
 	if errors.Is(err, ErrDamaged) {
@@ -296,8 +295,8 @@ func (q *Registry) RemoveAll(ctx context.Context, key site.Place, by string) (al
 	return all, nil
 }
 
-// remove removes a device of a key, with its state, and returns it. The error is
-// [ErrUnknown] if there is none, or if it is not one that allowed reports.
+// remove removes a device of a key, with its state, and returns it. The error is [ErrUnknown] if
+// there is none, or if allowed returns false for it.
 func (q *Registry) remove(ctx context.Context, key site.Place, id string, allowed func(*Device) bool) (d *Device, err error) {
 	state := q.Records.state(id)
 	err = q.Update(ctx, key, false, []queue.Hash{state}, func(tx *queue.Tx, _ time.Time, l *List) (err error) {
@@ -308,7 +307,7 @@ func (q *Registry) remove(ctx context.Context, key site.Place, id string, allowe
 	return d, err
 }
 
-// removeDamaged removes the devices of a key that cannot be read.
+// removeDamaged removes the record of devices of a key if it cannot be read.
 func (q *Registry) removeDamaged(ctx context.Context, key site.Place) error {
 	err := q.apply(ctx, key, false, nil, func(_ *queue.Tx, _ time.Time, record []byte) (*List, error) {
 		l, err := decodeDevices(record)
@@ -323,9 +322,10 @@ func (q *Registry) removeDamaged(ctx context.Context, key site.Place) error {
 	return err
 }
 
-// Update changes the devices of a key in the transaction that f gets, which can use others, too. adds
-// reports whether it adds a device, which needs room in the queue. f may be called several times.
-// Devices that cannot be read are not overwritten: another version of the gateway may be able to read them.
+// Update changes the devices of a key. f gets the transaction, and can use the records named by
+// others, too. adds means that f adds a device, which needs room in the queue. f may be called
+// several times. A record that cannot be read is not overwritten: another version of the gateway
+// may be able to read it.
 func (q *Registry) Update(ctx context.Context, key site.Place, adds bool, others []queue.Hash,
 	f func(tx *queue.Tx, now time.Time, l *List) error) error {
 	return q.apply(ctx, key, adds, others, func(tx *queue.Tx, now time.Time, record []byte) (*List, error) {
@@ -338,7 +338,8 @@ func (q *Registry) Update(ctx context.Context, key site.Place, adds bool, others
 	})
 }
 
-// apply stores the devices of a key that f returns. f gets their record, and can use other records.
+// apply stores the devices that f returns. f gets the present record, and can use the records named
+// by others.
 func (q *Registry) apply(ctx context.Context, key site.Place, adds bool, others []queue.Hash,
 	f func(tx *queue.Tx, now time.Time, record []byte) (*List, error)) error {
 	version, devices := q.Records.Version(), q.Records.Devices(key)
@@ -369,7 +370,7 @@ var ErrDamaged = brokenError("the devices of this key cannot be read; the log of
 		"the gateway may have written them: start that one, restore a back-up of the queue (caddy notify queue backup), or remove them with "+
 		"caddy notify devices revoke <key> --all and invite the phones again")
 
-// brokenError returns an error that clients are told in other words than the operator.
+// brokenError returns an error with one text for clients and another, fault, for the operator.
 func brokenError(text, fault string) *message.Error {
 	return &message.Error{Kind: message.Unavailable, Err: errors.New(text), Fault: errors.New(fault)}
 }

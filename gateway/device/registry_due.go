@@ -9,19 +9,19 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// Ahead reports whether a record is that of a receipt which is waited for since a time when the
-// clock was ahead.
+// Ahead reports whether a record is a receipt that began to wait when the clock was ahead.
 func (q *Registry) Ahead(record []byte, now time.Time) bool {
 	x := receipts.Decode(record)
 	return x != nil && !x.Checked && queue.WrittenAhead(x.Sent, now)
 }
 
-// Kinds returns the kinds of devices, of what is known of them, and of the key of pushes.
+// Kinds returns the kinds of devices, states, receipts, invitations and the VAPID key.
 func (q *Registry) Kinds() []*outbox.Kind {
 	return []*outbox.Kind{KindDevices, KindDevicesVersion, KindState, KindInvitation, KindReceipt, KindPushKey}
 }
 
-// Punctual returns what reports whether a receipt may be waited for: always if there can be devices.
+// Punctual returns a function that reports whether a receipt may be waited for: always if there can
+// be devices.
 func (q *Registry) Punctual(conf *outbox.Configuration) func() bool {
 	if conf.Global.Push != nil {
 		return outbox.Always
@@ -29,7 +29,7 @@ func (q *Registry) Punctual(conf *outbox.Configuration) func() bool {
 	return nil
 }
 
-// Due does what is due in a record of devices.
+// Due does the work that is due in a record of this package.
 func (q *Registry) Due(ctx context.Context, conf *outbox.Configuration, name queue.Hash, data []byte, crowded bool) error {
 	switch outbox.KindOf(data) {
 	case KindReceipt:
@@ -59,8 +59,8 @@ func (q *Registry) Due(ctx context.Context, conf *outbox.Configuration, name que
 	return nil
 }
 
-// dueDeviceState tells a key that one of its devices does not answer. It removes the state
-// of a device that is gone, or that cannot be read: it is known anew with the next message.
+// dueDeviceState tells a key that one of its devices does not answer. It removes a state that is
+// damaged or whose device is gone: the next message stores a new one.
 func (q *Registry) dueDeviceState(ctx context.Context, conf *outbox.Configuration, name queue.Hash, before *State) error {
 	devices, err := q.Of(ctx, before.Place)
 	if err != nil && !errors.Is(err, ErrDamaged) {

@@ -15,11 +15,10 @@ const (
 	unseenTime = 14 * 24 * time.Hour // in which something was sent
 )
 
-// maxStateRest is about how many bytes a stored state has at most besides its names.
+// maxStateRest is the approximate maximum size of a stored state without its names, in bytes.
 const maxStateRest = 250
 
-// State is what is known of a device. It changes with each message. Without an ID, nothing
-// is known.
+// State is what is known of a device. It changes with each message. A State without an ID is empty.
 type State struct {
 	ID, Name string
 	site.Place
@@ -34,7 +33,7 @@ type State struct {
 	RefusedTold time.Time // when the key was told that last; zero for never
 }
 
-// of notes whose state it is.
+// of sets the device and the key of the state.
 func (s *State) of(d *Device, key site.Place) {
 	s.ID, s.Name, s.Place, s.Created = d.ID, d.Name, key, d.Created
 }
@@ -86,7 +85,7 @@ func (s *State) tell(now time.Time) bool {
 	return silent
 }
 
-// due returns when something has to be done about the device; zero for never.
+// due returns when the state has to be looked at again; zero for never.
 func (s *State) due(now time.Time) time.Time {
 	switch {
 	case s.Told:

@@ -8,12 +8,12 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// numbered has the names of the tags that destinations of a key have with a number, in lower
-// case. A device cannot give itself one of them: a tag without a number is number 0, so that
-// the device would come before all others of the chain, and they would get nothing.
+// numbered is the set of tags that destinations of a key have with a number, in lower case. A
+// device cannot give itself one of these: without a number it would be number 0, the first of the
+// chain, and the others would get nothing.
 type numbered map[string]bool
 
-// add adds those of the tags that have a number.
+// add adds the tags that have a number.
 func (n numbered) add(tags []string) {
 	for _, tag := range tags {
 		if _, name := notifier.SplitTag(tag); name != tag {
@@ -40,7 +40,7 @@ func (n numbered) has(tag string) bool {
 	return name != tag || n[strings.ToLower(tag)]
 }
 
-// checkOwn returns an error for a tag that d gives itself, and that its key has with a number.
+// checkOwn returns an error if d gives itself a tag that its key has with a number.
 func (l *List) checkOwn(d *Device, urls numbered) error {
 	numbered := l.numbered(urls)
 	numbered.add(d.Granted)
@@ -51,8 +51,8 @@ func (l *List) checkOwn(d *Device, urls numbered) error {
 	return nil
 }
 
-// tagsOf returns the tags of d that count for messages. Own tags that the key has with a
-// number do not. They could be chosen before it had them. urls are those of its URLs.
+// tagsOf returns the tags of d that count for messages. Own tags that the key has with a number do
+// not count; d may have chosen them before the key had them. urls has the tags of the key's URLs.
 func (l *List) tagsOf(d *Device, urls numbered) []string {
 	numbered := l.numbered(urls)
 	return slices.DeleteFunc(d.Tags(), func(tag string) bool {

@@ -24,8 +24,8 @@ const (
 	refused = "refused" // its push service refuses messages for it
 )
 
-// changed writes a line and emits an event about a device. by is who made the
-// change; "" if nobody is known.
+// changed logs a change of a device and emits its event. by is the user who made the change; "" if
+// unknown.
 func (q *Registry) changed(conf *outbox.Configuration, change, key, name, by string) {
 	conf.Log.Info("device "+change, zap.String("key", key), zap.String("device", name), zap.String("who", by))
 	q.outbox.Dispatcher.EmitEvent(event.Device, func() map[string]any {
@@ -39,10 +39,9 @@ type SiteSettings struct {
 	Site     string
 }
 
-// tell stores a message to a key about a device, which does not get it, and makes
-// a change in the same transaction. at is where the key was, if the configuration does not
-// have it any more. It reports whether it has done so: the key may have no
-// other destination, or be gone.
+// tell stores a message about a device to the other destinations of its key, and makes a change in
+// the same transaction. at is where the key was, if the configuration no longer has it. tell
+// reports false if the key is gone or has no other destination.
 func (q *Registry) tell(ctx context.Context, conf *outbox.Configuration, at SiteSettings, of site.Place, id string, m *notifier.Message,
 	with *queue.Ruled) bool {
 	k, settings, siteID := conf.FindPlace(ctx, of)
@@ -65,7 +64,7 @@ func (q *Registry) tell(ctx context.Context, conf *outbox.Configuration, at Site
 	if len(targets) == 0 && k.Inbox == 0 {
 		return false
 	}
-	m.Format, m.Foreign = markup.Text, true // the name is that of a client
+	m.Format, m.Foreign = markup.Text, true // a client has chosen the name
 	d := dispatch.NewDelivery(settings, site.SourceDevice, siteID, m, &message.Selection{Targets: targets}).ToKey(k)
 	d.Rules, d.With = nil, with // it is sent at once
 	e, _ := q.outbox.Entry(&d)

@@ -12,22 +12,22 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/webpush"
 )
 
-// pushKeyCache has the VAPID key after it was read. A store has one, which all gateways that
-// share the store use, because browsers bind their subscriptions to it.
+// pushKeyCache caches the VAPID key. All gateways that share a store use the same one, because
+// browsers bind their subscriptions to it.
 type pushKeyCache struct {
 	key  atomic.Pointer[webpush.Key]
-	told atomic.Bool // the log has that it cannot be read
+	told atomic.Bool // it was logged that the key cannot be read
 }
 
-// ErrPushKeyLost is returned when devices have subscribed with a VAPID key that the store
-// does not have any more. Another one would end all their subscriptions.
+// ErrPushKeyLost is returned when devices have subscribed with a VAPID key that the store no longer
+// has. A new key would end all their subscriptions.
 var ErrPushKeyLost = brokenError("no device can be added at the moment; the log of the gateway tells its operator why",
 	"the VAPID key that the devices have subscribed with is damaged in the queue's store; restore a back-up of the queue (caddy notify "+
 		"queue backup), or revoke all devices with caddy notify devices revoke <key> --all and invite them again: without a device, a new "+
 		"VAPID key is made")
 
-// PushKey returns the VAPID key, which is made when it is needed first. The transaction
-// of the store is the lock.
+// PushKey returns the VAPID key. It makes the key at the first call; the transaction of the store
+// is the lock.
 func (q *Registry) PushKey(ctx context.Context) (*webpush.Key, error) {
 	if key := q.vapid.key.Load(); key != nil {
 		return key, nil
@@ -63,8 +63,8 @@ func (q *Registry) PushKey(ctx context.Context) (*webpush.Key, error) {
 	return key, nil
 }
 
-// storedPushKey returns the key in a record; nil for none and for a damaged one. Stores do not tell
-// them apart.
+// storedPushKey returns the key in a record, or nil if it is missing or damaged: stores do not tell
+// these apart.
 func storedPushKey(record []byte) *webpush.Key {
 	if outbox.KindOf(record) != KindPushKey {
 		return nil
