@@ -14,8 +14,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/appriseconfig"
 )
 
-// List returns the names of all keys, sorted, and never nil. s may be nil: then there are
-// none.
+// List returns the sorted names of all keys, never nil. s may be nil.
 func (s *Keys) List(ctx context.Context) ([]string, error) {
 	if s == nil {
 		return []string{}, nil
@@ -60,10 +59,10 @@ func (s *Keys) Save(ctx context.Context, name, format, text string) (urls int, w
 // ErrNotAdded is returned for a URL that cannot be added to the text of a key.
 var ErrNotAdded = errors.New("the destination cannot be added to the key automatically")
 
-// AddURL adds a URL with tags to a key, which need not exist, and saves the key. It returns
-// how many URLs the key has now. Errors are [ErrNotAdded] and those of Save.
+// AddURL adds a URL with tags to a key, which need not exist, and saves the key. It returns how
+// many URLs the key has now. The error is [ErrNotAdded] or comes from Save.
 func (s *Keys) AddURL(ctx context.Context, name, url string, tags []string) (urls int, err error) {
-	s.adding.Lock() // so that both of two that are added at once are in the key
+	s.adding.Lock() // so that two URLs that are added at once are both kept
 	defer s.adding.Unlock()
 	c, err := s.Get(ctx, name)
 	if errors.Is(err, site.ErrNoKey) {
@@ -79,8 +78,8 @@ func (s *Keys) AddURL(ctx context.Context, name, url string, tags []string) (url
 	return urls, err
 }
 
-// Check returns how many URLs a configuration has that is not saved. The error is
-// [LineErrors] if it has mistakes. Without fetch, what it includes is not checked.
+// Check returns the number of URLs in a configuration, without saving it. The error is [LineErrors]
+// if it has mistakes. Without fetch, what it includes is not checked.
 func (s *Keys) Check(ctx context.Context, name, format, text string, fetch bool) (urls int, warnings []LineError, err error) {
 	include := parser{s}.fetch
 	if !fetch && s.Include {
@@ -94,8 +93,8 @@ func (s *Keys) Check(ctx context.Context, name, format, text string, fetch bool)
 	return len(k.Targets), warnings, nil
 }
 
-// Delete deletes the configuration of a key, and returns the place that the key had. The error
-// is [site.ErrNoKey] if there is none.
+// Delete deletes the configuration of a key, and returns its place. The error is [site.ErrNoKey] if
+// there is none.
 func (s *Keys) Delete(ctx context.Context, name string) (of site.Place, err error) {
 	was, err := s.Store.Delete(ctx, name)
 	return (&site.Key{Name: name, Saved: true, Space: s.Space, ID: was.ID, First: was.First}).Place(""), storageError(err)
@@ -111,9 +110,9 @@ func (s *Keys) Move(ctx context.Context, from, to string) error {
 	return storageError(err)
 }
 
-// NewToken makes a token of a key, and returns it with the number of tokens that the key has
-// now. Only its hash is stored. The error is [site.ErrNoKey] if there is no such key, and
-// another [*message.Error] if it has too many tokens.
+// NewToken adds a token to a key, and returns it with the new number of tokens. Only its hash is
+// stored. The error is [site.ErrNoKey] if there is no such key, and another [*message.Error] if it
+// has too many tokens.
 func (s *Keys) NewToken(ctx context.Context, name string) (token string, count int, err error) {
 	token = rand.Text() // with at least 128 bits of randomness
 	count, err = s.Store.AddToken(ctx, name, sha256.Sum256([]byte(token)))
@@ -124,15 +123,14 @@ func (s *Keys) NewToken(ctx context.Context, name string) (token string, count i
 	return token, count, storageError(err)
 }
 
-// RemoveOldTokens removes all tokens of a key but the newest, and returns how many these
-// were. The error is [site.ErrNoKey] if there is no such key.
+// RemoveOldTokens removes all tokens of a key except the newest, and returns how many it has
+// removed. The error is [site.ErrNoKey] if there is no such key.
 func (s *Keys) RemoveOldTokens(ctx context.Context, name string) (removed int, err error) {
 	removed, err = s.Store.RemoveOldTokens(ctx, name)
 	return removed, storageError(err)
 }
 
-// storageError returns the error for a caller after an error of the storage, which may be
-// nil.
+// storageError converts an error of the storage, or nil, to an error for callers.
 func storageError(err error) error {
 	if err == nil {
 		return nil

@@ -17,7 +17,7 @@ type KeyText struct {
 	Text   string
 }
 
-// KeyReport tells what SaveKeys has done with a KeyText.
+// KeyReport is the outcome of SaveKeys for a KeyText.
 type KeyReport struct {
 	Refused  error    // why the key is not saved; nil if it is
 	Mistakes []string // what in the text cannot be used, with the lines
@@ -51,8 +51,8 @@ func NameKeys(names []string) string {
 	return "the keys " + strings.Join(names, ", ")
 }
 
-// CheckText fills the report about k, and returns what to save: the text byte for
-// byte or, if something in it cannot be used, as text with the rest.
+// CheckText fills the report about k, and returns the configuration to save: the text byte for byte
+// or, if a part of it cannot be used, the rest in text format.
 func (s *Keys) CheckText(ctx context.Context, k KeyText, report *KeyReport) (out configstore.Config) {
 	if report.Refused = site.CheckKeyName(k.Name); report.Refused != nil {
 		return out

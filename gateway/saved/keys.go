@@ -45,7 +45,7 @@ type Keys struct {
 	closed bool
 }
 
-// savedKey is a saved key that was used.
+// savedKey is a saved key in use.
 type savedKey struct {
 	mu       sync.Mutex // held while the storage is read
 	key      *site.Key  // nil until it is first read
@@ -58,7 +58,7 @@ type savedKey struct {
 // Options are the settings of saved keys.
 type Options struct {
 	Space            string        // "" for the default one
-	Secret           string        // that encrypts what is stored; "" for none
+	Secret           string        // encrypts the stored keys; "" for none
 	Include          bool          // a configuration may include others
 	Trusted          bool          // the URLs have the rights of the operator's
 	Manage           bool          // somebody may read and change them
@@ -69,13 +69,13 @@ type Options struct {
 	MaxURLs          int   // of a key
 	site.KeySettings       // of every key
 
-	// Expand returns a URL without variables, apart from those that its template declares. found
-	// reports whether it has any, and whole whether one stands for the whole URL. nil if
-	// there are no variables.
+	// Expand replaces the variables of a URL, except the ones that its template declares. found
+	// reports whether the URL has variables, and whole whether the whole URL is one. Expand is nil
+	// if there are no variables.
 	Expand func(url string, declared []notifier.Variable) (expanded string, found, whole bool, err error)
 
-	// Value returns the value of a variable. It is used for templates if the URLs have the
-	// rights of the operator's. nil if there are no variables.
+	// Value returns the value of a variable, for templates of trusted URLs. It is nil if there are
+	// no variables.
 	Value func(name string) (value string, ok bool)
 }
 
@@ -102,7 +102,7 @@ func New(o Options, r *site.Site, in *Spaces, owner ConfigsOwner, saves bool, se
 	return s, err
 }
 
-// Finder returns what finds the keys; the zero value for nil.
+// Finder returns the functions that find the keys. It returns the zero value for a nil s.
 func (s *Keys) Finder() site.Finder {
 	if s == nil {
 		return site.Finder{}
@@ -114,7 +114,7 @@ func (s *Keys) Finder() site.Finder {
 // names returns the names of all keys.
 func (s *Keys) names(ctx context.Context) ([]string, error) { return s.Store.Keys(ctx) }
 
-// moved returns the keys that had a name and have another one now.
+// moved returns the keys that were renamed from name.
 func (s *Keys) moved(ctx context.Context, name string) (keys []*site.Key, err error) {
 	if !site.IsKeyName(name) {
 		return nil, nil
@@ -172,7 +172,7 @@ func (s *Keys) protected(ctx context.Context) bool {
 	return s.Store.HasTokens(ctx, s.Refresh)
 }
 
-// ErrUnavailable returns the error for a client while the storage fails.
+// ErrUnavailable returns the error for clients when the storage has failed with err.
 func ErrUnavailable(err error) *message.Error {
 	e := message.Errorf(message.Unavailable, "the saved configurations cannot be read or changed at the moment; try again in a few seconds")
 	e.Fault, e.RetryAfter = err, 5*time.Second
@@ -267,8 +267,8 @@ func (s *Keys) forget(name string, k *savedKey) {
 	}
 }
 
-// Describe calls set with a saved key, or returns why it cannot be used. A key that is
-// not in use is read, and not kept in memory.
+// Describe calls set with a saved key, or returns why the key cannot be used. It reads a key that
+// is not in use, without keeping it in memory.
 func (s *Keys) Describe(ctx context.Context, name string, set func(*site.Key)) (problem string) {
 	s.mu.Lock()
 	used := s.keys[name] != nil
@@ -283,7 +283,7 @@ func (s *Keys) Describe(ctx context.Context, name string, set func(*site.Key)) (
 	if err != nil {
 		return "It cannot be read."
 	}
-	// Files that it includes are not fetched for the list.
+	// Included files are not fetched.
 	k, _, err := parser{s}.parse(ctx, name, c.Format, c.Text, func(context.Context, string) ([]byte, error) { return nil, nil })
 	if err != nil {
 		return "It has mistakes, or only includes others."
@@ -314,8 +314,7 @@ func (s *Keys) IDOf(ctx context.Context) func(notifier.Target) *string {
 	}
 }
 
-// EachDestination calls f with each destination of the saved keys. One that
-// cannot be used is left out.
+// EachDestination calls f with each usable destination of the saved keys.
 func (s *Keys) EachDestination(ctx context.Context, f func(*notifier.Destination)) error {
 	names, err := s.Store.Keys(ctx)
 	if err != nil {
@@ -341,8 +340,8 @@ func (s *Keys) EachDestination(ctx context.Context, f func(*notifier.Destination
 	return nil
 }
 
-// ImportTimeout bounds how long reading the configuration files of Apprise takes,
-// all those of a key together.
+// ImportTimeout bounds how long reading all configuration files that a key imports from Apprise
+// takes.
 const ImportTimeout = 10 * time.Second
 
 // Values of Configs.Trust.

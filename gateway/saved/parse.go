@@ -162,7 +162,7 @@ func (s parser) newKey(name string) *site.Key {
 		Defaults: s.keys.defaults, Log: s.keys.Log.WithLazy(zap.String("key", name))}
 }
 
-// limit returns the first MaxURLs entries, and adds a mistake if there are more.
+// limit returns the first MaxURLs entries, with a mistake if there are more.
 func (s parser) limit(entries []appriseconfig.Entry, mistakes []LineError) ([]appriseconfig.Entry, []LineError) {
 	if len(entries) <= s.keys.MaxURLs {
 		return entries, mistakes
@@ -172,11 +172,10 @@ func (s parser) limit(entries []appriseconfig.Entry, mistakes []LineError) ([]ap
 	return entries[:s.keys.MaxURLs], append(mistakes, newLineError(cmp.Or(e.Include, e.Line), 0, err))
 }
 
-// load returns the key of a stored configuration, for messages. The caller must
-// release its destinations. It was correct when it was saved, but what it may do
-// depends on the settings of the site. For what cannot be used, the key has a
-// destination to which each delivery fails with the reason. The error is that of
-// an included configuration that could not be fetched.
+// load returns the key of a stored configuration, for messages. The caller must release its
+// destinations. The configuration was correct when it was saved, but the settings of the site may
+// have changed since. An entry that cannot be used becomes a destination whose deliveries fail with
+// the reason. An error is returned only if an included configuration cannot be fetched.
 func (s parser) load(ctx context.Context, name, format, text string) (*site.Key, error) {
 	var failed error
 	entries, mistakes, _ := s.entries(ctx, format, text, func(ctx context.Context, location string) ([]byte, error) {
@@ -272,12 +271,12 @@ func (s parser) fetch(ctx context.Context, location string) ([]byte, error) {
 	return appriseconfig.ReadAll(body)
 }
 
-// errVariablePart is returned for a variable that stands for a part of a URL. The
-// client that saves the URL could send the value to a server of its own.
+// errVariablePart is returned for a variable inside a URL. The client that saves the URL could send
+// the value to its own server.
 var errVariablePart = errors.New("a variable stands for a whole URL here; write it alone, as in ops=${NAME}")
 
-// expand replaces the variables of a saved URL that its template does not declare. The policy is that for the URL: a
-// variable that is the whole URL is the operator's.
+// expand replaces the variables of a saved URL, except the ones that its template declares. It
+// returns the egress policy for the URL: a URL that is one variable comes from the operator.
 func (s parser) expand(e appriseconfig.Entry) (string, *egress.Policy, error) {
 	if s.keys.Expand == nil {
 		return e.URL, s.keys.policy, nil

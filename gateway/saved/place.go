@@ -12,9 +12,9 @@ import (
 // idReads is how many IDs of saved keys are read from the storage at once.
 const idReads = 16
 
-// places returns the places of saved keys by name (see [delivery.Place]), at most Refresh
-// old. It has none of a key that does not exist or is damaged. The error is
-// returned if the storage cannot be read; the others are there.
+// places returns the places of saved keys by name (see [delivery.Place]), at most Refresh old. Keys
+// that do not exist or are damaged are left out. If the storage cannot be read, it returns an error
+// and the places that it knows.
 func (s *Keys) places(ctx context.Context, names []string) (map[string]string, error) {
 	out := make(map[string]string, len(names))
 	var mu sync.Mutex

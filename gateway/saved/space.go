@@ -25,7 +25,7 @@ type Space struct {
 	name  string // "" for the default space
 	index configstore.Index
 
-	// Those of the first configs with this space.
+	// The options of the first configs with this space.
 	options Options
 	Owner   ConfigsOwner
 
@@ -41,13 +41,13 @@ type Space struct {
 	err     error // of the last check
 }
 
-// ConfigsOwner identifies a configs: that of a site or of the app.
+// ConfigsOwner identifies the configs of a site or of the app.
 type ConfigsOwner struct {
 	ID any    // comparable; copies of a site in several servers have the same
 	At string // its position; "" if it is unknown
 }
 
-// String returns the owner for an error about another configs.
+// String names the owner in an error about another configs.
 func (o ConfigsOwner) String() string {
 	if o.At == "" {
 		return "configs of another site"
@@ -55,7 +55,7 @@ func (o ConfigsOwner) String() string {
 	return o.Place()
 }
 
-// Place returns the configs for an error about it.
+// Place names the configs in an error about it.
 func (o ConfigsOwner) Place() string {
 	if o.At == "" {
 		return "configs"
@@ -63,8 +63,8 @@ func (o ConfigsOwner) Place() string {
 	return "configs at " + o.At
 }
 
-// Join returns the space of c. It returns an error if others use the space that
-// may not share it with c.
+// Join returns the space of c. It returns an error if the space is used by configs that may not
+// share it with c.
 func (s *Spaces) Join(c Options, owner ConfigsOwner) (*Space, error) {
 	space := s.byName[c.Space]
 	if space == nil {
@@ -100,7 +100,7 @@ func (s *Spaces) Join(c Options, owner ConfigsOwner) (*Space, error) {
 	return space, nil
 }
 
-// Label returns the name of the space, or default for the space without one.
+// Label returns the name of the space, or "default" if it has none.
 func (p *Space) Label() string {
 	if p.name == "" {
 		return configstore.DefaultSpace
@@ -108,7 +108,7 @@ func (p *Space) Label() string {
 	return p.name
 }
 
-// String returns the space for an error.
+// String names the space in an error.
 func (p *Space) String() string {
 	if p.name == "" {
 		return "default space"
@@ -116,9 +116,9 @@ func (p *Space) String() string {
 	return "space " + p.name
 }
 
-// add adds a site to the space and sets the rules for saved URLs: those of the site
-// and, because another site may have saved them, those of every site of the space
-// that saves. Otherwise whoever may save at one site could use the rules of another.
+// add adds a site to the space and sets the rules for its saved URLs: the rules of the site itself
+// and, because another site may have saved a URL, of every site of the space that saves. Otherwise
+// a client that may save at one site could use the rules of another.
 func (p *Space) add(s *Keys, saves bool) {
 	p.sites = append(p.sites, s)
 	changed := false
@@ -153,8 +153,8 @@ func (p *Space) setRules(s *Keys) {
 	}
 }
 
-// statusAge is the time for which the result of a storage check is reused, so
-// that frequent health checks cost little.
+// statusAge is how long the result of a storage check is reused, so that frequent health checks
+// cost little.
 const statusAge = 5 * time.Second
 
 // Check returns an error if the storage cannot be read or written.

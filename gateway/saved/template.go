@@ -10,8 +10,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
-// useTemplate returns the target of an entry whose URL has variables of a template. Without
-// values of a message, it has the defaults. If one is missing, messages for the target fail.
+// useTemplate returns the target of an entry whose URL is a template. A message without values gets
+// the defaults of the template; if a default is missing, the delivery fails.
 func (s parser) useTemplate(e appriseconfig.Entry, url string, policy *egress.Policy) (notifier.Target, error) {
 	v := &notifier.VariableURL{URL: url, Variables: slices.Clone(e.Template)}
 	schemes, err := v.Schemes()
@@ -41,8 +41,8 @@ func (s parser) useTemplate(e appriseconfig.Entry, url string, policy *egress.Po
 	return notifier.Target{Destination: d, Tags: e.Tags, Variable: v}, err
 }
 
-// fill returns the destination of v with values. parse makes it, and drop drops it if its
-// service may not be used.
+// fill returns the destination of v with values. It calls parse to make the destination, and drop
+// if its service may not be used.
 func (s parser) fill(v *notifier.VariableURL, values map[string]string, parse func(string) (*notifier.Destination, error),
 	drop func(*notifier.Destination)) (*notifier.Destination, error) {
 	d, err := v.Destination(values, parse)
