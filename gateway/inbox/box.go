@@ -16,8 +16,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// Box keeps the inboxes of keys in the store of an outbox: a [Store] with what the outbox
-// knows of keys and of its size.
+// Box keeps the inboxes of keys in an outbox. It is a [Store] that knows the keys and the maximum
+// size of the outbox.
 type Box struct {
 	outbox.NoArm
 	outbox.NoPunctual
@@ -31,7 +31,7 @@ type Box struct {
 	Slow loglimit.Limiter // readers
 }
 
-// NewBox returns the inboxes of the keys in the queue.
+// NewBox returns the box of an outbox.
 func NewBox(q *outbox.Outbox) *Box {
 	b := &Box{}
 	b.Store = &Store{
@@ -50,12 +50,13 @@ func NewBox(q *outbox.Outbox) *Box {
 // Kinds returns the kinds of inboxes and of their messages.
 func (b *Box) Kinds() []*outbox.Kind { return []*outbox.Kind{KindMessage, KindInbox} }
 
-// Refresh tells readers what has come in, and removes the oldest messages where there are too many.
+// Refresh tells readers about new messages, and removes the oldest messages of inboxes with too
+// many.
 func (b *Box) Refresh(ctx context.Context, conf *outbox.Configuration) {
 	b.Store.Refresh(ctx, func() bool { return slices.ContainsFunc(conf.All(), (*site.Site).HasInboxes) })
 }
 
-// Due removes messages whose time is over, and the record of an inbox without messages.
+// Due removes expired messages, and the records of empty inboxes.
 func (b *Box) Due(ctx context.Context, _ *outbox.Configuration, name queue.Hash, record []byte, _ bool) error {
 	return b.due(ctx, name, record)
 }
@@ -65,8 +66,8 @@ func (b *Box) Forget(ctx context.Context, _ *outbox.Configuration, of site.Place
 	return b.Clear(ctx, of.String())
 }
 
-// KeepDraft adds a message that is about to be stored to the inbox of its key, in the same
-// transaction. The caller calls stored after that; it is nil if the key has no inbox.
+// KeepDraft adds a message to the inbox of its key, in the transaction that stores the message. The
+// caller calls stored after the transaction; stored is nil if the key has no inbox.
 func (b *Box) KeepDraft(d *outbox.Draft) (stored func()) {
 	if !d.Keeps() {
 		return nil
@@ -86,18 +87,18 @@ func keyOfPlace(place string) string {
 	return key
 }
 
-// ErrNotReader is the answer to everyone who may not read an inbox, whether the key has
-// one or exists at all.
+// ErrNotReader is returned to everyone who may not read an inbox. It does not reveal whether the
+// key or its inbox exists.
 var ErrNotReader = message.Errorf(message.Unidentified,
 	"this needs a reader of the key; send it as Authorization: Bearer, as the password of Basic authentication or in ?token=")
 
-// Streams are those of the inboxes of a site.
+// Streams are the open streams of a site's inboxes.
 type Streams struct {
 	once   sync.Once
 	Ending chan struct{} // closed when they have to end
 }
 
-// Stop ends the streams, for which a server that stops would wait. s may be nil.
+// Stop ends the streams, so that a stopping server does not wait for them. s may be nil.
 func (s *Streams) Stop() {
 	if s != nil {
 		s.once.Do(func() { close(s.Ending) })

@@ -7,32 +7,32 @@ import (
 	"time"
 )
 
-// Cursor is the place of a message in the inbox of its key: later messages have larger
-// cursors. It is the number of microseconds from 1970 to when the message came in, or a
-// larger number if another message has that already.
+// Cursor is the position of a message in the inbox of its key: later messages have larger cursors.
+// It is the time at which the message came in, in microseconds since 1970, or a larger number if
+// another message has that one.
 type Cursor uint64
 
-// cursorAt returns the cursor of a message that comes in at t, if it is the only one.
+// cursorAt returns the smallest cursor of a message that comes in at t.
 func cursorAt(t time.Time) Cursor { return Cursor(max(t.UnixMicro(), 0)) }
 
-// next returns the cursor of a message that comes in at t, after the one with c.
+// next returns the cursor of a message that comes in at t, after the message with c.
 func (c Cursor) next(t time.Time) Cursor { return max(c+1, cursorAt(t)) }
 
-// The form of the text of a cursor. Those of ntfy have 12 letters and digits, too; a first
-// letter distinguishes it from times and durations.
+// The text form of a cursor has 12 letters and digits, as an ID of ntfy has. Its first letter
+// distinguishes it from a time or a duration.
 const (
 	cursorPrefix = "m"
 	cursorDigits = 11
 	cursorBase   = 36
 )
 
-// String returns the ID of the message for readers.
+// String returns the cursor as readers see it: the ID of the message.
 func (c Cursor) String() string {
 	digits := strconv.FormatUint(uint64(c), cursorBase)
 	return cursorPrefix + strings.Repeat("0", max(cursorDigits-len(digits), 0)) + digits
 }
 
-// parseCursor returns the cursor with a text. It reports whether there is one.
+// parseCursor parses the text form of a cursor. It reports whether text is one.
 func parseCursor(text string) (Cursor, bool) {
 	digits, ok := strings.CutPrefix(text, cursorPrefix)
 	if !ok || len(digits) != cursorDigits || strings.ToLower(digits) != digits {
@@ -42,15 +42,15 @@ func parseCursor(text string) (Cursor, bool) {
 	return Cursor(n), err == nil
 }
 
-// Since says which of the messages that are there a reader wants.
+// Since says which of the stored messages a reader wants.
 type Since struct {
 	None   bool   // only what comes in from now on
 	Latest bool   // the last one
-	After  Cursor // those after it
+	After  Cursor // the messages after it
 }
 
-// from returns the cursor after which the messages are that the reader wants. last is that of
-// the last message.
+// from returns the cursor after which the reader wants messages. last is the cursor of the last
+// message.
 func (s Since) from(last Cursor) Cursor {
 	switch {
 	case s.None:
@@ -61,12 +61,12 @@ func (s Since) from(last Cursor) Cursor {
 	return s.After
 }
 
-// errSince is returned for a text that is none of those that [ParseSince] takes.
+// errSince is returned for a text that [ParseSince] does not understand.
 var errSince = errors.New("since must be the id of a message, a time such as 2026-07-01T08:00:00Z or 1782892800, a duration such as 10m " +
 	"or 7d, all, none or latest")
 
-// ParseSince returns what a client has written: the ID of a message, a time in seconds
-// since 1970 or as RFC 3339 has it, a duration back from now, all, none or latest.
+// ParseSince parses the parameter since: the ID of a message, a time in seconds since 1970 or in
+// RFC 3339, a duration back from now, all, none or latest.
 func ParseSince(text string, now time.Time, duration func(string) (time.Duration, error)) (Since, error) {
 	switch text {
 	case "all":
@@ -92,5 +92,5 @@ func ParseSince(text string, now time.Time, duration func(string) (time.Duration
 	return Since{}, errSince
 }
 
-// maxSeconds is the time of the year 5138, in seconds since 1970.
+// maxSeconds is the largest time in seconds since 1970, in the year 5138.
 const maxSeconds = 100_000_000_000

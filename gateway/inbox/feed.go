@@ -5,10 +5,10 @@ import (
 	"sync"
 )
 
-// Feed gives the listeners of an inbox its messages as they come in. It keeps the last
-// ones, so that a message is read from the store once for all listeners, and a listener
-// that is slow holds up none of the others: each asks for what follows its own place, and
-// one that has fallen behind what is kept reads from the store itself.
+// Feed gives the listeners of an inbox its messages as they come in. It keeps the last messages, so
+// that each is read from the store once for all listeners. A slow listener holds up no other: each
+// asks for the messages after its own position, and one that has fallen too far behind reads the
+// store itself.
 type Feed struct {
 	// Read returns the first messages after a cursor, in their order. If there are none,
 	// no more follow.
@@ -31,7 +31,7 @@ const (
 	maxKeptSize = 256 << 10
 )
 
-// newFeed returns the feed of an inbox whose last message has a cursor.
+// newFeed returns the feed of an inbox. last is the cursor of its last message.
 func newFeed(last Cursor, read func(ctx context.Context, after Cursor) ([]*Message, error)) *Feed {
 	return &Feed{Read: read, changed: make(chan struct{}), newest: last, from: last, last: last}
 }
@@ -47,7 +47,7 @@ func (f *Feed) tell(c Cursor) {
 	}
 }
 
-// Newest returns the cursor of the last message that is known to be there.
+// Newest returns the cursor of the last known message.
 func (f *Feed) Newest() Cursor {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -70,8 +70,8 @@ func (f *Feed) after(ctx context.Context, c Cursor) (messages []*Message, more <
 	return kept, more, err
 }
 
-// unknow takes back that there is a message with a cursor. It is gone already, or the store
-// does not list it yet; then the next call of Tell tells it again. The caller holds reading.
+// unknow undoes tell for a message that the store does not list: it is gone, or not listed yet, and
+// then another tell follows. The caller holds reading.
 func (f *Feed) unknow(c Cursor) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -80,8 +80,8 @@ func (f *Feed) unknow(c Cursor) {
 	}
 }
 
-// keep returns the messages after c that are kept, after reading those up to newest. It
-// reports false if some of them are not kept.
+// keep reads the messages up to newest, and returns the kept messages after c. It reports false if
+// some messages after c are not kept.
 func (f *Feed) keep(ctx context.Context, c, newest Cursor) ([]*Message, bool, error) {
 	f.reading.Lock()
 	defer f.reading.Unlock()

@@ -21,7 +21,7 @@ const (
 	maxAllCount = 100_000 // messages of all inboxes
 )
 
-// ErrTooManyListeners is returned when an inbox has [MaxListeners] already.
+// ErrTooManyListeners is returned when an inbox has [MaxListeners] listeners.
 var ErrTooManyListeners = &message.Error{
 	Kind: message.Full, RetryAfter: outbox.QueueRetryAfter,
 	Err: fmt.Errorf("%d clients follow the inbox of this key at this gateway already, which is the limit; end one of them", MaxListeners),
@@ -42,7 +42,7 @@ type sharedFeed struct {
 	listeners int
 }
 
-// note takes note of the head of an inbox, and tells its listeners.
+// note records the head of an inbox, and tells its listeners.
 func (k *known) note(h Head) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -91,16 +91,16 @@ func (k *known) join(place string, newFeed func() *Feed) (f *Feed, leave func(),
 	}, nil
 }
 
-// followed returns the places of the inboxes that somebody listens to.
+// followed returns the places of the inboxes with listeners.
 func (k *known) followed() []string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return slices.Collect(maps.Keys(k.feeds))
 }
 
-// crowded returns the inbox whose oldest messages have to go, or "" if there is room for
-// all, and how much of it: one with too many messages, or the largest one if it or all together
-// take too much of a queue with a maximum size.
+// crowded returns an inbox whose oldest messages must be removed, and how much to remove; place is
+// "" if there is room for all. It chooses an inbox with too many messages, or the largest inbox if
+// it or all inboxes together take too much of a queue of maxSize.
 func (k *known) crowded(maxSize int64) (place string, more surplus) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -124,8 +124,7 @@ func (k *known) crowded(maxSize int64) (place string, more surplus) {
 // Listen returns the feed of an inbox. The caller calls leave when it does not listen any
 // more.
 func (s *Store) Listen(ctx context.Context, place string) (f *Feed, leave func(), err error) {
-	// What comes in between the two times that the head is read is after the first, and
-	// the feed is told of it.
+	// The head is read twice, so that the feed learns of a message that comes in between.
 	before, err := s.Head(ctx, place)
 	if err != nil {
 		return nil, nil, err
@@ -144,12 +143,13 @@ func (s *Store) Listen(ctx context.Context, place string) (f *Feed, leave func()
 	return f, leave, nil
 }
 
-// readEvery is how often the heads of all inboxes are read that other gateways use, too.
+// readEvery is how often the heads of all inboxes are read from a store that other gateways use,
+// too.
 const readEvery = 30 * time.Second
 
-// Refresh tells listeners what other gateways have accepted, and removes the oldest messages
-// where there are too many. used
-// reports whether a key has an inbox. The caller calls it each second: what fails is tried again then.
+// Refresh tells listeners about messages that other gateways have accepted, and removes the oldest
+// messages of inboxes with too many. used reports whether a key has an inbox. The caller calls
+// Refresh each second, so that failures are tried again.
 func (s *Store) Refresh(ctx context.Context, used func() bool) {
 	for _, place := range s.known.followed() {
 		h, err := s.Head(ctx, place)
@@ -191,10 +191,11 @@ func (s *Store) readHeads(ctx context.Context) error {
 	return nil
 }
 
-// maxTrims is the maximum number of pages of messages that are removed at once.
+// maxTrims is the maximum number of pages that Trim removes at once.
 const maxTrims = 20
 
-// Trim removes the oldest messages where there are too many, and reports whether there were some.
+// Trim removes the oldest messages of inboxes with too many, and reports whether it has removed
+// any.
 func (s *Store) Trim(ctx context.Context) (removed bool) {
 	for range maxTrims {
 		place, more := s.known.crowded(s.Queue.MaxSize())
@@ -205,7 +206,7 @@ func (s *Store) Trim(ctx context.Context) (removed bool) {
 		if err != nil {
 			break
 		}
-		if n == 0 { // what is known of it is wrong
+		if n == 0 { // the known head is wrong
 			s.known.forget(place)
 			continue
 		}

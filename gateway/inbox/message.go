@@ -14,7 +14,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
-// The bounds of what is kept of a message.
+// The maximum sizes of the kept parts of a message.
 const (
 	maxTitle    = 1 << 10  // bytes
 	maxBody     = 32 << 10 // bytes
@@ -26,7 +26,7 @@ const (
 type Message struct {
 	Cursor Cursor
 
-	// ID is that of the message at the gateway, for the results of its deliveries.
+	// ID is the gateway's ID of the message, by which the results of its deliveries are found.
 	ID      string
 	Time    time.Time // when it came in
 	Expires time.Time // until when it can be read
@@ -37,15 +37,14 @@ type Message struct {
 	Format notifier.Format // of Body
 	Cut    bool            // Body was longer
 
-	// Foreign means that another program's payload is the source of the texts, so that
-	// they are shown as they are.
+	// Foreign means that the texts come from another program's payload, and are shown unchanged.
 	Foreign bool
 
 	Incident string // what it is about; "" for nothing
 	Source   string // the name of the format in which it came in; "" for the gateway's own
 	Files    []File
 
-	Published message.Published // what a publisher has said to ntfy's clients
+	Published message.Published // the fields that a publisher sets for ntfy's clients
 
 	plain sync.Once
 	text  string // see Text
@@ -58,7 +57,7 @@ type File struct {
 	Size int64
 }
 
-// newMessage returns the message that a key keeps until a time. Its Cursor is not set.
+// newMessage returns m as a key keeps it until expires. Its Cursor is not set.
 func newMessage(m *notifier.Message, id, source string, expires time.Time) *Message {
 	dialect := m.Dialect
 	m = m.WithoutDialect()
@@ -76,7 +75,7 @@ func newMessage(m *notifier.Message, id, source string, expires time.Time) *Mess
 	return out
 }
 
-// Plain returns a part of the message, which has its format, as plain text.
+// Plain converts a text in the format of the message to plain text.
 func (m *Message) Plain(text string) string {
 	if m.Foreign {
 		return markup.ConvertForeign(text, m.Format, notifier.Text, false)
@@ -102,11 +101,11 @@ func (m *Message) WithFiles(text string) string {
 	return strings.TrimPrefix(strings.Join(lines, "\n"), "\n")
 }
 
-// PublishedID returns the ID with which the publisher of m knows it.
+// PublishedID returns the ID of m for its publisher.
 func (m *Message) PublishedID() string { return message.PublishedID(m.ID, message.NtfyIDLength) }
 
-// until returns until when m can be read if messages are kept for a time, which may have
-// been longer when m came in.
+// until returns until when m can be read if the key keeps messages for keep. That may be earlier
+// than Expires, if keep was longer when m came in.
 func (m *Message) until(keep time.Duration) time.Time {
 	if until := m.Time.Add(keep); until.Before(m.Expires) {
 		return until
@@ -114,7 +113,7 @@ func (m *Message) until(keep time.Duration) time.Time {
 	return m.Expires
 }
 
-// Size returns about how many bytes m takes in a store.
+// Size returns the approximate size of m in a store, in bytes.
 func (m *Message) Size() int {
 	p := &m.Published
 	n := overhead + len(m.Title) + len(m.Body) + len(m.Incident) + len(p.Click) + len(p.Actions) + len(p.Prefix) + len(p.Suffix)
@@ -127,7 +126,7 @@ func (m *Message) Size() int {
 	return n
 }
 
-// overhead is about what a store needs for a message besides its texts.
+// overhead is the approximate size of a stored message without its texts, in bytes.
 const overhead = 400
 
 func (m *Message) fields(c *wire.Codec) {

@@ -10,8 +10,8 @@ type Reader struct {
 	Store *Store
 	Place string
 
-	// Keep is how long the key keeps messages. What is older cannot be read, although it may
-	// be there still because the time was longer.
+	// Keep is how long the key keeps messages. Older messages cannot be read, although they are
+	// still stored if Keep was longer before.
 	Keep time.Duration
 
 	// Allowed reports whether the client may still read, and Ending is closed when streams
@@ -20,8 +20,8 @@ type Reader struct {
 	Ending  <-chan struct{}
 }
 
-// readable calls f with those of the messages that can be read, and until when. It reports
-// whether f has returned true for all of them.
+// readable calls f with each message that can be read, and until when. It reports whether f has
+// returned true for all of them.
 func (r *Reader) readable(messages []*Message, f func(m *Message, until time.Time) bool) bool {
 	now := time.Now()
 	for _, m := range messages {
@@ -45,8 +45,8 @@ func (r *Reader) between(ctx context.Context, after, end Cursor, f func(m *Messa
 	return nil
 }
 
-// Each calls f with the messages that are there and that the client wants, in their order,
-// until f returns false. They can be read until a time.
+// Each calls f with the stored messages that the client wants, in their order, until f returns
+// false.
 func (r *Reader) Each(ctx context.Context, s Since, f func(m *Message, until time.Time) bool) error {
 	head, err := r.Store.Head(ctx, r.Place)
 	if err != nil {
@@ -55,18 +55,16 @@ func (r *Reader) Each(ctx context.Context, s Since, f func(m *Message, until tim
 	return r.between(ctx, s.from(head.Last), head.Last, f)
 }
 
-// storingTime is the most that a message takes from when it came in until it is in the inbox
-// of its key.
+// storingTime is the maximum time from when a message comes in until it is in the inbox of its key.
 const storingTime = time.Minute
 
-// CameIn calls f with the messages that came in from a time to another one, until f returns
-// false. Some of them may have come in a minute later.
+// CameIn calls f with the messages that came in between from and to, until f returns false. It may
+// include messages that came in up to a minute later.
 func (r *Reader) CameIn(ctx context.Context, from, to time.Time, f func(m *Message) bool) error {
 	return r.between(ctx, max(cursorAt(from), 1)-1, cursorAt(to.Add(storingTime)), func(m *Message, _ time.Time) bool { return f(m) })
 }
 
-// Published returns the cursor of the message that its publisher knows by an ID. It is 0 if
-// there is none.
+// Published returns the cursor of the message with a publisher's ID, or 0 if there is none.
 func (r *Reader) Published(ctx context.Context, id string) (c Cursor, err error) {
 	err = r.Each(ctx, Since{}, func(m *Message, _ time.Time) bool {
 		if m.PublishedID() == id {
@@ -87,9 +85,9 @@ const (
 // KeepaliveInterval is how often a stream says that it is still there.
 const KeepaliveInterval = 45 * time.Second
 
-// Follow calls send with the event that opens a stream, with each message that the client
-// wants, with those that come in, and now and then with a keepalive, until ctx is done, the
-// client may not read any more, or streams have to end.
+// Follow calls send with the event that opens a stream, with each stored message that the client
+// wants, and then with each new message and with keepalives. It ends when ctx is done, the client
+// may no longer read, or streams have to end.
 func (r *Reader) Follow(ctx context.Context, s Since, send func(event string, m *Message, until time.Time) error) error {
 	feed, leave, err := r.Store.Listen(ctx, r.Place)
 	if err != nil {

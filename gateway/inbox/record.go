@@ -9,14 +9,14 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// The kinds of records of inboxes: a message that a key keeps for readers, and what is known of all
-// that it keeps. Only the configuration gives a key an inbox.
+// The kinds of records of inboxes: a message, and the [Head] of an inbox. Only the configuration
+// gives a key an inbox.
 var (
 	KindMessage = outbox.SharedKind('m', "messages of inboxes", 4, 10_000, outbox.Lasting)
 	KindInbox   = outbox.OwnedKind('I', "inboxes", outbox.Lasting, "there is one of each key with messages")
 )
 
-// Head is what is known of an inbox as a whole. Its record owns those of the messages.
+// Head summarizes an inbox. Its record owns the records of the messages.
 type Head struct {
 	Place string
 	Last  Cursor // of the last message that came in
@@ -51,17 +51,17 @@ func (h *Head) encode() []byte {
 	return wire.Append(KindInbox.Begin(), h, (*Head).fields)
 }
 
-// decodeHead returns the head of the inbox of a place. A damaged one, or none, counts
-// nothing.
+// decodeHead returns the head of the inbox of a place. A missing or damaged record is an empty
+// head.
 func decodeHead(place string, record []byte) Head {
 	h := Head{Place: place}
 	if outbox.KindOf(record) == KindInbox {
-		_ = wire.Decode(record[1:], &h, (*Head).fields) // what can be read counts
+		_ = wire.Decode(record[1:], &h, (*Head).fields) // the readable part counts
 	}
 	return h
 }
 
-// stored is a message as a record has it.
+// stored is a message with the place of its inbox, as it is stored.
 type stored struct {
 	place   string
 	message *Message
@@ -87,8 +87,7 @@ func decodeMessage(record []byte) (place string, m *Message, ok bool) {
 	return s.place, s.message, err == nil && s.message.Cursor > 0
 }
 
-// messageName returns the name of the record of a message. Those of a group sort by the
-// cursors.
+// messageName returns the name of the record of a message. The names of a group sort by cursor.
 func messageName(group queue.Hash, c Cursor) (name queue.Hash) {
 	copy(name[:], group[:8])
 	binary.BigEndian.PutUint64(name[8:], uint64(c))

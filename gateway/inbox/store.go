@@ -12,29 +12,29 @@ import (
 // Store keeps the inboxes of keys in a queue. An inbox is known by the place of its key,
 // which no other key has.
 //
-// Messages are records of the queue, whose names sort by their cursors. A further record, the
-// head of the inbox, owns them: it gives out the cursors in the transactions that accept the
-// messages, so that whoever has seen a message has seen all with smaller cursors. What is in
-// the inboxes counts for the size of the queue, as all records do, but has a limit of its own:
-// an inbox that is full must not keep alerts from being accepted.
+// Messages are records of the queue, whose names sort by cursor. Another record, the head of the
+// inbox, owns them: it gives out the cursors in the transactions that accept the messages, so that
+// a reader who has seen a message has seen all with smaller cursors. Inboxes count for the size of
+// the queue, as all records do, but have their own limit: a full inbox must not keep alerts from
+// being accepted.
 type Store struct {
 	Queue  *queue.Queue
 	Shared bool // other gateways use the queue, too
 
-	// Removed is called after n of the oldest messages were removed because there was no room.
+	// Removed is called after the n oldest messages were removed to make room.
 	Removed func(place string, n int)
 
 	known known
 }
 
-// overdue is how long after its time the record of a head is looked at again.
+// overdue is how long after the last message expires the record of a head is due.
 const overdue = time.Hour
 
 // page is the number of records that are read at once.
 const page = 50
 
-// change returns a change of a head that depends on nothing else. size is the size of the
-// messages that it adds or removes.
+// change returns a change of a head that reads no other records. size is the size of the messages
+// that it adds or removes.
 func change(head queue.Hash, size int, f func(tx *queue.Tx)) *queue.Ruled {
 	return &queue.Ruled{Names: []queue.Hash{head}, Size: size, Decide: func(tx *queue.Tx) error {
 		f(tx)
@@ -52,13 +52,13 @@ func (s *Store) headName(place string) queue.Hash {
 // group returns the name of the group of the messages of an inbox.
 func (s *Store) group(place string) queue.Hash { return s.Queue.Hash("inbox\x00" + place) }
 
-// record returns the record of a head. The last message is removed at a time.
+// record returns the record of a head. until is when the last message expires.
 func (s *Store) record(h Head, until time.Time) queue.Record {
 	return queue.Record{Data: h.encode(), Due: until.Add(overdue), Group: s.heads()}
 }
 
 // Keep returns a change that adds a message to an inbox and sets its Cursor. The caller calls
-// stored after it, so that listeners get the message.
+// stored after the change, so that listeners get the message.
 func (s *Store) Keep(place string, m *Message) (keep *queue.Ruled, stored func()) {
 	var head Head
 	group, name := s.group(place), s.headName(place)
@@ -71,8 +71,8 @@ func (s *Store) Keep(place string, m *Message) (keep *queue.Ruled, stored func()
 	return keep, func() { s.known.note(head) }
 }
 
-// Read returns the first messages of an inbox after a cursor, also those that have expired.
-// If there are none, no more follow.
+// Read returns the first messages of an inbox after a cursor, including expired ones. If it returns
+// none, no more follow.
 func (s *Store) Read(ctx context.Context, place string, after Cursor) ([]*Message, error) {
 	group := s.group(place)
 	for name := messageName(group, after); ; {
@@ -99,7 +99,7 @@ func (s *Store) Head(ctx context.Context, place string) (Head, error) {
 	return decodeHead(place, b), err
 }
 
-// due does what is due in a record. A damaged message stays as it is.
+// due does the work that is due in a record. A damaged message stays unchanged.
 func (s *Store) due(ctx context.Context, name queue.Hash, record []byte) error {
 	if outbox.KindOf(record) == KindInbox {
 		return s.dueHead(ctx, name, decodeHead("", record))
@@ -116,14 +116,14 @@ func (s *Store) due(ctx context.Context, name queue.Hash, record []byte) error {
 	}
 }
 
-// surplus is how much of an inbox is too much.
+// surplus is by how much an inbox exceeds its limits.
 type surplus struct {
 	count int
 	size  int64
 }
 
-// remove removes the oldest messages of an inbox, if their cursors are at most upTo, until there is
-// no surplus: a page of them at most. It returns how many there were.
+// remove removes the oldest messages of an inbox up to a cursor until there is no surplus, at most
+// a page of them. It returns how many it has removed.
 func (s *Store) remove(ctx context.Context, place string, upTo Cursor, more surplus) (n int, err error) {
 	group := s.group(place)
 	records, err := s.Queue.Records.Group(ctx, group, queue.Hash{}, page)
@@ -170,7 +170,7 @@ func (s *Store) Clear(ctx context.Context, place string) error {
 	return err
 }
 
-// dueHead removes the head of an inbox that is empty.
+// dueHead removes the head of an empty inbox.
 func (s *Store) dueHead(ctx context.Context, name queue.Hash, before Head) error {
 	messages, err := s.Read(ctx, before.Place, 0)
 	if err != nil {
