@@ -12,7 +12,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// Kind is that of what a gateway has counted in a half hour.
+// Kind is the kind of the record with a gateway's counts of a half hour.
 var Kind = outbox.OwnKind('t', "tallies")
 
 // Tallies are the counts of the gateways that share a queue.
@@ -52,7 +52,7 @@ func (t *Tallies) group() queue.Hash { return t.outbox.Queue.Hash("tallies") }
 // Kinds returns the kind of tallies.
 func (t *Tallies) Kinds() []*outbox.Kind { return []*outbox.Kind{Kind} }
 
-// Refresh stores what has changed, every 30 seconds. The queue calls it each second.
+// Refresh stores the changed counts every 30 seconds. The queue calls it each second.
 func (t *Tallies) Refresh(ctx context.Context, conf *outbox.Configuration) {
 	t.mu.Lock()
 	now := time.Now()
@@ -66,7 +66,7 @@ func (t *Tallies) Refresh(ctx context.Context, conf *outbox.Configuration) {
 	}
 }
 
-// Flush stores what has changed. What cannot be stored now is stored later.
+// Flush stores the changed counts. Counts that cannot be stored now are stored later.
 func (t *Tallies) Flush(ctx context.Context) {
 	c := t.counter()
 	for _, r := range c.Changed() {
@@ -88,9 +88,9 @@ func (t *Tallies) Due(ctx context.Context, _ *outbox.Configuration, name queue.H
 	return t.outbox.RemoveRecord(ctx, name)
 }
 
-// Sum returns a function that returns what all gateways have counted for an ID in the last 24
-// hours, in half hours. If the records cannot be read, it is what this process has counted, and
-// what was read before.
+// Sum returns a function that returns the counts of all gateways for an ID in the last 24 hours, in
+// half hours. If the records cannot be read, it uses the counts of this process and the last counts
+// that were read.
 func (t *Tallies) Sum(ctx context.Context, now time.Time) func(id tally.ID) [tally.Kept]tally.Counts {
 	c, others := t.counter(), t.readOthers(ctx, now)
 	return func(id tally.ID) (parts [tally.Kept]tally.Counts) {
@@ -100,7 +100,7 @@ func (t *Tallies) Sum(ctx context.Context, now time.Time) func(id tally.ID) [tal
 	}
 }
 
-// readOthers returns the counts of other processes. They are not changed any more.
+// readOthers returns the counts of other processes. The result is never modified.
 func (t *Tallies) readOthers(ctx context.Context, now time.Time) tally.Others {
 	t.mu.Lock()
 	defer t.mu.Unlock()
