@@ -16,9 +16,9 @@ import (
 
 // The kinds of records of beats.
 var (
-	// What is known of a beat is due when the beat is late, so that one of the gateways that
-	// share a queue tells it. A further record tells when one of them last ran; each change
-	// of a beat reads it. Only expect of a key makes a beat.
+	// The record of a beat is due when the beat is late, so that one of the gateways that share a
+	// queue tells it. Another record, the uptime, says when a gateway last ran; each change of a
+	// beat reads it. Only expect of a key makes a beat.
 	KindBeat   = outbox.ConfiguredKind('B', "beats")
 	KindUptime = outbox.OwnKind('U', "uptime")
 
@@ -33,10 +33,10 @@ type ExpectedBeat struct {
 	*site.ExpectedBeat
 }
 
-// place names the key among those of all sites, as that of a delivery does.
+// place returns the place of the key, which is unique among all sites.
 func (x *ExpectedBeat) place() string { return x.Key.Place(x.Site).String() }
 
-// expectedBeats returns all beats that keys of the configuration expect.
+// expectedBeats returns the beats that the keys of a configuration expect.
 func expectedBeats(a *site.Directory) (out []ExpectedBeat) {
 	add := func(siteID string, r *site.Site, ofSite bool) {
 		for _, k := range r.Keys {
@@ -66,8 +66,8 @@ func Expects(a *site.Directory) bool {
 	})
 }
 
-// expectedBeatOf returns the beat that a record is about, or nil if the configuration does
-// not expect it.
+// expectedBeatOf returns the expected beat of a record, or nil if the configuration does not expect
+// it.
 func expectedBeatOf(a *site.Directory, b *rules.Beat) *ExpectedBeat {
 	for _, r := range a.SitesWithID(b.Site) {
 		if k := r.Keys[b.Key]; k != nil && k.OfSite == (b.Site != "") && k.Expect(b.Name) != nil {
@@ -85,14 +85,14 @@ func (m *Monitor) beatName(x *ExpectedBeat) queue.Hash {
 // uptimeName returns the name of the record of the [rules.Uptime].
 func (m *Monitor) uptimeName() queue.Hash { return m.outbox.Queue.Hash("uptime") }
 
-// The records of beats, and the one of the uptime. A damaged beat is one that is not armed.
+// The records of beats and of the uptime. A damaged beat is read as one that is not armed.
 var (
 	beats   = outbox.Typed[rules.Beat]{Kind: KindBeat, Fields: (*rules.Beat).Fields}
 	uptimes = outbox.Typed[rules.Uptime]{Kind: KindUptime, Fields: (*rules.Uptime).Fields}
 )
 
-// lateCheck is when a beat is looked at again that was told to be late: the
-// configuration may not expect it any more.
+// lateCheck is how long after a beat was told to be late it is looked at again: the configuration
+// may no longer expect it.
 const lateCheck = 10 * time.Minute
 
 // putUptime stores the uptime.
@@ -100,7 +100,7 @@ func (m *Monitor) putUptime(tx *queue.Tx, u *rules.Uptime) {
 	uptimes.Put(tx, m.uptimeName(), u, u.Seen.Add(time.Duration(m.seeEvery.Load())), queue.Hash{})
 }
 
-// BeatChange is a change of a beat. It is also that of the [rules.Uptime].
+// BeatChange is a change of a beat and of the [rules.Uptime].
 type BeatChange struct {
 	monitor *Monitor
 	name    queue.Hash
@@ -108,7 +108,7 @@ type BeatChange struct {
 
 	Beat    rules.Beat // after the change
 	Uptime  rules.Uptime
-	refused bool // change was not ok, and nothing has changed
+	refused bool // change returned false, and nothing has changed
 }
 
 // ruled returns the change for the queue.
@@ -144,8 +144,8 @@ func (c *BeatChange) Apply(ctx context.Context) error {
 	return err
 }
 
-// see notes that this gateway runs. If no other can, it was the only one before it started,
-// too: then no gateway ran until it began, whenever that is stored.
+// see notes that this gateway runs. If the store is not shared, no gateway ran until this one
+// began, however late that is stored.
 func (m *Monitor) see(u *rules.Uptime, now time.Time) {
 	if !m.outbox.Shared && !m.seen.Load() {
 		m.began.CompareAndSwap(0, now.UnixNano())
@@ -154,8 +154,8 @@ func (m *Monitor) see(u *rules.Uptime, now time.Time) {
 	u.See(now, false)
 }
 
-// Ahead reports whether a record says that a gateway ran at a time when the clock was ahead.
-// Beats are armed again after each change of the clock.
+// Ahead reports whether a record is an uptime that was stored when the clock was ahead. Beats need
+// no check: they are armed again after each change of the clock.
 func (m *Monitor) Ahead(record []byte, now time.Time) bool {
 	return outbox.KindOf(record) == KindUptime && queue.WrittenAhead(uptimes.DecodeOrNew(record).Seen, now)
 }
@@ -163,7 +163,8 @@ func (m *Monitor) Ahead(record []byte, now time.Time) bool {
 // Kinds returns the kinds of beats, of the uptime and of the watchdog.
 func (m *Monitor) Kinds() []*outbox.Kind { return []*outbox.Kind{KindBeat, KindUptime, KindWatchdog} }
 
-// Punctual returns what reports whether a beat or the watchdog may be due: always if there are some.
+// Punctual returns a function that reports whether a beat or the watchdog may be due: always if the
+// configuration has one.
 func (m *Monitor) Punctual(conf *outbox.Configuration) func() bool {
 	if conf.QueueSettings.Watchdog != nil || Expects(&conf.Directory) {
 		return outbox.Always
@@ -180,7 +181,7 @@ func (m *Monitor) Turn(name queue.Hash, record []byte) string {
 	return outbox.Spread(name, b.Site+"\x00"+b.Key)
 }
 
-// Due does what is due in a record of beats.
+// Due does the work that is due in a record of this package.
 func (m *Monitor) Due(ctx context.Context, conf *outbox.Configuration, name queue.Hash, data []byte, crowded bool) error {
 	switch kind := outbox.KindOf(data); {
 	case crowded:
@@ -193,8 +194,8 @@ func (m *Monitor) Due(ctx context.Context, conf *outbox.Configuration, name queu
 	return m.dueUptime(ctx, conf, name)
 }
 
-// dueUptime notes that this gateway runs. Where nobody has to know, the record is removed
-// when no other gateway has renewed it for a time.
+// dueUptime notes that this gateway runs. If nobody needs the uptime, it removes the record when no
+// other gateway has renewed it for uptimeKept.
 func (m *Monitor) dueUptime(ctx context.Context, conf *outbox.Configuration, name queue.Hash) (err error) {
 	expects := Expects(&conf.Directory)
 	if !expects && m.Needed != nil {
@@ -219,11 +220,11 @@ func (m *Monitor) dueUptime(ctx context.Context, conf *outbox.Configuration, nam
 	return err
 }
 
-// uptimeKept is how long the record of the [rules.Uptime] is kept that no gateway renews.
+// uptimeKept is how long the record of the [rules.Uptime] is kept without being renewed.
 const uptimeKept = time.Hour
 
-// Arm begins to wait for beats, and to call the watchdog. It stores that this gateway runs if
-// somebody needs to know that.
+// Arm begins to wait for beats, and to call the watchdog. If the uptime is needed, it stores that
+// this gateway runs.
 func (m *Monitor) Arm(ctx context.Context, conf *outbox.Configuration) error {
 	if conf.QueueSettings.Watchdog != nil {
 		if err := m.watchdog.due(ctx, conf); err != nil {
@@ -240,8 +241,7 @@ func (m *Monitor) Arm(ctx context.Context, conf *outbox.Configuration) error {
 	return err
 }
 
-// armBeats begins to wait for the beats of the configuration that nobody waits for, or
-// that have changed.
+// armBeats begins to wait for the new and the changed beats of the configuration.
 func (m *Monitor) armBeats(ctx context.Context, conf *outbox.Configuration) error {
 	armed := map[queue.Hash]bool{}
 	expected := expectedBeats(&conf.Directory)
@@ -264,7 +264,7 @@ func (m *Monitor) armBeats(ctx context.Context, conf *outbox.Configuration) erro
 	return nil
 }
 
-// seeEvery returns how often a gateway notes that it runs if it expects these beats.
+// seeEvery returns how often a gateway that expects these beats notes that it runs.
 func seeEvery(expected []ExpectedBeat) time.Duration {
 	every := rules.SeeEvery(math.MaxInt64)
 	for i := range expected {
@@ -327,7 +327,7 @@ type AdminBeat struct {
 	Name   string    `json:"name"`
 	Every  string    `json:"every,omitempty"`
 	Cron   string    `json:"cron,omitempty"` // the five fields, instead of every
-	Zone   string    `json:"zone,omitempty"` // of cron; none for that of the server
+	Zone   string    `json:"zone,omitempty"` // of cron; none for the server's zone
 	Grace  string    `json:"grace"`
 	MaxRun string    `json:"max_run,omitempty"`
 	State  string    `json:"state"`          // on_time, in_grace, late, failed or too_long
@@ -370,8 +370,8 @@ func (s *BeatStatus) Admin(now time.Time) AdminBeat {
 	return out
 }
 
-// The states of beats that have no problem, in the admin API and in metrics. The others
-// are those of package rules.
+// The states of beats without a problem, in the admin API and in metrics. Package rules has the
+// other states.
 const (
 	StateOnTime  = "on_time"
 	StateInGrace = "in_grace" // the next beat is due, and not late yet
@@ -388,8 +388,7 @@ func (s *BeatStatus) State(now time.Time) string {
 	return StateOnTime
 }
 
-// AdminBeats is the JSON response about beats: those that keys expect, and the calls of
-// the watchdog.
+// AdminBeats is the JSON response about the expected beats and the calls of the watchdog.
 type AdminBeats struct {
 	Beats    []AdminBeat   `json:"beats"`
 	Watchdog *WatchdogJSON `json:"watchdog,omitempty"`

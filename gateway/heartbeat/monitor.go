@@ -23,9 +23,9 @@ type Monitor struct {
 	seen     atomic.Bool  // this process has noted that it runs (see [Monitor.see])
 	seeEvery atomic.Int64 // nanoseconds until it notes that again
 	unstored unstoredFailures
-	began    atomic.Int64 // nanoseconds of the time when it was about to note that first; 0 before
+	began    atomic.Int64 // when it first tried to note that, in nanoseconds; 0 before
 
-	// Needed, if set, reports whether somebody else needs to know when no gateway ran.
+	// Needed, if set, reports whether another package needs the uptime.
 	Needed func(context.Context) (bool, error)
 }
 
@@ -36,7 +36,7 @@ func New(o *outbox.Outbox) *Monitor {
 	return m
 }
 
-// Started returns the change for a run that has begun.
+// Started returns the change for the start of a run.
 func (m *Monitor) Started(x *ExpectedBeat) *BeatChange {
 	return &BeatChange{monitor: m, name: m.beatName(x), change: func(now time.Time, b *rules.Beat, u *rules.Uptime) (remove, ok bool) {
 		b.Site, b.Key, b.Name = x.Site, x.Key.Name, x.Name
@@ -45,11 +45,10 @@ func (m *Monitor) Started(x *ExpectedBeat) *BeatChange {
 	}}
 }
 
-// Came returns the change for a beat that has come, and that has failed or not. exit is its
-// exit code; "" for 0 or none. Most beats need no message, and change only their record; a failure, and the first beat after a
-// problem, are told. withMessage says which of the two the caller is about to do: the change
-// returns [ErrBeatUnchanged] if the beat needs the other. before is set to what was known of
-// the beat.
+// Came returns the change for a beat that has come. exit is its exit code; "" for 0 or none. A
+// failure and the first beat after a problem are told by a message; other beats change only their
+// record. withMessage says whether the caller stores a message with the change: the change returns
+// [ErrBeatUnchanged] if that is wrong for this beat. before is set to the beat before the change.
 func (m *Monitor) Came(x *ExpectedBeat, failed bool, exit string, withMessage bool, before *rules.Beat) *BeatChange {
 	return &BeatChange{monitor: m, name: m.beatName(x), change: func(now time.Time, b *rules.Beat, u *rules.Uptime) (remove, ok bool) {
 		*before = *b
@@ -58,8 +57,8 @@ func (m *Monitor) Came(x *ExpectedBeat, failed bool, exit string, withMessage bo
 	}}
 }
 
-// Lives returns the change for a beat that has come after a failure, and does not say whether all is
-// well again. It returns [ErrBeatUnchanged] if no failure was told.
+// Lives returns the change for a partial beat after a failure: it does not say whether all is well
+// again. The change returns [ErrBeatUnchanged] if no failure was told.
 func (m *Monitor) Lives(x *ExpectedBeat) *BeatChange {
 	return &BeatChange{monitor: m, name: m.beatName(x), change: func(now time.Time, b *rules.Beat, u *rules.Uptime) (remove, ok bool) {
 		return false, b.Lives(now, u, &x.Expect)
@@ -87,12 +86,11 @@ func (m *Monitor) emit(name string, x *ExpectedBeat, b *rules.Beat) {
 	})
 }
 
-// UptimeName returns the name of the record of the [rules.Uptime], for a change of records
-// that depends on it.
+// UptimeName returns the name of the record of the [rules.Uptime], for changes that read it.
 func (m *Monitor) UptimeName() queue.Hash { return m.uptimeName() }
 
-// SeeUptime stores that this gateway runs, and returns the uptime. The change names
-// [Monitor.UptimeName], and its caller calls [Monitor.Saw] when it is made.
+// SeeUptime stores that this gateway runs, and returns the uptime. The change must name
+// [Monitor.UptimeName], and its caller calls [Monitor.Saw] after the transaction.
 func (m *Monitor) SeeUptime(tx *queue.Tx, now time.Time) *rules.Uptime {
 	u := uptimes.GetOrNew(tx, m.uptimeName())
 	m.see(u, now)
@@ -100,7 +98,7 @@ func (m *Monitor) SeeUptime(tx *queue.Tx, now time.Time) *rules.Uptime {
 	return u
 }
 
-// UptimeNow returns the uptime, also a time without a gateway that is not stored yet.
+// UptimeNow returns the uptime of now, including a gap that is not stored yet, and the stored one.
 func (m *Monitor) UptimeNow(ctx context.Context) (now, stored *rules.Uptime, err error) {
 	b, err := m.outbox.Queue.Records.Get(ctx, m.uptimeName())
 	if err != nil {
@@ -111,8 +109,8 @@ func (m *Monitor) UptimeNow(ctx context.Context) (now, stored *rules.Uptime, err
 	return now, uptimes.DecodeOrNew(b), nil
 }
 
-// Uptime returns the uptime. A time without a gateway that is not stored yet is stored first,
-// so that it is the same whenever it is read again.
+// Uptime returns the uptime. It stores a gap that is not stored yet, so that later reads return the
+// same.
 func (m *Monitor) Uptime(ctx context.Context) (*rules.Uptime, error) {
 	u, stored, err := m.UptimeNow(ctx)
 	if err != nil || m.seen.Load() && u.Same(stored) {
@@ -128,5 +126,5 @@ func (m *Monitor) Uptime(ctx context.Context) (*rules.Uptime, error) {
 	return u, err
 }
 
-// Saw notes that it is stored that this gateway runs.
+// Saw notes that the store knows that this gateway runs.
 func (m *Monitor) Saw() { m.seen.Store(true) }

@@ -33,8 +33,8 @@ const (
 	stateEnd       = "end"
 )
 
-// maxExit is the largest number of bits of an exit code. Those of Windows have 32, with a
-// sign or without.
+// maxExit is the maximum number of bits of an exit code. Exit codes of Windows have 32, signed or
+// not.
 const maxExit = 34
 
 var (
@@ -71,22 +71,22 @@ func ReadSignal(query url.Values, m *notifier.Message, partial bool) (s Signal, 
 	return s, nil
 }
 
-// takeTries is how often a beat is taken that others change meanwhile.
+// takeTries is how often taking a beat is tried if others change it at the same time.
 const takeTries = 10
 
-// Taken is what became of a beat.
+// Taken is the outcome of taking a beat.
 type Taken struct {
 	Beat   string // its name
 	Report notifier.Report
 	ID     string // of the message about it in the queue; "" for none
 
-	// Refused says why the beat is not stored, although people were told of it if they could be;
-	// nil if it is.
+	// Refused says why the beat is not stored; nil if it is. People were told of it nevertheless,
+	// if possible.
 	Refused *message.Error
 }
 
-// Take takes a beat with a text, whose memory is counted. It calls release when the text and its
-// files are not needed any more.
+// Take takes a beat with a text. memory counts the memory of the text. Take calls release when the
+// text and its files are no longer needed.
 func (m *Monitor) Take(ctx context.Context, x *ExpectedBeat, s Signal, text *notifier.Message, memory *memory.Allocation,
 	release func()) (*Taken, error) {
 	if text.Type == notifier.Failure {
@@ -105,7 +105,7 @@ func (m *Monitor) Take(ctx context.Context, x *ExpectedBeat, s Signal, text *not
 	return nil, outbox.ErrQueueUnavailable(ErrBeatUnchanged)
 }
 
-// start notes that a run has begun. Nobody is told.
+// start notes that a run has begun. It sends no message.
 func (m *Monitor) start(ctx context.Context, x *ExpectedBeat) (*Taken, error) {
 	c := m.Started(x)
 	if err := c.Apply(ctx); err != nil {
@@ -118,8 +118,8 @@ func (m *Monitor) start(ctx context.Context, x *ExpectedBeat) (*Taken, error) {
 	return taken(x, text, nil, ""), nil
 }
 
-// come notes a beat that has not failed. The first one after a problem is told, but not a partial
-// one after a failure.
+// come notes a beat that has not failed. The first one after a problem is told, unless it is a
+// partial beat after a failure.
 func (m *Monitor) come(ctx context.Context, x *ExpectedBeat, partial bool) (*Taken, error) {
 	if err := m.storeFailure(ctx, x); err != nil {
 		return nil, outbox.QueueError(err)
@@ -180,7 +180,7 @@ func (m *Monitor) fail(ctx context.Context, x *ExpectedBeat, s Signal, text *not
 	return taken(x, cameText(x, c), report, id), nil
 }
 
-// cameText returns what the sender of a beat learns.
+// cameText returns the answer to the sender of a beat.
 func cameText(x *ExpectedBeat, c *BeatChange) string {
 	what := " has come" + afterRun(c.Beat.Ran)
 	if c.Beat.State == rules.BeatFailed {
@@ -192,7 +192,7 @@ func cameText(x *ExpectedBeat, c *BeatChange) string {
 	return "Beat " + x.Name + what + ". The next one is due by " + BeatTime(c.Beat.Due(&c.Uptime)) + "."
 }
 
-// afterRun returns the words on how long a run took; none if that is not known.
+// afterRun returns a phrase about the duration of a run, or "" if it is unknown.
 func afterRun(ran time.Duration) string {
 	if ran == 0 {
 		return ""
@@ -200,8 +200,8 @@ func afterRun(ran time.Duration) string {
 	return " after a run of " + FormatRun(ran)
 }
 
-// taken returns what became of a beat that has been noted. report is that of the message about
-// it, with its ID, or nil for none.
+// taken returns the outcome of a beat that has been noted. report and id belong to the message
+// about it; report is nil for none.
 func taken(x *ExpectedBeat, text string, report *notifier.Report, id string) *Taken {
 	t := &Taken{Beat: x.Name, ID: id}
 	t.Report.Records = []notifier.Record{{Time: time.Now(), Level: notifier.LevelInfo, Text: text}}

@@ -18,20 +18,20 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
-// ErrBeatUnchanged is returned when a beat is not in the state any more for which it was
-// to be changed, because somebody else has changed it.
+// ErrBeatUnchanged is returned when a beat is no longer in the state that a change is for, because
+// somebody else has changed it.
 var ErrBeatUnchanged = fmt.Errorf("the beat: %w", queue.ErrChanged)
 
-// incidentOfBeat begins the name of the incident of a beat. No client can name it, because
-// the source is part of an incident.
+// incidentOfBeat is the prefix of the name of a beat's incident. No client can use the name,
+// because the source is part of an incident.
 const incidentOfBeat = "beat:"
 
-// BeatTime returns a time as messages about beats have it.
+// BeatTime formats a time for messages about beats.
 func BeatTime(t time.Time) string {
 	return t.Local().Format("2006-01-02 15:04 MST")
 }
 
-// FormatRun returns how long a run took, as messages about beats have it.
+// FormatRun formats the duration of a run for messages about beats.
 func FormatRun(d time.Duration) string {
 	precision := time.Second
 	if d >= time.Hour {
@@ -67,8 +67,8 @@ func (x *ExpectedBeat) tooLongText(b *rules.Beat) *notifier.Message {
 	}
 }
 
-// backText returns the message that a beat came after a problem. before is what was known of
-// it.
+// backText returns the message that a beat came after a problem. before is the beat with the
+// problem.
 func (x *ExpectedBeat) backText(before *rules.Beat, now time.Time) *notifier.Message {
 	what := "It was late since "
 	switch before.State {
@@ -82,14 +82,14 @@ func (x *ExpectedBeat) backText(before *rules.Beat, now time.Time) *notifier.Mes
 		Body: "The beat has come" + afterRun(before.Running(now)) + ". " + what + BeatTime(before.Since) + ".", Type: notifier.Success}
 }
 
-// goneText returns the message that a beat with a problem is expected no more.
+// goneText returns the message that a beat with a problem is no longer expected.
 func goneText(name string) *notifier.Message {
 	return &notifier.Message{Title: name + " is no longer expected",
 		Body: "The configuration does not expect this beat any more, so nobody waits for it.", Type: notifier.Success}
 }
 
-// failedText makes the message of a failing beat one about the beat. ran is how long the run
-// took; 0 if that is not known.
+// failedText turns the message of a failed beat into a message about the beat. ran is how long the
+// run took; 0 if unknown.
 func failedText(name string, m *notifier.Message, s Signal, ran time.Duration) {
 	text := "failed"
 	if ran > 0 {
@@ -123,10 +123,9 @@ func (x *ExpectedBeat) Delivery(m *notifier.Message, c *BeatChange) dispatch.Del
 	return d
 }
 
-// TellBeat stores a message about a beat, and makes the change of the beat. The queue
-// sends the message. The results are those before anything is sent. The error is
-// [ErrBeatUnchanged] if the change was refused. Otherwise, unless there is an error,
-// d.Release is called when no delivery is in progress any more.
+// TellBeat stores a message about a beat with a change of the beat. The queue sends the message;
+// the report is from before any delivery. The error is [ErrBeatUnchanged] if the change was
+// refused. Without an error, d.Release is called when the last delivery has ended.
 func (m *Monitor) TellBeat(ctx context.Context, d dispatch.Delivery, c *BeatChange) (report *notifier.Report, id string, err error) {
 	m.outbox.Dispatcher.Incidents.Note(&d)
 	report, id, err = m.outbox.Submit(ctx, d, outbox.Options{Begun: func([]notifier.Target) func(int, notifier.Result) {
@@ -176,7 +175,7 @@ func (m *Monitor) dueBeat(ctx context.Context, conf *outbox.Configuration, name 
 	return m.tellDue(ctx, x, x.lateText(&c.Beat, c.Beat.Due(&c.Uptime)), miss)
 }
 
-// look returns a change of a beat that is looked at.
+// look returns a change that looks at a beat in its record.
 func (m *Monitor) look(x *ExpectedBeat, name queue.Hash, change func(now time.Time, b *rules.Beat, u *rules.Uptime) (ok bool)) *BeatChange {
 	return &BeatChange{monitor: m, name: name, change: func(now time.Time, b *rules.Beat, u *rules.Uptime) (remove, ok bool) {
 		b.Site, b.Key, b.Name = x.Site, x.Key.Name, x.Name
@@ -185,8 +184,8 @@ func (m *Monitor) look(x *ExpectedBeat, name queue.Hash, change func(now time.Ti
 	}}
 }
 
-// tellDue tells a problem of a beat that did not come, and makes the change, unless another
-// gateway has told it or the beat came.
+// tellDue stores a message about a beat that did not come with the change c, unless another gateway
+// has told it or the beat came.
 func (m *Monitor) tellDue(ctx context.Context, x *ExpectedBeat, text *notifier.Message, c *BeatChange) error {
 	_, _, err := m.TellBeat(ctx, x.Delivery(text, c), c)
 	if errors.Is(err, ErrBeatUnchanged) {
@@ -198,12 +197,12 @@ func (m *Monitor) tellDue(ctx context.Context, x *ExpectedBeat, text *notifier.M
 	return err
 }
 
-// goneTime is how long a beat is kept that this configuration does not expect. Another
-// gateway may have a newer one, which does.
+// goneTime is how long a beat is kept after the configuration ceased to expect it. Another gateway
+// may have a newer configuration that expects it.
 const goneTime = 10 * time.Minute
 
-// dueGoneBeat removes a beat that nobody expects any more. If the key was told of a
-// problem, it is told that, too.
+// dueGoneBeat removes a beat that is no longer expected. If the key was told of a problem, it is
+// told of the end, too.
 func (m *Monitor) dueGoneBeat(ctx context.Context, conf *outbox.Configuration, name queue.Hash, before *rules.Beat) error {
 	remove := &BeatChange{monitor: m, name: name, change: func(now time.Time, b *rules.Beat, _ *rules.Uptime) (remove, ok bool) {
 		if b.Gone.IsZero() || b.Gone.After(now) {

@@ -19,9 +19,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
-// failUnstored sends the message about a beat that has failed, because err keeps the queue from
-// storing it. Unless the change of the beat can be stored without the message, it returns an
-// error, so that the job sends the beat again and the gateway learns what it has told.
+// failUnstored sends the message about a failed beat that the queue cannot store because of err. If
+// the queue is full, it stores the change of the beat alone. The beat is refused, so that its job
+// sends it again, unless the change is stored and the message was delivered.
 func (m *Monitor) failUnstored(ctx context.Context, x *ExpectedBeat, d dispatch.Delivery, c *BeatChange, err error) (*Taken, error) {
 	full := errors.Is(err, queue.ErrFull)
 	if full && d.Rules.IsStep() { // Submit would have told it if somebody had to be told now
@@ -45,8 +45,8 @@ func (m *Monitor) failUnstored(ctx context.Context, x *ExpectedBeat, d dispatch.
 	return &Taken{Beat: x.Name, Report: *sent, Refused: refusal}, nil
 }
 
-// storeFailure stores that a beat has failed if that was only told, and no later beat is known:
-// whoever was told hears from the beat that comes now that it is back.
+// storeFailure stores a failure of a beat that was only sent, unless a later beat is known. Then
+// the beat that comes now tells that it is back.
 func (m *Monitor) storeFailure(ctx context.Context, x *ExpectedBeat) error {
 	name := m.beatName(x)
 	failure, ok := m.unstored.last(name)
@@ -67,9 +67,9 @@ func (m *Monitor) storeFailure(ctx context.Context, x *ExpectedBeat) error {
 	return nil
 }
 
-// unstoredFailures are the last failures of beats that were sent without being stored: a job
-// that sends its beat again after an error must not tell the same each time, and the next beat that
-// can be stored is back from that. The zero value is ready for use.
+// unstoredFailures remembers the failures of beats that were sent without being stored. So a job
+// that repeats its beat after an error does not send the same message each time, and the next beat
+// that can be stored tells that it is back. The zero value is ready for use.
 type unstoredFailures struct {
 	mu   sync.Mutex
 	sent map[queue.Hash]unstoredFailure
@@ -108,7 +108,7 @@ func (u *unstoredFailures) last(name queue.Hash) (f unstoredFailure, ok bool) {
 	return f, ok
 }
 
-// forget makes the next failure of a beat be sent. Nobody is back from the last one.
+// forget forgets the last failure of a beat, so that the next one is sent.
 func (u *unstoredFailures) forget(name queue.Hash) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -24,7 +24,7 @@ var (
 	ErrWatchdogURL      = errors.New("beat: the address must begin with http:// or https:// and have a host")
 )
 
-// watchdog calls the address by which somebody else notices that no gateway runs any more.
+// watchdog calls the address of a service that notices when no gateway runs.
 type watchdog struct {
 	outbox  *outbox.Outbox
 	failing atomic.Bool // the last call has failed
@@ -33,12 +33,11 @@ type watchdog struct {
 // name returns the name of the record with the [WatchdogState].
 func (d *watchdog) name() queue.Hash { return d.outbox.Queue.Hash("watchdog") }
 
-// watchdogKept is how long the record is kept that no gateway changes, because the
-// configuration has no watchdog any more.
+// watchdogKept is how long the record is kept unchanged after the configuration lost its watchdog.
 const watchdogKept = time.Hour
 
-// take changes when the next call of w, which is nil for none, is due. It reports whether this gateway makes a
-// call now.
+// take reports whether this gateway makes a call now, and stores when the next call is due. w is
+// nil if there is no watchdog.
 func (d *watchdog) take(ctx context.Context, w *outbox.Watchdog) (take bool, err error) {
 	err = d.outbox.Queue.Records.Apply(ctx, &queue.Ruled{Names: []queue.Hash{d.name()}, Decide: func(tx *queue.Tx) error {
 		now, s := d.outbox.Queue.Now(), WatchdogStates.GetOrNew(tx, d.name())
@@ -55,8 +54,8 @@ func (d *watchdog) take(ctx context.Context, w *outbox.Watchdog) (take bool, err
 	return take && err == nil, err
 }
 
-// due calls the watchdog, unless another gateway does. That the time of the next call was
-// stored shows that the store can be written.
+// due calls the watchdog, unless another gateway does. It stores the time of the next call first,
+// so that a call also shows that the store can be written.
 func (d *watchdog) due(ctx context.Context, conf *outbox.Configuration) error {
 	take, err := d.take(ctx, conf.QueueSettings.Watchdog)
 	if !take || err != nil {
@@ -127,9 +126,9 @@ func (d *watchdog) watched(err error) {
 // watchdogPage is the number of deliveries that are looked at, at once.
 const watchdogPage = 500
 
-// waitsTooLong reports whether a delivery has waited for more than half of max_age since
-// it came in or a rule has released it. Those to URLs of clients do not count, because a
-// client must not be able to raise the alarm.
+// waitsTooLong reports whether a delivery has waited for more than half of max_age since it came in
+// or a rule released it. Deliveries to URLs of clients do not count, because a client must not be
+// able to raise the alarm.
 func (d *watchdog) waitsTooLong(ctx context.Context, maxAge time.Duration) (bool, error) {
 	now := d.outbox.Queue.Now()
 	var after queue.JobID

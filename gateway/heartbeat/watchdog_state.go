@@ -13,7 +13,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
-// WatchdogState is what the gateways that share a queue know of the calls of the watchdog.
+// WatchdogState is the state of the watchdog's calls, which gateways that share a queue have in
+// common.
 type WatchdogState struct {
 	Next    time.Time // when the next call is due
 	Success time.Time // the last one; zero for none
@@ -31,8 +32,8 @@ func (s *WatchdogState) fields(c *wire.Codec) {
 // maxWatchdogProblem is the maximum length of the text of a failure, in bytes.
 const maxWatchdogProblem = 300
 
-// WatchdogStates is the record of the state, which is due when the next call is. A damaged one knows
-// nothing.
+// WatchdogStates is the record of the state. It is due when the next call is. A damaged record is
+// an empty state.
 var WatchdogStates = outbox.Typed[WatchdogState]{Kind: KindWatchdog, Fields: (*WatchdogState).fields}
 
 // called notes the outcome of a call.
@@ -47,8 +48,7 @@ func (s *WatchdogState) called(now time.Time, err error) {
 	s.Problem = markup.TruncateBytes(markup.OneLine(err.Error()), maxWatchdogProblem)
 }
 
-// note stores the outcome of a call. If that fails, the log and the metrics have
-// it.
+// note stores the outcome of a call. If that fails, only the log and the metrics have it.
 func (d *watchdog) note(ctx context.Context, outcome error) {
 	err := d.outbox.Queue.Records.Apply(ctx, &queue.Ruled{Names: []queue.Hash{d.name()}, Decide: func(tx *queue.Tx) error {
 		s := WatchdogStates.GetOrNew(tx, d.name())
@@ -70,7 +70,7 @@ type WatchdogJSON struct {
 	LastError    string    `json:"last_error,omitempty"`
 }
 
-// Watchdog returns what is known of the calls of the watchdog, or nil if there is none.
+// Watchdog returns the state of the watchdog, or nil if there is none.
 func (m *Monitor) Watchdog(ctx context.Context) (*WatchdogJSON, error) {
 	w := m.outbox.Current().QueueSettings.Watchdog
 	if w == nil {
