@@ -14,9 +14,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// Answer stores an answer, which the caller has checked. by is who answers, as others see it;
-// "" if nobody is known: then it is the device, if the link is that of one. It returns the
-// question as it is then. first reports whether this answer counts.
+// Answer stores an answer that the caller has checked. by is the name of who answers, as others see
+// it; if it is "", Answer uses the device whose link was used. It returns the question after that.
+// first reports whether this answer counts.
 func (q *Questions) Answer(ctx context.Context, at *At, answer, by string) (x *Question, first bool, err error) {
 	x, first, err = q.change(ctx, at.ID, by, func(x *Question, now time.Time) {
 		x.decide(Outcome{State: Answered, Answer: answer, By: by, Through: at.Through.URL, At: now})
@@ -24,8 +24,9 @@ func (q *Questions) Answer(ctx context.Context, at *At, answer, by string) (x *Q
 	return x, first, err
 }
 
-// Device returns the device whose link was used, or "". Its name is marked as the name of a
-// device: whoever subscribes the device chooses it, and it must not pass for the name of a user.
+// Device returns the name of the device whose link was used, or "". The name is marked as a
+// device's, because whoever subscribes the device chooses it, and it must not pass for the name of
+// a user.
 func (at *At) Device() string {
 	if !site.IsDevice(at.Through.URL) {
 		return ""
@@ -33,8 +34,7 @@ func (at *At) Device() string {
 	return at.Through.URL[len(site.DeviceScheme):] + " (device)"
 }
 
-// Withdraw ends a question on behalf of who has asked it, if it is open. It returns it as it
-// is then.
+// Withdraw cancels a question for its client if it is open, and returns the question after that.
 func (q *Questions) Withdraw(ctx context.Context, id uuid.UUID) (*Question, error) {
 	x, _, err := q.change(ctx, id, "", func(x *Question, now time.Time) {
 		x.decide(Outcome{State: Cancelled, At: now})
@@ -42,7 +42,7 @@ func (q *Questions) Withdraw(ctx context.Context, id uuid.UUID) (*Question, erro
 	return x, err
 }
 
-// Due does what is due in the record of a question.
+// Due does the work that is due in the record of a question.
 func (q *Questions) Due(ctx context.Context, conf *outbox.Configuration, name queue.Hash, data []byte, crowded bool) (err error) {
 	x := questions.Decode(data)
 	if x == nil {
@@ -68,8 +68,8 @@ func (q *Questions) Due(ctx context.Context, conf *outbox.Configuration, name qu
 	return err
 }
 
-// follow does what follows from a decision that is stored: it writes a line, emits an event,
-// and tells who wants to know.
+// follow handles a stored decision: it logs it, emits an event, wakes the clients that wait, and
+// tells the outcome.
 func (q *Questions) follow(ctx context.Context, x *Question) {
 	conf, o := q.outbox.Current(), x.Outcome
 	key := conf.NameOf(ctx, x.Place)
@@ -87,7 +87,7 @@ func (q *Questions) follow(ctx context.Context, x *Question) {
 	}
 }
 
-// waitsFor reports whether a question is open, for those who wait.
+// waitsFor reports whether a question is open, for a client that waits.
 func (q *Questions) waitsFor(ctx context.Context, id uuid.UUID) bool {
 	x, err := q.Get(ctx, id)
 	return err == nil && x.IsOpen()

@@ -15,20 +15,20 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// linkEncoding is that of the last segment of a link: 16 bytes that name the question, and 16
-// that only its record can make.
+// linkEncoding encodes the last segment of a link: the 16 bytes of the question's ID, and the 16
+// bytes of the code.
 var linkEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
 // codeSize is the size of the code of a link in bytes.
 const codeSize = 16
 
-// AnswerParameter is the parameter of the link to a question with an answer chosen.
+// AnswerParameter is the query parameter of a link that chooses an answer.
 const AnswerParameter = "answer"
 
 // AnswerLabel is the label of the link to a question.
 const AnswerLabel = "Answer"
 
-// newLinkSecret sets the secret of the links of the question.
+// newLinkSecret sets the secret of the question's links.
 func (x *Question) newLinkSecret() { _, _ = rand.Read(x.linkSecret[:]) } // never fails
 
 // linkID returns the last segment of the link of a destination.
@@ -60,13 +60,13 @@ func (x *Question) addLinks(m *notifier.Message, publicURL, target string) {
 // thread identifies the message of a chat that shows the question and, later, its outcome.
 func (x *Question) thread() string { return "question " + x.ID.String() }
 
-// At is a question that was found by the link of a destination.
+// At is a question found by the link of a destination.
 type At struct {
 	*Question
 	Through Target
 }
 
-// IsLink reports whether a link may end in this segment of a path.
+// IsLink reports whether segment has the form of the last segment of a link.
 func IsLink(segment string) bool {
 	_, _, ok := parseLink(segment)
 	return ok
@@ -81,7 +81,7 @@ func parseLink(segment string) (id uuid.UUID, code []byte, ok bool) {
 	return uuid.UUID(b[:len(id)]), b[len(id):], true
 }
 
-// ByLink returns the question that the last segment of a link leads to, or [ErrNone].
+// ByLink returns the question of a link with this last segment, or [ErrNone].
 func (q *Questions) ByLink(ctx context.Context, segment string) (*At, error) {
 	id, code, ok := parseLink(segment)
 	if !ok {

@@ -14,8 +14,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// Kind is that of a question of a message. The number is that of open ones. Decided ones are kept
-// as long as results.
+// Kind is the kind of the records of questions. Only open questions count for the limit. Decided
+// ones are kept as long as results.
 var Kind = outbox.CountedKind('Q', "open questions", 8, 100, 8*outbox.Day,
 	"wait until one is answered or forgotten, or withdraw one with DELETE")
 
@@ -50,14 +50,14 @@ type Question struct {
 	linkSecret [16]byte
 }
 
-// Target is a destination that was asked.
+// Target is a destination of a question.
 type Target struct {
 	Hash string
-	URL  string // with its secrets masked, for who may send or manage
+	URL  string // with its secrets masked, for clients that may send or manage
 	Name string // for everybody who has a link; "" if an earlier version has asked
 }
 
-// Outcome is how a question was decided. The zero value is that of one that is open.
+// Outcome is how a question was decided. The zero value is the outcome of an open question.
 type Outcome struct {
 	State   State
 	Answer  string
@@ -66,13 +66,13 @@ type Outcome struct {
 	At      time.Time
 }
 
-// ErrNone is returned for a question that is not there, or no longer.
+// ErrNone is returned for a question that does not exist, or no longer does.
 var ErrNone = message.Errorf(message.NotFound, "there is no such question, or it was forgotten; nothing was answered")
 
 // IsOpen reports whether the question can be answered.
 func (x *Question) IsOpen() bool { return x.Outcome.State == Open }
 
-// JSON returns what clients see of the question. full is for who may send to the key or
+// JSON returns the question as clients see it. full is for clients that may send to the key or
 // manage.
 func (x *Question) JSON(full bool) *message.AskState {
 	out := &message.AskState{State: string(x.Outcome.State), Until: x.Until.UTC()}
@@ -87,15 +87,16 @@ func (x *Question) JSON(full bool) *message.AskState {
 	return out
 }
 
-// GuestJSON returns the question for a client with a link to it and no other right. It leaves
-// out the destination through which it was answered.
+// GuestJSON returns the question for a client that only has a link to it. It leaves out the
+// destination through which it was answered.
 func (x *Question) GuestJSON() *message.AskState {
 	out := x.JSON(true)
 	out.Through = ""
 	return out
 }
 
-// Message returns what clients see of a message that the queue has forgotten.
+// Message returns the message of the question as clients see it when the queue has forgotten the
+// message.
 func (x *Question) Message() *message.QueuedMessage {
 	return &message.QueuedMessage{ID: x.ID.String(), State: message.StateDelivered, Created: x.Created, Results: []message.QueuedResult{}}
 }
@@ -109,9 +110,9 @@ func (x *Question) expire(now time.Time) bool {
 	return true
 }
 
-// decide sets the outcome, and what follows from it.
+// decide sets the outcome and whom to tell.
 func (x *Question) decide(o Outcome) {
-	o.At = o.At.Truncate(time.Microsecond) // as it is stored, so that all show the same
+	o.At = o.At.Truncate(time.Microsecond) // as in the record, so that all gateways show the same
 	x.Outcome = o
 	x.ToCall = x.Callback != "" && o.State != Cancelled
 	x.ToTell = x.Tell
@@ -160,12 +161,12 @@ func (o *Outcome) fields(c *wire.Codec) {
 // questions are the records of questions.
 var questions = outbox.Typed[Question]{Kind: Kind, Fields: (*Question).fields}
 
-// keepDecided is the minimum time for which a decided question is kept, for clients that ask
-// for the outcome and for people who open the page late.
+// keepDecided is the minimum time for which a decided question is kept, for clients that read the
+// outcome and for people who open the page late.
 const keepDecided = 24 * time.Hour
 
-// put stores a question. It is due when it expires, when something has to be told, and when it can
-// be forgotten.
+// put stores a question. Its record is due when the question expires, when something has to be
+// told, and when it can be removed.
 func (q *Questions) put(tx *queue.Tx, name queue.Hash, x *Question, now time.Time) {
 	due, group := now, q.decidedGroup(x.Place.String())
 	switch {
@@ -177,8 +178,7 @@ func (q *Questions) put(tx *queue.Tx, name queue.Hash, x *Question, now time.Tim
 	questions.Put(tx, name, x, due, group)
 }
 
-// forget returns when a decided question can be forgotten. keep is how long the queue keeps
-// results.
+// forget returns when a decided question can be removed. keep is how long the queue keeps results.
 func (x *Question) forget(keep time.Duration) time.Time {
 	return x.Outcome.At.Add(max(keep, keepDecided))
 }
@@ -197,8 +197,8 @@ func (q *Questions) decidedGroup(place string) queue.Hash {
 	return q.outbox.Queue.Hash("decided questions\x00" + place)
 }
 
-// ahead reports whether an open question was asked when the clock was ahead, so that its time
-// ends as long after now.
+// ahead reports whether an open question was asked when the clock was ahead. Its time then starts
+// again.
 func (x *Question) ahead(now time.Time) bool { return x.IsOpen() && queue.WrittenAhead(x.Created, now) }
 
 // Ahead reports whether a record has an open question that was asked when the clock was ahead.
@@ -207,8 +207,7 @@ func (q *Questions) Ahead(record []byte, now time.Time) bool {
 	return x != nil && x.ahead(now)
 }
 
-// decideFunc returns what is stored of a question in a transaction. x is what is stored before, or
-// nil.
+// decideFunc returns the question to store in a transaction. x is the stored one, or nil.
 type decideFunc func(x *Question, now time.Time) (*Question, error)
 
 // ruled returns the change of a record to the question that decide returns.
@@ -224,7 +223,7 @@ func (q *Questions) ruled(name queue.Hash, decide decideFunc) *queue.Ruled {
 	}}
 }
 
-// moveBack starts the time of a question again, which was asked when the clock was ahead.
+// moveBack starts the time of a question again if it was asked when the clock was ahead.
 func (q *Questions) moveBack(ctx context.Context, name queue.Hash) error {
 	return q.outbox.Queue.Records.Apply(ctx, q.ruled(name, func(x *Question, now time.Time) (*Question, error) {
 		if x == nil || !x.ahead(now) {

@@ -30,8 +30,8 @@ type Questions struct {
 	alerts *alerting.Engine
 
 	any     atomic.Bool   // a question may be open
-	looked  atomic.Bool   // whether one was open at the start is known
-	usage   *outbox.Usage // of what a key can have
+	looked  atomic.Bool   // it is known whether one was open at the start
+	usage   *outbox.Usage // limits what a key can have
 	waiters waiters
 }
 
@@ -49,7 +49,7 @@ func New(o *outbox.Outbox, alerts *alerting.Engine) *Questions {
 	return q
 }
 
-// weigh returns what a record counts for: a question counts as one while it is open.
+// weigh returns what a record counts for. A question counts while it is open.
 func weigh(record []byte) outbox.Used {
 	w := outbox.Weigh(record)
 	if x := questions.Decode(record); x != nil && !x.IsOpen() {
@@ -62,7 +62,7 @@ const (
 	// maxShown is the length in bytes that a text is cut to on the page.
 	maxShown = 32 << 10
 
-	// postponed is when an attempt is made again for which the question cannot be read.
+	// postponed is how long an attempt is postponed if its question cannot be read.
 	postponed = 2 * time.Second
 
 	ruleDecided = message.RuleDecided
@@ -71,10 +71,10 @@ const (
 // Kinds returns the kind of questions.
 func (q *Questions) Kinds() []*outbox.Kind { return []*outbox.Kind{Kind} }
 
-// Punctual returns what reports whether a question may be open.
+// Punctual returns a function that reports whether a question may be open.
 func (q *Questions) Punctual(*outbox.Configuration) func() bool { return q.any.Load }
 
-// Get returns a question, or [ErrNone]. One whose time is over has expired, also if that is
+// Get returns a question, or [ErrNone]. It returns an overdue question as expired, even if that is
 // not stored yet.
 func (q *Questions) Get(ctx context.Context, id uuid.UUID) (*Question, error) {
 	x, err := questions.Read(ctx, q.outbox, q.name(id))
@@ -88,10 +88,9 @@ func (q *Questions) Get(ctx context.Context, id uuid.UUID) (*Question, error) {
 	return x, nil
 }
 
-// Ask stores the question of d, a message to a key, and asks it. It returns the report and
-// the ID of the message. If the report is nil, nothing was asked, and the caller releases
-// what the message holds: the error is a [*message.Error] that says why, or one of
-// [outbox.Outbox.Submit].
+// Ask stores the question of d, a message to a key, and sends it. It returns the report and the ID
+// of the message. If the report is nil, nothing was sent, and the caller releases d: the error is a
+// [*message.Error] that says why, or comes from [outbox.Outbox.Submit].
 func (q *Questions) Ask(ctx context.Context, d dispatch.Delivery, a *message.Ask) (*notifier.Report, string, error) {
 	if err := a.Check(); err != nil {
 		return nil, "", err
@@ -110,8 +109,8 @@ func (q *Questions) Ask(ctx context.Context, d dispatch.Delivery, a *message.Ask
 // errNoTarget is returned for a question that reaches nobody.
 var errNoTarget = message.Errorf(message.Unsendable, "no destination of the key can be asked; add one, or a device")
 
-// prepare makes d a question: of the rules of the key, only escalate applies, and
-// destinations that a silence keeps it from are not asked.
+// prepare prepares d as a question. It leaves out the rules of the key except escalate, and the
+// destinations that are silenced.
 func (q *Questions) prepare(d *dispatch.Delivery) error {
 	if len(d.To.Targets) == 0 {
 		return errNoTarget
@@ -131,8 +130,7 @@ func (q *Questions) prepare(d *dispatch.Delivery) error {
 	return nil
 }
 
-// leaveSilent removes the destinations that silences keep the question from. If these are
-// all, the error says so.
+// leaveSilent removes the silenced destinations. It returns an error if none is left.
 func (q *Questions) leaveSilent(d *dispatch.Delivery) error {
 	silences := q.alerts.Silences.Concerning(d)
 	if len(silences) == 0 {
@@ -170,7 +168,7 @@ func (q *Questions) leaveSilent(d *dispatch.Delivery) error {
 	return nil
 }
 
-// newQuestion returns the question of d, which is asked now.
+// newQuestion returns the question of d, asked at now.
 func newQuestion(d *dispatch.Delivery, now time.Time) *Question {
 	m := d.Message
 	plain := func(text string) string {
@@ -194,8 +192,8 @@ func newQuestion(d *dispatch.Delivery, now time.Time) *Question {
 // errDecided is returned when a question is not open.
 var errDecided = errors.New("the question is decided")
 
-// change changes a question that is open, and returns it as it is then. changed reports
-// whether it was open. f may be called several times.
+// change changes an open question, and returns the question after that. changed reports whether it
+// was open. f may be called several times.
 func (q *Questions) change(ctx context.Context, id uuid.UUID, by string, f func(x *Question, now time.Time)) (x *Question,
 	changed bool, err error) {
 	before, err := q.Get(ctx, id)

@@ -27,8 +27,8 @@ import (
 // errTold is returned when another gateway has told an outcome.
 var errTold = errors.New("the outcome was told")
 
-// tell stores the messages about the outcome of a question, which the queue sends. Each is
-// stored with the record that says so.
+// tell stores the messages about the outcome of a question; the queue sends them. The transaction
+// of each also notes that it was told.
 func (q *Questions) tell(ctx context.Context, conf *outbox.Configuration, x *Question) error {
 	settings := conf.Global
 	if all := conf.SitesWithID(x.Site); len(all) > 0 {
@@ -46,8 +46,8 @@ func (q *Questions) tell(ctx context.Context, conf *outbox.Configuration, x *Que
 	return q.accept(ctx, x, q.outcome(ctx, conf, x), func(x *Question) *bool { return &x.ToTell })
 }
 
-// accept stores a message about a question, and that it is. Without a message, there is nobody
-// to tell any more.
+// accept stores a message about a question, and notes that in the question. d is nil if there is
+// nobody left to tell.
 func (q *Questions) accept(ctx context.Context, x *Question, d *dispatch.Delivery, pending func(*Question) *bool) error {
 	u := q.usage.Ruled(x.Place.String(), false, q.ruled(q.name(x.ID), func(x *Question, _ time.Time) (*Question, error) {
 		if x == nil || !*pending(x) {
@@ -73,7 +73,8 @@ func (q *Questions) accept(ctx context.Context, x *Question, d *dispatch.Deliver
 	return err
 }
 
-// outcome returns the message to those who were asked, or nil if nobody of them is left.
+// outcome returns the message about the outcome to the destinations that were asked, or nil if none
+// is left.
 func (q *Questions) outcome(ctx context.Context, conf *outbox.Configuration, x *Question) *dispatch.Delivery {
 	k, settings, siteID := conf.FindPlace(ctx, x.Place)
 	if k == nil {
@@ -95,7 +96,7 @@ func (q *Questions) outcome(ctx context.Context, conf *outbox.Configuration, x *
 	return &d
 }
 
-// Summary returns what was decided, in one sentence.
+// Summary returns the outcome as one sentence.
 func (x *Question) Summary() string {
 	o := x.Outcome
 	switch o.State {
@@ -127,7 +128,7 @@ func (q *Questions) callback(x *Question, settings *site.Site) *dispatch.Deliver
 	return &d
 }
 
-// destination returns the destination that is told the outcome. Only its host is shown.
+// destination returns the destination of the callback. It shows only its host.
 func (q *Questions) destination(x *Question, policy *egress.Policy) *notifier.Destination {
 	host, parts := "", []string(nil)
 	if u, err := url.Parse(x.Callback); err == nil {
@@ -137,9 +138,9 @@ func (q *Questions) destination(x *Question, policy *egress.Policy) *notifier.De
 	return notifier.NewPrivate(c, "callback://"+host, "callback "+x.ID.String(), policy)
 }
 
-// secretParts returns the parts of an address that no error may show, even if the other side
-// repeats them: all but the scheme and the host. It returns a text and its parts, because the
-// other side may repeat a part alone.
+// secretParts returns the parts of an address that no error may show, even if the server repeats
+// them: all but the scheme and the host. It returns longer texts and their parts, because the
+// server may repeat a part alone.
 func secretParts(u *url.URL) []string {
 	parts := []string{u.RequestURI(), u.EscapedPath(), u.RawQuery, u.EscapedFragment()}
 	parts = append(parts, strings.Split(u.EscapedPath(), "/")...)
@@ -191,13 +192,12 @@ func (s *callback) Describe(x *notifier.Schema) {
 	x.String(&s.host, "host", s.host, "the host of the address")
 	x.String(&s.address, "address", s.address, "the address").Secret()
 	parts := s.parts
-	x.List(&s.parts, "parts", "the parts of the address").Secret() // which empties the list
+	x.List(&s.parts, "parts", "the parts of the address").Secret() // Secret empties the list
 	s.parts = parts
 	x.String(&s.secret, "secret", s.secret, "the secret of the signature").Secret()
 }
 
-// StateJSON is what a client is told of a question, at the address that it has given or as it
-// streams.
+// StateJSON is the state of a question for its client, in a callback or a stream.
 type StateJSON struct {
 	ID  string            `json:"id"`
 	Ask *message.AskState `json:"ask"`

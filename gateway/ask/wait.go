@@ -22,11 +22,12 @@ type waiting struct {
 	n       int           // the clients
 }
 
-// minWait is how long a client waits at least while a question is open, so that one that asks
-// again at once does not ask all the time: it may be open for a moment after its end.
+// minWait is the minimum time that a client waits for an open question. A question may stay open
+// for a moment after its time; without minWait, a client that asks again at once would ask all the
+// time.
 const minWait = time.Second
 
-// join counts a client in.
+// join adds a client.
 func (w *waiters) join(id uuid.UUID) (decided <-chan struct{}, leave func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -48,7 +49,7 @@ func (w *waiters) join(id uuid.UUID) (decided <-chan struct{}, leave func()) {
 	}
 }
 
-// wake tells those who wait that a question is decided.
+// wake tells the waiting clients that a question is decided.
 func (w *waiters) wake(id uuid.UUID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -58,7 +59,7 @@ func (w *waiters) wake(id uuid.UUID) {
 	}
 }
 
-// ids returns the questions that somebody waits for.
+// ids returns the questions that clients wait for.
 func (w *waiters) ids() (out []uuid.UUID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -68,9 +69,9 @@ func (w *waiters) ids() (out []uuid.UUID) {
 	return out
 }
 
-// Wait returns the question of a message that came to a site as soon as it is not open, or as
-// it is after d, or when ctx is done or ending is closed. It returns [ErrNone] if there is none.
-// With a d, the caller has entered [site.Waiting].
+// Wait returns a question of a site as soon as it is decided, or undecided after d, when ctx is
+// done or when ending is closed. The error is [ErrNone] if there is none. If d is not 0, the caller
+// has entered [site.Waiting].
 func (q *Questions) Wait(ctx context.Context, siteID string, id uuid.UUID, d time.Duration, ending <-chan struct{}) (*Question, error) {
 	decided, leave := q.waiters.join(id) // before it is read
 	defer leave()
@@ -93,7 +94,7 @@ func (q *Questions) Wait(ctx context.Context, siteID string, id uuid.UUID, d tim
 	return q.Get(ctx, id)
 }
 
-// Refresh looks for what other gateways have decided. The queue calls it each second.
+// Refresh looks for decisions of other gateways. The queue calls it each second.
 func (q *Questions) Refresh(ctx context.Context, _ *outbox.Configuration) {
 	if !q.looked.Load() {
 		sizes, err := q.outbox.Queue.Records.GroupSizes(ctx)
