@@ -20,8 +20,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// Kind is that of a message that is sent later. It counts with its text and files. The time of
-// one is at most a month away.
+// Kind is the kind of the records of planned messages. A record counts with the text and the files
+// of the message. It is due in at most a month.
 var Kind = outbox.CountedKind('P', "planned messages", 4, 1000, 31*outbox.Day, "wait until one is sent, or cancel one with DELETE")
 
 // Messages are the planned messages of all keys.
@@ -47,7 +47,7 @@ func New(o *outbox.Outbox) *Messages {
 	return p
 }
 
-// weigh returns what a record counts for, with the message that waits.
+// weigh returns what a record counts for, with its message.
 func weigh(record []byte) outbox.Used {
 	w := outbox.Weigh(record)
 	if x := records.Decode(record); x != nil {
@@ -56,7 +56,7 @@ func weigh(record []byte) outbox.Used {
 	return w
 }
 
-// Message is a planned message, without what it says.
+// Message is a planned message without its content.
 type Message struct {
 	ID       uuid.UUID
 	Site     string // the ID of the site that it came to
@@ -70,8 +70,8 @@ type Message struct {
 	Delay time.Duration // from when it was planned until At; 0 if its client has named the time
 }
 
-// ahead reports whether the message was planned when the clock was ahead, so that it is due
-// after its delay from now, not at its time.
+// ahead reports whether the message was planned when the clock was ahead. It is then due after its
+// delay from now, not at its time.
 func (x *Message) ahead(now time.Time) bool {
 	return x.Delay > 0 && queue.WrittenAhead(x.At.Add(-x.Delay), now)
 }
@@ -95,8 +95,8 @@ var records = outbox.Typed[Message]{Kind: Kind, Fields: (*Message).fields}
 // Kinds returns the kind of planned messages.
 func (p *Messages) Kinds() []*outbox.Kind { return []*outbox.Kind{Kind} }
 
-// Turn returns the turn of a planned message. Those of a key are sent one after the other, because
-// they can be about one incident.
+// Turn returns the turn of a planned message. The messages of a key are sent one after the other,
+// because they can be about one incident.
 func (p *Messages) Turn(name queue.Hash, record []byte) string {
 	if x := records.Decode(record); x != nil {
 		return x.Place.String()
@@ -109,8 +109,8 @@ func (p *Messages) put(tx *queue.Tx, x *Message, due time.Time) {
 	records.Put(tx, p.name(x.ID), x, due, p.group())
 }
 
-// ruled returns a change of the record of x. Unless adds is false, it fails if the key of x has too
-// much then.
+// ruled returns a change of the record of x. If adds is true, the change fails if it exceeds the
+// limits of the key.
 func (p *Messages) ruled(x *Message, adds bool, decide func(*queue.Tx) error) *queue.Ruled {
 	return p.usage.Ruled(x.Place.String(), adds, &queue.Ruled{Names: []queue.Hash{p.name(x.ID)}, Decide: decide})
 }
@@ -124,10 +124,10 @@ func (p *Messages) name(id uuid.UUID) queue.Hash {
 	return p.outbox.Queue.Hash("planned message\x00" + id.String())
 }
 
-// group is that of all records.
+// group returns the group of all records.
 func (p *Messages) group() queue.Hash { return p.outbox.Queue.Hash("planned messages") }
 
-// newMessage returns the planned message that is stored, with its text.
+// newMessage returns the record of a planned message m with the text t.
 func newMessage(m *queue.Message, t *queued.Text) *Message {
 	l := &t.Later
 	return &Message{
@@ -136,8 +136,8 @@ func newMessage(m *queue.Message, t *queued.Text) *Message {
 	}
 }
 
-// Later returns when, and to whom, a message is sent that is due at a time. format is the name
-// of the source whose format it has, or "".
+// Later returns the stored time and recipients of a message that is due at at. format is the name
+// of the source whose format the message has, or "".
 func Later(at time.Time, w *message.Wish, format string) *queued.Later {
 	l := &queued.Later{At: at, Tags: w.Tags.String(), Preferred: w.Preferred, Format: format}
 	for _, name := range slices.Sorted(maps.Keys(w.Values)) {
@@ -146,9 +146,9 @@ func Later(at time.Time, w *message.Wish, format string) *queued.Later {
 	return l
 }
 
-// Accept stores d, a message to a key that is sent later. It returns the report and the ID. If
-// the report is nil, nothing is stored, and the error is a [*message.Error] that says why, or one
-// of [queue.Queue.Accept].
+// Accept stores d, a message to a key that is sent later. It returns the report and the ID. If the
+// report is nil, nothing is stored, and the error is a [*message.Error] that says why, or comes
+// from [queue.Queue.Accept].
 func (p *Messages) Accept(ctx context.Context, d *dispatch.Delivery) (*notifier.Report, string, error) {
 	d.Later.Home, d.Later.First = d.At.Home, d.At.Key
 	e, r := p.outbox.Later(d)
@@ -191,7 +191,7 @@ func (p *Messages) List(ctx context.Context, match func(*Message) bool) (out []M
 	return out, nil
 }
 
-// CancelOf cancels the planned messages of a key that are chosen.
+// CancelOf cancels the planned messages of a key for which chosen returns true.
 func (p *Messages) CancelOf(ctx context.Context, at site.Place, chosen func(*Message) bool) error {
 	all, err := p.List(ctx, func(x *Message) bool { return x.Place == at && chosen(x) })
 	for i := range all {
@@ -210,7 +210,7 @@ func (p *Messages) Cancelled(ctx context.Context, id uuid.UUID) {
 	}
 }
 
-// forget removes the record of a message, unless that waits.
+// forget removes the record of a message, unless the message still waits.
 func (p *Messages) forget(ctx context.Context, id uuid.UUID) error {
 	x, err := p.read(ctx, id)
 	if x == nil {
@@ -236,7 +236,7 @@ func (p *Messages) Ahead(record []byte, now time.Time) bool {
 	return x != nil && x.ahead(now)
 }
 
-// moveBack makes a message due after its delay, which was planned when the clock was ahead.
+// moveBack makes a message that was planned when the clock was ahead due after its delay from now.
 func (p *Messages) moveBack(ctx context.Context, x *Message) error {
 	job := queue.JobID{Message: x.ID}
 	return p.apply(ctx, x, func(tx *queue.Tx) error {
@@ -264,5 +264,5 @@ func (p *Messages) Arm(ctx context.Context, _ *outbox.Configuration) error {
 	return p.some.Begin(ctx, p.outbox.Queue, p.group())
 }
 
-// Punctual returns what reports whether there may be a planned message.
+// Punctual returns a function that reports whether there may be a planned message.
 func (p *Messages) Punctual(*outbox.Configuration) func() bool { return p.some.May }

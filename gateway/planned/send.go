@@ -34,14 +34,14 @@ func (p *Messages) Due(ctx context.Context, conf *outbox.Configuration, name que
 	return err
 }
 
-// errChanged is returned when a planned message is not any more as it was read.
+// errChanged is returned when a planned message has changed since it was read.
 var errChanged = fmt.Errorf("the planned message: %w", queue.ErrChanged)
 
-// checkGone is how often a planned message is looked at that there is nobody to send to.
+// checkGone is how often a planned message without recipients is looked at.
 const checkGone = time.Minute
 
-// due sends a planned message. If there is nobody to send it to, it becomes a delivery that
-// fails, which the queue gives up in time.
+// due sends a planned message. If it has no recipients, due turns it into a delivery that fails
+// until the queue gives it up.
 func (p *Messages) due(ctx context.Context, conf *outbox.Configuration, name queue.Hash) error {
 	before, err := p.outbox.Queue.Records.Get(ctx, name)
 	if err != nil {
@@ -66,7 +66,7 @@ func (p *Messages) due(ctx context.Context, conf *outbox.Configuration, name que
 		return p.forget(ctx, x.ID) // it was cancelled meanwhile
 	}
 	if _, damaged := errors.AsType[*queue.DamagedError](err); damaged {
-		return p.letFail(ctx, x, &e.Jobs[0]) // its attempt says so
+		return p.letFail(ctx, x, &e.Jobs[0]) // its attempt says why
 	}
 	if err != nil {
 		return err
@@ -90,7 +90,8 @@ func (p *Messages) due(ctx context.Context, conf *outbox.Configuration, name que
 	return err
 }
 
-// sent ends a planned message in the transaction that stores what is sent, whose ID is sent.
+// sent returns the change that ends a planned message, for the transaction that stores the new
+// message. sent is the ID of the new message.
 func (p *Messages) sent(before []byte, x *Message, sent uuid.UUID) *queue.Ruled {
 	job := queue.JobID{Message: x.ID}
 	return p.ruled(x, false, func(tx *queue.Tx) error {
@@ -125,14 +126,14 @@ func (p *Messages) letFail(ctx context.Context, x *Message, j *queue.Job) error 
 	return p.outbox.Apply(ctx, u)
 }
 
-// goneError is returned when there is nobody to send a planned message to.
+// goneError is returned when a planned message has no recipients.
 type goneError struct{ reason string }
 
 func (e *goneError) Error() string { return e.reason }
 
-// delivery returns a planned message as it is sent now. Its Release closes the destinations
-// that were made for it. The error is a [*goneError], a [*message.Error] of the kind Unavailable, or
-// one about a damaged message.
+// delivery returns the delivery of a planned message that is due. Its Release closes the
+// destinations that were made for it. The error is a [*goneError], a [*message.Error] of the kind
+// Unavailable, or about a damaged message.
 func (p *Messages) delivery(ctx context.Context, conf *outbox.Configuration, stored *queue.Message) (*dispatch.Delivery, error) {
 	var text queued.Text
 	if err := text.Decode(stored.Body); err != nil {
@@ -154,7 +155,7 @@ func (p *Messages) delivery(ctx context.Context, conf *outbox.Configuration, sto
 	}
 	var made []notifier.Target
 	if len(l.Values) > 0 {
-		own := make([]notifier.Target, len(targets)) // the others are those of the key
+		own := make([]notifier.Target, len(targets)) // the others belong to the key
 		for i, t := range targets {
 			var isNew bool
 			if own[i], isNew = t.WithStored(l.Values); isNew {
@@ -177,7 +178,7 @@ func (p *Messages) delivery(ctx context.Context, conf *outbox.Configuration, sto
 	return &d, nil
 }
 
-// key returns the key of a planned message in the configuration of now, with its devices.
+// key returns the key of a planned message in the present configuration, with its devices.
 func (p *Messages) key(ctx context.Context, conf *outbox.Configuration, t *queued.Text) (*site.Key, *site.Site, error) {
 	k, s, err := conf.KeyOfIncident(ctx, &rules.Incident{Site: t.Site, Home: t.Later.Home, Key: t.Later.First})
 	if err != nil {
@@ -189,7 +190,7 @@ func (p *Messages) key(ctx context.Context, conf *outbox.Configuration, t *queue
 	return s.Devices.With(k), s, nil
 }
 
-// choose returns the destinations of a key that a planned message goes to now.
+// choose returns the destinations of a key that get a planned message now.
 func choose(k *site.Key, l *queued.Later) ([]notifier.Target, error) {
 	tags, err := notifier.ParseTags(l.Tags)
 	if err != nil {
@@ -203,8 +204,8 @@ func choose(k *site.Key, l *queued.Later) ([]notifier.Target, error) {
 	return targets, nil
 }
 
-// unknown returns [queue.ErrUnknown] for a record that is there, and that another version of
-// the program has stored: this one cannot read it.
+// unknown returns [queue.ErrUnknown] for a record that another version of the program has stored
+// and this version cannot read.
 func unknown(record []byte) error {
 	if len(record) > 0 && records.Decode(record) == nil {
 		return queue.ErrUnknown
@@ -212,8 +213,8 @@ func unknown(record []byte) error {
 	return nil
 }
 
-// Hurry makes a planned message due now if it still waits. It returns the number of its
-// deliveries. See [outbox.Policy].
+// Hurry makes a waiting planned message due now, and returns the number of its deliveries. See
+// [outbox.Policy].
 func (p *Messages) Hurry(ctx context.Context, id uuid.UUID) (int, error) {
 	e, err := p.outbox.Queue.Get(ctx, id)
 	if err != nil || !outbox.IsPlanned(e) || !e.Jobs[0].Status.Waits() {
@@ -227,9 +228,9 @@ func (p *Messages) Hurry(ctx context.Context, id uuid.UUID) (int, error) {
 	return 1, p.restore(ctx, m, p.outbox.Queue.Now())
 }
 
-// wait returns the outcome of an attempt before a planned message is due, or of one whose record
-// this version of the program does not know; nil if it is due. Another version, which does not
-// know the rule, has then released the message, and it must not be sent yet.
+// wait returns the outcome of an attempt that must not be made yet, or nil if the message is due.
+// That happens if another version of the program, which does not know the rule, has released the
+// message early, or has stored a record that this version does not know.
 func (p *Messages) wait(ctx context.Context, conf *outbox.Configuration, m *queue.Message) *queue.Outcome {
 	b, err := p.outbox.Queue.Records.Get(ctx, p.name(m.ID))
 	if err != nil {
@@ -240,7 +241,7 @@ func (p *Messages) wait(ctx context.Context, conf *outbox.Configuration, m *queu
 	}
 	var text queued.Text
 	if text.Decode(m.Body) != nil {
-		return nil // the attempt says so
+		return nil // the attempt reports the error
 	}
 	at := text.Later.At
 	if x := records.Decode(b); x != nil {
@@ -256,8 +257,8 @@ func (p *Messages) wait(ctx context.Context, conf *outbox.Configuration, m *queu
 	return &queue.Outcome{Postponed: true, RetryAfter: early}
 }
 
-// Attempt is called for a planned message that the queue attempts, because there was nobody to
-// send it to. If it can be sent, it is due. See [outbox.Policy].
+// Attempt is called when the queue attempts a planned message that had no recipients. If it has
+// some now, Attempt makes it due. See [outbox.Policy].
 func (p *Messages) Attempt(ctx context.Context, conf *outbox.Configuration, m *queue.Message, j *queue.Job) *queue.Outcome {
 	if o := p.wait(ctx, conf, m); o != nil {
 		return o
@@ -278,8 +279,8 @@ func (p *Messages) Attempt(ctx context.Context, conf *outbox.Configuration, m *q
 	return o
 }
 
-// restore makes the record of a planned message, which is due at a time; zero for when the
-// message is due.
+// restore makes the record of a planned message again. The record is due at due or, if that is
+// zero, when the message is.
 func (p *Messages) restore(ctx context.Context, m *queue.Message, due time.Time) error {
 	var text queued.Text
 	if err := text.Decode(m.Body); err != nil {
@@ -301,8 +302,8 @@ func (p *Messages) restore(ctx context.Context, m *queue.Message, due time.Time)
 	})
 }
 
-// Recheck makes the records of planned messages again that are damaged or lost. held are jobs
-// that rules hold; those of others are returned.
+// Recheck makes damaged or lost records of planned messages again. held are the jobs that rules
+// hold; Recheck returns the jobs of other rooms.
 func (p *Messages) Recheck(ctx context.Context, _ *outbox.Configuration, held []queue.Job) (others []queue.Job) {
 	var all errgroup.Group
 	all.SetLimit(maxRechecks)
@@ -323,11 +324,11 @@ func (p *Messages) Recheck(ctx context.Context, _ *outbox.Configuration, held []
 	return others
 }
 
-// maxRechecks is how many records are made at once, which share commits.
+// maxRechecks is how many records are made at once, so that they share commits.
 const maxRechecks = 64
 
-// recheck makes the record of a planned message, if it has none, or if an earlier version has
-// made it, which did not know its size.
+// recheck makes the record of a planned message if it has none, or if its record comes from an
+// earlier version and has no size.
 func (p *Messages) recheck(ctx context.Context, id uuid.UUID) error {
 	b, err := p.outbox.Queue.Records.Get(ctx, p.name(id))
 	if x := records.Decode(b); err != nil || unknown(b) != nil || x != nil && x.Size > 0 {
