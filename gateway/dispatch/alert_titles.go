@@ -15,15 +15,15 @@ const (
 	MaxAlertTitle  = 200 // bytes
 )
 
-// AlertTitles are the titles of alerts that clients of incident tools have opened, by
-// their incidents. What closes an alert later has only its name, which is often a hash.
-// The zero value is ready for use.
+// AlertTitles remembers the titles of alerts that clients of incident tools have opened, by
+// incident. The message that closes an alert has only its name, which is often a hash. The zero
+// value is ready for use.
 type AlertTitles struct {
 	mu     sync.Mutex
 	titles map[string]string
 }
 
-// alertState matches the state with which Alertmanager and Grafana begin a title.
+// alertState matches the state at the beginning of a title of Alertmanager or Grafana.
 var alertState = lazyregexp.New(`^\[[A-Z]+(:\d+)?(, [A-Z]+(:\d+)?)*\] *`)
 
 // Note remembers the title of a message that opens an incident.
@@ -38,14 +38,14 @@ func (x *AlertTitles) Note(incident string, m *notifier.Message) {
 	x.set(incident, strings.TrimSpace(alertState.ReplaceAllString(title, "")))
 }
 
-// Get returns the title of the alert that has opened an incident, or "" if it is not known.
+// Get returns the title of the alert that has opened an incident, or "" if it is unknown.
 func (x *AlertTitles) Get(incident string) string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.titles[incident]
 }
 
-// set remembers a title. If there are too many, it forgets any other one.
+// set remembers a title. If there are too many, it forgets another one.
 func (x *AlertTitles) set(incident, title string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

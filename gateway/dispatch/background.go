@@ -13,8 +13,8 @@ const (
 	MaxQueued     = 256 // messages waiting
 )
 
-// Background sends the messages of events and logs, so that the code that emits
-// or logs them does not wait for a destination. The zero value is ready for use.
+// Background sends messages about events and logs in the background, so that the code that emits or
+// logs does not wait for a destination. The zero value is ready for use.
 type Background struct {
 	Dropped loglimit.Limiter // messages for which the queue had no room
 
@@ -24,7 +24,7 @@ type Background struct {
 	idle    chan struct{} // closed when all is sent; nil if no caller waits
 }
 
-// Add calls send in the background and reports true, unless the queue is full.
+// Add calls send in the background. It reports false if the queue is full.
 func (b *Background) Add(send func()) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -47,8 +47,7 @@ func (b *Background) work(send func()) {
 	}
 }
 
-// next returns the next function in the queue, or nil if there is none; then
-// the worker ends.
+// next returns the next function in the queue, or nil if there is none and the worker must end.
 func (b *Background) next() func() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -66,8 +65,7 @@ func (b *Background) next() func() {
 	return nil
 }
 
-// Wait returns when all messages are sent or the timeout is over, and returns
-// how many are not sent.
+// Wait waits until all messages are sent or the timeout is over, and returns how many are not sent.
 func (b *Background) Wait(timeout time.Duration) int {
 	b.mu.Lock()
 	if b.workers > 0 && b.idle == nil {
@@ -88,6 +86,5 @@ func (b *Background) Wait(timeout time.Duration) int {
 	return b.workers + len(b.queue)
 }
 
-// StopTimeout bounds how long Caddy waits for messages in the background when
-// it stops.
+// StopTimeout bounds how long a stopping Caddy waits for messages in the background.
 const StopTimeout = 5 * time.Second

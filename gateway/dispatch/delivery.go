@@ -39,21 +39,21 @@ type Delivery struct {
 	Hooks
 }
 
-// Handling is what the key of a message does with it. The zero value is for a message without a key.
+// Handling has the settings of a message's key. The zero value is for a message without a key.
 type Handling struct {
 	Logger *zap.Logger   // gets a line for each destination; nil for none
 	Rules  *rules.Rules  // nil for none
 	Inbox  time.Duration // how long the key keeps its messages readable; 0 for not at all
 }
 
-// Alert is what is known of the incident of a message besides what the message says.
+// Alert is what is known of a message's incident in addition to the message itself.
 type Alert struct {
 	IncidentID string // the public ID of the incident; "" for none, and of further attempts
 	Priority   string // of the alert of an incident tool, as its client calls it; "" for none
 	By         string // who resolves the incident on its page; "" for a program
 	Steps      []int  // of an escalation, by the targets; nil for none
 
-	// OpenAlerts has the alert that the message opens; nil for a message that opens none.
+	// OpenAlerts keeps the alert that the message opens; nil for a message that opens none.
 	OpenAlerts *OpenAlerts
 }
 
@@ -61,29 +61,28 @@ type Alert struct {
 type Schedule struct {
 	Later *queued.Later // nil for now
 
-	// Released means that the message was planned, and is due: it replaces what waits in the
+	// Released means that this is a planned message that is due. It replaces the planned one in the
 	// queue, so that there is room for it.
 	Released bool
 }
 
-// Queued is what the queue knows of a message. The zero value is for a message that it does not
-// keep.
+// Queued is what the queue knows of a message. The zero value is for a message that is not queued.
 type Queued struct {
 	ID      uuid.UUID
 	Trace   queued.Trace // of the request, for the attempts of the queue
 	Attempt *Attempt     // if the queue makes the delivery; nil for a message that has come in
 
-	// With, if set, is a change of records in the transaction that stores the message,
-	// which is stored before it is sent.
+	// With, if set, is a change of records in the transaction that stores the message. The message
+	// is then stored before it is sent.
 	With *queue.Ruled
 }
 
 // Hooks are functions that are called while a message is delivered. Each may be nil.
 type Hooks struct {
-	// Release releases what the message holds. It is called when no delivery is under way.
+	// Release releases the resources of the message. It is called when the last delivery has ended.
 	Release func()
 
-	// Repeated means, if it is set, that the queue repeats what fails temporarily (see
+	// Repeated is set if the queue repeats deliveries that fail temporarily (see
 	// [notifier.Options]).
 	Repeated func(i int, r *notifier.Result) zapcore.Level
 
@@ -101,19 +100,18 @@ type Origin struct {
 	Key    string // "" for a message without a key
 	Site   string // the ID of the message's site
 
-	At site.Place // of the key; it names the key among those of all sites and spaces
+	At site.Place // of the key; unique among the keys of all sites and spaces
 }
 
 // Answer is how the client of a request is answered.
 type Answer struct {
 	Idempotency Idempotency
 
-	// Single means that the client expects one response in a fixed form, so that it gets no
-	// stream.
+	// Single means that the client expects one response in a fixed form, not a stream.
 	Single bool
 
-	// Program means that the client is a program that sends the message again to all
-	// destinations after an error.
+	// Program means that the client is a program. After an error, it sends the message again to all
+	// destinations.
 	Program bool
 }
 
@@ -124,10 +122,10 @@ type Attempt struct {
 	Resumed *ResumedTrace // the trace that the attempt goes on with; nil for none
 }
 
-// NewDelivery returns the delivery of a message to targets under the settings of a site, whose
-// ID is siteID. All ways in use it and, for a key, [Delivery.ToKey]: what is set for every
-// message is set here. source is one of the sources of package site. The message gets the
-// identity of the site and, if it has none, the time and an ID.
+// NewDelivery returns the delivery of a message to targets under the settings of a site, whose ID
+// is siteID. Every source uses it and, for a key, [Delivery.ToKey], so that the fields of every
+// message are set here. source is one of the sources of package site. The message gets the identity
+// of the site and, if it has none, the time and an ID.
 func NewDelivery(settings *site.Site, source, siteID string, m *notifier.Message, to *message.Selection) Delivery {
 	m.Identity = settings.Identity
 	if m.Time.IsZero() {
@@ -157,7 +155,7 @@ func (d Delivery) ToKey(k *site.Key) Delivery {
 // Idempotency identifies a message that is sent again.
 type Idempotency struct {
 	Key        string // of the client, unique among clients; "" for none
-	EarlierKey string // that of an earlier version for the same; "" for none
+	EarlierKey string // the Key that an earlier version made of the client's key; "" for none
 	Request    []byte // a hash of the request
 }
 
@@ -171,8 +169,8 @@ func (s *Dispatcher) Send(ctx context.Context, d Delivery) *notifier.Report {
 	return report
 }
 
-// ReportOf returns the report on all of a message's deliveries (see [message.Selection.Report]),
-// with the failures of devices that do not count.
+// ReportOf returns the report on all deliveries of a message (see [message.Selection.Report]). It
+// marks the failures of devices that do not count.
 func ReportOf(to *message.Selection, sent *notifier.Report) *notifier.Report {
 	out := *to.Report(sent)
 	queued.IgnoreDevices(&out)
@@ -198,7 +196,7 @@ func (s *Dispatcher) Start(ctx context.Context, d Delivery) (notifier.Sending, *
 	if trace != nil {
 		observers = append(observers, trace.observer())
 	}
-	// This is before d.Done, after which the client may send the next message.
+	// The outcome is noted before d.Done: after it, the client may send the next message.
 	if incident := d.IncidentOf(); incident != "" {
 		observers = append(observers, s.Incidents.observer(incident, d.Message, d.To.Targets))
 		if d.OpenAlerts != nil && StateOf(d.Message) == notifier.Open {
@@ -236,8 +234,8 @@ func (s *Dispatcher) count(d *Delivery) notifier.Observer {
 	}}
 }
 
-// Conclude records the outcome of a message. made are the deliveries that were
-// made; report has all of the message's deliveries.
+// Conclude records the outcome of a message. made are the deliveries that were made; report has all
+// deliveries of the message.
 func (s *Dispatcher) Conclude(d Delivery, made []notifier.Result, report *notifier.Report) {
 	outcome := outcomeOfMessage(report.Results)
 	if d.Attempt == nil { // otherwise it was counted before
@@ -280,12 +278,11 @@ func outcomeOfMessage(results []notifier.Result) string {
 	return outcome
 }
 
-// IncidentOf returns what the queue knows the incident of a message by, or "". The
-// incidents of keys of the same name in several sites or spaces are not the same.
+// IncidentOf returns the queue's ID of a message's incident, or "". It differs for keys of the same
+// name in several sites or spaces.
 func (d *Delivery) IncidentOf() string { return IncidentAt(d.At, d.Message.Incident.ID) }
 
-// IncidentAt returns what the queue knows the incident with an ID by, of the key at a place. It
-// is "" for the ID "".
+// IncidentAt returns the queue's ID of an incident of the key at a place; "" for the ID "".
 func IncidentAt(at site.Place, id string) string {
 	if id == "" {
 		return ""
@@ -293,7 +290,7 @@ func IncidentAt(at site.Place, id string) string {
 	return strings.Join([]string{at.Home, at.Key, id}, "\x00")
 }
 
-// StateOf returns what a message says about its incident.
+// StateOf returns the state that a message tells of its incident.
 func StateOf(m *notifier.Message) notifier.IncidentState {
 	if m.Incident.State != "" {
 		return m.Incident.State
@@ -301,14 +298,13 @@ func StateOf(m *notifier.Message) notifier.IncidentState {
 	return notifier.StateOf(m.Type)
 }
 
-// Place names the key of a message among those of all sites and spaces.
+// Place returns the place of the message's key as text, which is unique among all sites and spaces.
 func (d *Delivery) Place() string { return d.At.String() }
 
-// A message that escalates has a job for each destination with a number and each round.
-// The first step is sent at once. The other jobs are held, and the record of the incident
-// knows which step each belongs to.
+// A message that escalates has a job for each destination with a number and each round. The first
+// step is sent at once. The other jobs are held; the record of the incident has the step of each.
 
-// setSteps makes the numbers of the targets steps, which are not chains.
+// setSteps takes the numbers of the targets as steps, not as positions in a chain.
 func (d *Delivery) setSteps() {
 	to := *d.To
 	to.Targets = slices.Clone(to.Targets)
@@ -326,25 +322,23 @@ func (d *Delivery) setSteps() {
 	d.To = &to
 }
 
-// KnownIncident returns what the record of the incident of a message is named by, or "" if
-// it has none.
+// KnownIncident returns the text that names the record of a message's incident, or "" if it has
+// none.
 func (d *Delivery) KnownIncident() string {
 	switch {
 	case d.Rules.Empty():
 		return ""
 	case d.Message.Incident.ID == "" && d.Rules.Escalate != nil && (d.Message.Type != notifier.Info || d.Question != nil):
-		return d.Place() + "\x00" + OwnIncident(d.ID) // if it escalates, it is an incident of its own
+		return d.Place() + "\x00" + OwnIncident(d.ID) // a message that escalates opens its own incident
 	}
 	return d.IncidentOf()
 }
 
-// OwnIncident returns what stands for the name of the incident of a message that names
-// none.
+// OwnIncident returns the incident name of a message that names no incident.
 func OwnIncident(message uuid.UUID) string { return "message " + message.String() }
 
-// Keeps reports whether the key keeps the message readable. It does not keep what repeats
-// messages that it has: the digest of a rule and a further step of an escalation; and not
-// what tests a destination.
+// Keeps reports whether the inbox of the key keeps the message. It does not keep messages that
+// repeat others, which are digests and further steps of an escalation, and tests of a destination.
 func (d *Delivery) Keeps() bool {
 	switch d.Source {
 	case site.SourceDigest, site.SourceTest:

@@ -9,8 +9,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/memory"
 )
 
-// Dispatcher sends messages, and holds what all configurations of the process share: the
-// connections, the limits, and what is remembered of messages.
+// Dispatcher sends messages. It holds the state that all configurations of the process share:
+// connections, limits, and what is remembered of messages.
 type Dispatcher struct {
 	Sender     *notifier.Sender
 	InFlight   site.InFlight
@@ -25,7 +25,7 @@ type Dispatcher struct {
 	Tickets    site.Tickets
 	Tally      tally.Counter
 
-	// EmitEvent emits an event of the running configuration, if somebody has subscribed to
-	// it. data is called only then.
+	// EmitEvent emits an event of the running configuration. It calls data only if somebody has
+	// subscribed to the event.
 	EmitEvent func(name string, data func() map[string]any)
 }

@@ -17,17 +17,17 @@ const (
 	MaxEventError = 500 // bytes
 )
 
-// Emit emits the event for a message that was sent. A message about such an
-// event emits none, because that would never end.
+// Emit emits the event for a message that was sent. A message about such an event emits none, to
+// prevent a loop.
 func (s *Dispatcher) Emit(d Delivery, outcome string, results []notifier.Result) {
 	if d.Source == site.SourceOwnEvent {
 		return
 	}
 	if outcome == site.OutcomeQueued && !slices.ContainsFunc(results, hasArrived) {
-		return // there is an event when the queue has delivered it
+		return // the event follows when the queue has delivered it
 	}
 	if outcome == site.OutcomeDelivered && !slices.ContainsFunc(results, hasArrived) && slices.ContainsFunc(results, isReplaced) {
-		return // there is an event for the newer message
+		return // the event is for the newer message
 	}
 	ok := outcome != site.OutcomeFailed
 	name := event.Failed
@@ -42,9 +42,9 @@ func isReplaced(r notifier.Result) bool { return r.Rule != "" }
 
 func hasArrived(r notifier.Result) bool { return r.Status == notifier.Delivered }
 
-// OwnEventData returns the data of the event for a message that was sent. incident is the
-// name of its incident; "" for none. ok reports whether the event is that of a success,
-// which lists the deliveries that succeeded, and not those that failed.
+// OwnEventData returns the data of the event for a message that was sent. incident is the name of
+// its incident; "" for none. If ok, the event is a success and lists the successful deliveries;
+// otherwise it lists the failed ones.
 func OwnEventData(o Origin, incident string, ok bool, results []notifier.Result) map[string]any {
 	var services, destinations, errs []string
 	delivered, failed := 0, 0

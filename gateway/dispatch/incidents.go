@@ -54,38 +54,34 @@ func (x *incidentTimes) remove(incident string) {
 
 // Incidents is what this process remembers of incidents. The zero value is ready for use.
 type Incidents struct {
-	// resolved has when the resolution came in, for an hour. An alert that came in
-	// before, but took longer to arrive, for example because of its files, tells that
-	// it is resolved.
+	// resolved has the time at which each resolution came in, for an hour. An alert that came in
+	// earlier but is sent later, for example because of its files, says that it is resolved.
 	resolved incidentTimes
 
-	// Opened has when a destination was told that an incident is open, by the incident
-	// and the destination. Those of chains are told the resolution even if a lower number
-	// has it, and the others although a silence has begun meanwhile.
+	// Opened has the time at which a destination was told that an incident is open, by incident and
+	// destination. A destination of a chain is told the resolution even if a lower number has it,
+	// and any destination even if a silence has begun since.
 	Opened incidentTimes
 
-	// bypassed are the messages that were sent while the store of the queue could not
-	// be asked what waits, by the incident and the destination. What is older is not
-	// sent when the store answers again.
+	// bypassed has the last message that was sent while the store of the queue did not answer, by
+	// incident and destination. Older messages are not sent when the store answers again.
 	bypassed incidentTimes
 }
 
-// Told takes note of the outcome of a message that was sent while the store could not
-// be asked.
+// Told notes the outcome of a message that was sent while the store did not answer.
 func (x *Incidents) Told(incident string, m *notifier.Message, t notifier.Target, r notifier.Result) {
 	if state := StateOf(m); r.Status == notifier.Delivered && (state == notifier.Open || state == notifier.Resolved) {
 		x.bypassed.set(incident+"\x00"+t.Hash(), m.Time, OpenedTime)
 	}
 }
 
-// Replaced reports whether the destination was told of a newer message while the
-// store could not be asked.
+// Replaced reports whether the destination got a newer message while the store did not answer.
 func (x *Incidents) Replaced(incident string, m *notifier.Message, t notifier.Target) bool {
 	at, ok := x.bypassed.get(incident + "\x00" + t.Hash())
 	return ok && at.After(m.Time)
 }
 
-// Note changes a message, before it is sent, by what is known of its incident.
+// Note adapts a message to what is known of its incident, before it is sent.
 func (x *Incidents) Note(d *Delivery) {
 	incident, m := d.IncidentOf(), d.Message
 	if incident == "" {
@@ -102,7 +98,7 @@ func (x *Incidents) Note(d *Delivery) {
 	}
 }
 
-// addTold takes the targets out of their chains that know the incident as open.
+// addTold takes targets that know the incident as open out of their chains.
 func (x *Incidents) addTold(d *Delivery, incident string) {
 	if !notifier.Chained(d.To.Targets) {
 		return
@@ -134,11 +130,11 @@ func (x *Incidents) observer(incident string, m *notifier.Message, targets []not
 	}}
 }
 
-// A key without rules has no records of what its destinations know of incidents. When a
-// silence of it begins, each gateway stores what it remembers, so that a destination that
-// was told of a problem is told that it is over.
+// A key without rules has no records of what its destinations know of incidents. When its silence
+// begins, each gateway stores the times that it remembers, so that a destination that was told of a
+// problem is told of its end.
 
-// With returns the times of the incidents whose names begin with a prefix.
+// With returns the times of the incidents whose names begin with prefix.
 func (x *incidentTimes) With(prefix string) map[string]time.Time {
 	x.mu.Lock()
 	defer x.mu.Unlock()

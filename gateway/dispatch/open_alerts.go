@@ -14,16 +14,15 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// OpenAlerts is what destinations were told of the open alerts of clients of incident tools,
-// so that an alert that is opened again, with nothing new, is only counted. What is forgotten
-// is told again. The zero value is ready for use, and keeps the alerts in memory. See
-// [NewStoredAlerts].
+// OpenAlerts remembers what destinations were told of the open alerts of incident tools' clients,
+// so that an alert that is opened again with nothing new is only counted. A forgotten alert is told
+// again. The zero value is ready for use, and keeps the alerts in memory. See [NewStoredAlerts].
 type OpenAlerts struct {
 	store AlertStore
 
 	mu     sync.Mutex
 	alerts map[string]*openAlert // by their incidents; without a store
-	missed map[AlertID]struct{}  // alerts that were closed, which the store could not be told
+	missed map[AlertID]struct{}  // closed alerts that are still open in the store
 }
 
 // AlertID identifies an alert.
@@ -34,12 +33,11 @@ type AlertID struct {
 
 // AlertStore keeps alerts as records, for all gateways that share it.
 type AlertStore struct {
-	// Change changes the record of an alert. change gets nil if there is none, and returns
-	// nil for none. It may be called several times. The record is forgotten at the time that
-	// change returns.
+	// Change changes the record of an alert. change gets nil if there is none, and returns nil to
+	// remove it, with the time at which the record expires. It may be called several times.
 	Change func(ctx context.Context, id AlertID, change func(record []byte) ([]byte, time.Time)) error
 
-	// At returns a time of this machine by the clock of the store.
+	// At converts a time of this machine to the clock of the store.
 	At func(time.Time) time.Time
 }
 
@@ -50,19 +48,19 @@ func NewStoredAlerts(s AlertStore) *OpenAlerts { return &OpenAlerts{store: s} }
 type openAlert struct {
 	opened  time.Time // when its first message came
 	told    []toldAlert
-	repeats int       // that nobody was told of
+	repeats int       // not told to anybody
 	since   time.Time // of the first of them
 	heard   time.Time // when the last message about it came
 	key     alertText // the idempotency key of the last message that was not a repetition; zero for none
 
 	acknowledged bool // a client says so
 
-	// noted is the text of the last message that opened the alert, as it is sent, and text is
-	// what its client has sent: without the line about repetitions, and with the priority.
+	// noted is the text of the last message that opened the alert, as it is sent. text is the text
+	// as its client has sent it, with the priority and without the line about repetitions.
 	noted, text alertText
 }
 
-// toldAlert is what a destination has.
+// toldAlert is the last text that a destination has.
 type toldAlert struct {
 	target string // the hash of the destination
 	text   alertText
@@ -90,19 +88,19 @@ func (a *openAlert) fields(c *wire.Codec) {
 	wire.Array(c, 9, a.text[:])
 }
 
-// textOf returns what makes two messages about an alert with a priority the same.
+// textOf returns a hash that is the same for messages about an alert that say the same.
 func textOf(m *notifier.Message, body, priority string) alertText {
 	return sha256.Sum256([]byte(string(m.Type) + "\x00" + m.Title + "\x00" + body + "\x00" + priority))
 }
 
 const (
-	// lastsFor is for how long an alert goes on of which nothing is heard. One that is opened
-	// again later is a new one: its client does not close alerts. A client that repeats what
-	// lasts does so more often.
+	// lastsFor is how long an alert stays open without a message. An alert that is opened again
+	// later is a new one, because its client does not close alerts; clients that repeat open alerts
+	// do so more often.
 	lastsFor = 4 * time.Hour
 
-	// How long a store keeps an alert of which nothing is heard. What is opened again within
-	// that time says how often it was repeated before.
+	// How long a store keeps an alert without a message. An alert that is opened again within that
+	// time says how often it was repeated before.
 	keptFor         = 48 * time.Hour
 	keptIfTakenCare = 31 * 24 * time.Hour
 )
@@ -116,13 +114,13 @@ func (a *openAlert) forget() time.Time {
 }
 
 // Opens notes that d opens its alert, and reports whether all targets of d have its message
-// already. Then n is how many such messages there were since the last one that was told; 0
-// for a request that is sent again with its idempotency key. Of targets that form a chain,
-// one is enough. Those that lack the message are the new targets of d, and the message says
-// how many were not told.
+// already. Then n is the number of repetitions since the last message that was told; 0 for a
+// request that is repeated with its idempotency key. Otherwise Opens reduces the targets of d to
+// those without the message, and adds the number of repetitions to the message. In a chain, one
+// target with the message is enough.
 //
-// A target that is quiet, because somebody takes care of the alert or has silenced it, has the
-// message however long ago that was. resolved means that somebody has resolved what was open.
+// A quiet target, for which the alert is acknowledged or silenced, counts as having the message,
+// however old that is. resolved means that somebody has resolved the open alert.
 //
 // After an error, the message is told.
 func (x *OpenAlerts) Opens(ctx context.Context, d *Delivery, resolved bool, quiet func(notifier.Target) bool) (n int,
@@ -179,13 +177,12 @@ func (x *OpenAlerts) Opens(ctx context.Context, d *Delivery, resolved bool, quie
 	return n, repeats, nil
 }
 
-// index returns the position of what a target has, or -1.
+// index returns the position of a target in told, or -1.
 func (a *openAlert) index(t notifier.Target) int {
 	return slices.IndexFunc(a.told, func(told toldAlert) bool { return told.target == t.Hash() })
 }
 
-// repeat counts a message that nobody is told of, with its idempotency key, and returns how
-// many there are.
+// repeat counts a repetition with its idempotency key, and returns the number of repetitions.
 func (a *openAlert) repeat(key alertText, now time.Time) int {
 	if key != (alertText{}) && key == a.key {
 		return 0
@@ -196,8 +193,7 @@ func (a *openAlert) repeat(key alertText, now time.Time) int {
 	return a.repeats
 }
 
-// withRepetitions adds to a text how often the alert was opened again since the last message
-// that was told, and forgets that.
+// withRepetitions adds the number of repetitions to a text, and resets it.
 func (a *openAlert) withRepetitions(body string) string {
 	n, since := a.repeats, a.since.In(time.Local).Format(time.DateTime)
 	a.repeats, a.since = 0, time.Time{}
@@ -211,9 +207,8 @@ func (a *openAlert) withRepetitions(body string) string {
 	return strings.TrimRight(body, "\n") + "\n" + line
 }
 
-// Note notes another message about an alert: it may be closed, and somebody may take care of
-// it, or nobody any more. The message says how often the alert was opened again since the last
-// one that was told.
+// Note notes a message that closes or acknowledges an alert, or withdraws the acknowledgement. It
+// adds the number of repetitions to the message.
 func (x *OpenAlerts) Note(ctx context.Context, d *Delivery, unacknowledged bool) error {
 	state, body := StateOf(d.Message), d.Message.Body
 	err := x.change(ctx, d.alert(), func(a *openAlert) *openAlert {
@@ -244,8 +239,8 @@ func (x *OpenAlerts) at(t time.Time) time.Time {
 	return x.store.At(t)
 }
 
-// change changes an alert. f gets nil for none, and returns nil for none. A store may call it
-// several times.
+// change changes an alert. f gets nil if there is none, and returns nil to remove it. A store may
+// call f several times.
 func (x *OpenAlerts) change(ctx context.Context, id AlertID, f func(*openAlert) *openAlert) error {
 	if x.store.Change != nil {
 		return x.store.Change(ctx, id, func(record []byte) ([]byte, time.Time) {
@@ -279,7 +274,7 @@ func (x *OpenAlerts) change(ctx context.Context, id AlertID, f func(*openAlert) 
 	return nil
 }
 
-// setMissed notes whether the store has to be told yet that an alert is closed.
+// setMissed notes whether the store still has to learn that an alert is closed.
 func (x *OpenAlerts) setMissed(id AlertID, missed bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -293,7 +288,7 @@ func (x *OpenAlerts) setMissed(id AlertID, missed bool) {
 	}
 }
 
-// isMissed reports whether an alert is closed although the store does not know that.
+// isMissed reports whether an alert is closed but still open in the store.
 func (x *OpenAlerts) isMissed(id AlertID) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -301,8 +296,8 @@ func (x *OpenAlerts) isMissed(id AlertID) bool {
 	return missed
 }
 
-// Refresh tells the store which alerts are closed that it could not be told before. What opens
-// one of them next is told.
+// Refresh closes alerts in the store that could not be closed there before. The next message that
+// opens one of them is told.
 func (x *OpenAlerts) Refresh(ctx context.Context) {
 	x.mu.Lock()
 	ids := make([]AlertID, 0, len(x.missed))
@@ -318,15 +313,16 @@ func (x *OpenAlerts) Refresh(ctx context.Context) {
 	}
 }
 
-// noteTimeout bounds how long the result of a delivery waits until it is noted. A message that
-// was not noted is told again.
+// noteTimeout bounds how long noting the result of a delivery may take. A message that was not
+// noted is told again.
 const noteTimeout = 5 * time.Second
 
-// openedTolerance is by how much the times of one message by the clock of a store can differ.
+// openedTolerance is the maximum difference between the times of one message by the clock of a
+// store.
 const openedTolerance = time.Second
 
-// observer returns an observer that notes which targets get a message that opens an alert. A
-// message that is older than the alert is about an earlier one, which was closed.
+// observer returns an observer that notes which targets get a message that opens an alert. It
+// ignores a message older than the alert: that is about an earlier alert, which was closed.
 func (x *OpenAlerts) observer(id AlertID, m *notifier.Message, targets []notifier.Target) notifier.Observer {
 	text, at := textOf(m, m.Body, ""), m.Time
 	return notifier.Observer{End: func(ctx context.Context, i int, r notifier.Result) {

@@ -114,7 +114,7 @@ func NewTraceOrigin(ctx context.Context) queued.Trace {
 	return queued.Trace{Parent: h["traceparent"], State: h["tracestate"]}
 }
 
-// ResumedTrace is the trace of a request, with which an attempt of the queue goes on.
+// ResumedTrace is the trace of a request that an attempt of the queue continues.
 type ResumedTrace struct {
 	Provider trace.TracerProvider
 	Request  trace.SpanContext
