@@ -22,8 +22,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
-// Rulers keeps the groups of alerts that rulers post. Its records are in an outbox, which
-// also stores its messages.
+// Rulers stores groups of alerts. Its records and messages are in an outbox.
 type Rulers struct {
 	outbox.NoEnded
 	outbox.NoRecheck
@@ -39,7 +38,7 @@ type Rulers struct {
 	repeats map[queue.Hash]*repeated // what is not stored yet, by the names of groups
 }
 
-// Message returns the message about a state of a group of alerts, and the tags that it prefers.
+// Message returns the message about a state of a group, and its preferred tags.
 type Message func(context.Context, *rules.AlertGroup, rules.GroupState) (*notifier.Message, []string, error)
 
 // repeated are posts about a group that say nothing new.
@@ -65,10 +64,10 @@ func New(o *outbox.Outbox, beats *heartbeat.Monitor, message Message) *Rulers {
 	return r
 }
 
-// placeOf names the key of a group among those of all sites and spaces.
+// placeOf returns the place of a group's key, which is unique among all sites and spaces.
 func placeOf(g *rules.AlertGroup) string { return site.Place{Home: g.Home, Key: g.Key}.String() }
 
-// Ahead reports whether a record is that of a group which was stored when the clock was ahead.
+// Ahead reports whether a record is a group that was stored when the clock was ahead.
 func (r *Rulers) Ahead(record []byte, now time.Time) bool {
 	g := groups.Decode(record)
 	return g != nil && g.IsAhead(now)
@@ -95,8 +94,8 @@ type Origin struct {
 // maxParallel is how many groups wait for the store at once, so that they share commits.
 const maxParallel = 64
 
-// Post stores what a ruler has posted, unless it is known. When it returns nil, all of it is
-// kept.
+// Post stores alerts that a ruler has posted. If it returns nil, all alerts are stored, or kept in
+// memory because they say nothing new.
 func (r *Rulers) Post(ctx context.Context, at Origin, alerts []rules.RulerAlert) error {
 	type posted struct {
 		rules.AlertGroup
@@ -190,8 +189,7 @@ func incidentName(text string) string {
 	return name
 }
 
-// keep keeps posts in memory that say nothing new about a group, and reports whether they
-// are such posts.
+// keep keeps posts in memory if they say nothing new about a group, and reports whether that is so.
 func (r *Rulers) keep(name queue.Hash, place string, g *rules.AlertGroup, u *rules.Uptime, posts []rules.RulerAlert,
 	times rules.GroupTimes) bool {
 	until, ok := g.Repeats(r.outbox.Queue.Now(), u, posts)
@@ -217,7 +215,7 @@ func (r *Rulers) keep(name queue.Hash, place string, g *rules.AlertGroup, u *rul
 	return true
 }
 
-// kept returns what is kept in memory about a group.
+// kept returns the posts about a group that are kept in memory.
 func (r *Rulers) kept(name queue.Hash) (posts []rules.RulerAlert) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -229,8 +227,8 @@ func (r *Rulers) kept(name queue.Hash) (posts []rules.RulerAlert) {
 	return posts
 }
 
-// forget forgets what is kept of alerts of a group of which these posts, or later ones, are
-// stored. A post that is much later by the clock came when that was ahead.
+// forget removes kept posts about a group after posts, which are the same or later, were stored. A
+// kept post with a much later time came when the clock was ahead, and is removed, too.
 func (r *Rulers) forget(name queue.Hash, posts []rules.RulerAlert) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -248,7 +246,7 @@ func (r *Rulers) forget(name queue.Hash, posts []rules.RulerAlert) {
 	}
 }
 
-// Refresh stores what is kept in memory when half of the stored time has passed.
+// Refresh stores the kept posts of a group when half of the stored time has passed.
 func (r *Rulers) Refresh(ctx context.Context, _ *outbox.Configuration) {
 	r.groups.Look(ctx, r.outbox, r.groupsName)
 	late := r.late(r.outbox.Queue.Now())
@@ -265,7 +263,7 @@ func (r *Rulers) Refresh(ctx context.Context, _ *outbox.Configuration) {
 	}
 }
 
-// late returns what is kept in memory and has to be stored now.
+// late returns the kept posts that have to be stored now.
 func (r *Rulers) late(now time.Time) map[queue.Hash]repeated {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -282,8 +280,8 @@ func (r *Rulers) late(now time.Time) map[queue.Hash]repeated {
 	return late
 }
 
-// flush stores what is kept in memory about a group. It is lost with a group that is over;
-// the ruler posts it again.
+// flush stores the kept posts about a group. They are lost if the group is over; the ruler posts
+// them again.
 func (r *Rulers) flush(ctx context.Context, name queue.Hash, place string, times rules.GroupTimes) error {
 	posts := r.kept(name)
 	err := r.change(ctx, name, place, false, func(g *rules.AlertGroup, u *rules.Uptime, now time.Time) *rules.AlertGroup {
@@ -308,10 +306,10 @@ func (r *Rulers) Arm(ctx context.Context, _ *outbox.Configuration) error {
 	return r.groups.Begin(ctx, r.outbox.Queue, r.groupsName())
 }
 
-// Punctual returns what reports whether there may be a group.
+// Punctual returns a function that reports whether there may be a group.
 func (r *Rulers) Punctual(*outbox.Configuration) func() bool { return r.groups.May }
 
-// Open returns the groups of the key with a place, with the alerts that fire.
+// Open returns the alerts of the key with a place that fire.
 func (r *Rulers) Open(ctx context.Context, place site.Place) (open []rules.RulerAlert, err error) {
 	u, _, err := r.beats.UptimeNow(ctx)
 	if err != nil {
@@ -337,8 +335,8 @@ func (r *Rulers) Open(ctx context.Context, place site.Place) (open []rules.Ruler
 	return open, cmp.Or(err, failed)
 }
 
-// IsOpen reports whether a group of the key with a place has a record, so that its incident
-// is not forgotten.
+// IsOpen reports whether a group has a record, so that its incident must not be forgotten. place is
+// the place of its key.
 func IsOpen(ctx context.Context, o *outbox.Outbox, place, name string) (bool, error) {
 	b, err := o.Queue.Records.Get(ctx, groupName(o, place, name))
 	return groups.Decode(b) != nil, err

@@ -15,11 +15,12 @@ import (
 
 // The kinds of records of rulers.
 var (
-	// A group of alerts. A time that is further away is asked for again.
+	// A group of alerts. Its record is due at least once a day.
 	KindGroup = outbox.CountedKind('a', "groups of alerts", 8, 10_000, outbox.Day,
 		"wait until alerts have ended, or have the ruler post fewer labels and annotations")
 
-	// The alerts of a large group are in pieces. They count with its record, and go with it.
+	// A piece with alerts of a large group. It counts with the record of the group, and is removed
+	// with it.
 	KindPiece = outbox.OwnedKind('A', "pieces of groups of alerts", outbox.Lasting, "the record of the group counts for them")
 )
 
@@ -41,16 +42,16 @@ func (r *Rulers) pieceName(name queue.Hash, i int) queue.Hash {
 	return r.outbox.Queue.Hash("alert piece\x00" + string(name[:]) + strconv.Itoa(i))
 }
 
-// pieceDue is when pieces are due: never. It is the same for all, so that one that has not changed
+// pieceDue is when pieces are due: never. All pieces have the same time, so that an unchanged piece
 // is not written.
 var pieceDue = time.Date(2200, time.January, 1, 0, 0, 0, 0, time.UTC)
 
-// groups are the records of groups, without the alerts in their pieces. None, and a damaged one, is
-// nil: the ruler posts its alerts again.
+// groups are the records of groups, without the alerts in their pieces. A missing or damaged record
+// is nil: the ruler posts its alerts again.
 var groups = outbox.Typed[rules.AlertGroup]{Kind: KindGroup, Fields: (*rules.AlertGroup).Fields}
 
-// join returns the group in a record with the alerts in its pieces, which are the records of
-// pieces; nil for none. It reports whether all pieces are there.
+// join returns the group in a record, with the alerts in the records of its pieces, or nil if there
+// is none. It reports whether all pieces are there.
 func join(record []byte, pieces [][]byte) (g *rules.AlertGroup, whole bool) {
 	g = groups.Decode(record)
 	if g == nil {
@@ -83,7 +84,7 @@ func (r *Rulers) pieceNames(name queue.Hash, n int) []queue.Hash {
 	return names
 }
 
-// names returns the names of what a change of a group changes, which has at most these pieces.
+// names returns the names of the records that a change of a group with these pieces may change.
 func (r *Rulers) names(name queue.Hash, pieces []queue.Hash) []queue.Hash {
 	return append([]queue.Hash{name, r.beats.UptimeName()}, pieces...)
 }
@@ -97,7 +98,7 @@ func get(tx *queue.Tx, pieces []queue.Hash) [][]byte {
 	return contents
 }
 
-// put stores a group, or removes it if it is over. pieces are the names that it can use.
+// put stores a group, or removes it if it is over. pieces are the names that its pieces can have.
 func (r *Rulers) put(tx *queue.Tx, name queue.Hash, pieces []queue.Hash, g *rules.AlertGroup, u *rules.Uptime, now time.Time) error {
 	var cut [][]byte
 	if g == nil || g.Over(now, u) {
@@ -132,8 +133,8 @@ type piecesError struct{ n int }
 
 func (e *piecesError) Error() string { return "the group of alerts has more pieces now" }
 
-// change changes the group in the record with a name, which is one of the key with a place.
-// decide gets nil if there is no group, and returns nil for none.
+// change changes the group in the record with a name. place is the place of its key. decide gets
+// nil if there is no group, and returns nil to remove it.
 func (r *Rulers) change(
 	ctx context.Context, name queue.Hash, place string, adds bool,
 	decide func(g *rules.AlertGroup, u *rules.Uptime, now time.Time) *rules.AlertGroup,
@@ -176,7 +177,7 @@ type stored struct {
 	pieces            [][]byte
 }
 
-// load returns the group whose record has a name and was read.
+// load returns the group in a record that was read, with its pieces.
 func (r *Rulers) load(ctx context.Context, name queue.Hash, record []byte) (*stored, error) {
 	for {
 		s := &stored{record: record}
@@ -211,7 +212,8 @@ func (r *Rulers) load(ctx context.Context, name queue.Hash, record []byte) (*sto
 	}
 }
 
-// is reports whether what is stored is s. pieces are names of pieces, of which s has at most as many.
+// is reports whether the stored group is still s. pieces are the names of at least as many pieces
+// as s has.
 func (s *stored) is(tx *queue.Tx, name queue.Hash, pieces []queue.Hash) bool {
 	return bytes.Equal(tx.Get(name), s.record) && slices.EqualFunc(get(tx, pieces[:len(s.pieces)]), s.pieces, bytes.Equal)
 }

@@ -17,17 +17,17 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
-// errChanged is returned when a group is not in the state any more that was to be told.
+// errChanged is returned when a group is no longer in the state that was to be told.
 var errChanged = fmt.Errorf("the group of alerts: %w", queue.ErrChanged)
 
-// goneTime is how long a group is kept whose key this configuration does not have. Another
-// gateway may have a newer one, which does.
+// goneTime is how long a group is kept without its key in the configuration. Another gateway may
+// have a newer configuration with the key.
 const goneTime = 10 * time.Minute
 
-// tries is how often a group is told that others change meanwhile.
+// tries is how often telling a group is tried if others change it at the same time.
 const tries = 10
 
-// Due does what is due in the record of a group. A piece goes with its group.
+// Due does the work that is due in the record of a group. Pieces have no work of their own.
 func (r *Rulers) Due(ctx context.Context, conf *outbox.Configuration, name queue.Hash, data []byte, crowded bool) (err error) {
 	if crowded || outbox.KindOf(data) == KindPiece {
 		return nil
@@ -42,8 +42,7 @@ func (r *Rulers) Due(ctx context.Context, conf *outbox.Configuration, name queue
 	return err
 }
 
-// due tells what has changed in a group, or begins to wait because an alert is no longer
-// reported.
+// due tells the changes of a group, or begins to wait because an alert is no longer reported.
 func (r *Rulers) due(ctx context.Context, conf *outbox.Configuration, name queue.Hash) error {
 	record, err := r.outbox.Queue.Records.Get(ctx, name)
 	if err != nil {
