@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// CheckHeader is the header of a request that brings a token of [Checks], and of the response
-// that has the answer to it.
+// CheckHeader is the header with a token of [Checks] in a request, and with the answer in its
+// response.
 const CheckHeader = "X-Caddy-Notify-Check"
 
-// Checks are the tokens with which an operator finds out whether an address leads to this
-// gateway: only this process has the answer to a token, and it answers nobody without one.
-// So strangers learn nothing, not even whether two addresses lead to one gateway. The zero
-// value is ready to use.
+// Checks has tokens by which an operator finds out whether an address leads to this gateway: only
+// this process knows the answer to a token. A request without a token gets no answer, so that
+// strangers cannot even find out whether two addresses lead to one gateway. The zero value is ready
+// to use.
 type Checks struct {
 	mu  sync.Mutex
 	all map[string]check // by token

@@ -12,8 +12,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// foreign counts what another version of the program has stored and this one does not know.
-// It stays as it is.
+// foreign counts the records and deliveries that another version of the program has stored and this
+// version does not know. They stay unchanged.
 type foreign struct {
 	mu      sync.Mutex
 	records map[queue.Hash]byte    // with their kinds
@@ -50,7 +50,7 @@ func (f *foreign) noteHeld(held []queue.Job) {
 	}
 }
 
-// tell writes a line in the log if there is more than before.
+// tell logs the counts if they have grown.
 func (f *foreign) tell(log *zap.Logger) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

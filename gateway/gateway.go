@@ -18,7 +18,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
-// Gateway is what takes messages with a configuration. Its rooms are set before Started is closed.
+// Gateway takes messages with one configuration. Its rooms are set before Started is closed.
 type Gateway struct {
 	Conf    outbox.Configuration
 	Started chan struct{} // closed when the queue is open, or failed to open
@@ -26,10 +26,9 @@ type Gateway struct {
 	Checks  Checks
 }
 
-// Open returns the open queue for messages of a key, or nil if they are not stored: there is no
-// queue, or the key does not use it. For a nil key, it is that of the gateway. Open waits until the
-// gateway has started, because messages may come in earlier. The error is an [*message.Error] of the
-// kind Unavailable.
+// Open returns the rooms for messages of a key, or nil if there is no queue or the key does not use
+// it. For a nil key, it returns the rooms of the gateway. Open waits until the gateway has started,
+// because messages may come in earlier. The error is a [*message.Error] of the kind Unavailable.
 func (g *Gateway) Open(k *site.Key) (*Rooms, error) {
 	if g.Conf.QueueSettings == nil || k != nil && k.Unqueued {
 		return nil, nil
@@ -41,15 +40,14 @@ func (g *Gateway) Open(k *site.Key) (*Rooms, error) {
 	return g.Rooms, nil
 }
 
-// Submit sends a message to a key, or to none if k is nil. It is where the messages of
-// requests and mails come together. It returns the report and, with a queue, the ID of the
-// message. Without a queue, it waits for all results, and stores nothing.
+// Submit sends a message to a key, or to none if k is nil. All messages of requests and mails pass
+// here. It returns the report and, with a queue, the ID of the message. Without a queue, it waits
+// for all results, and stores nothing.
 //
-// If the report is nil, nothing was sent, the error says why, and the caller releases what
-// the message holds: the error is that of [outbox.Outbox.Submit], or a [*message.Error] if the queue
-// is not open. Otherwise [dispatch.Delivery.Release] is called when no delivery is in
-// progress any more, possibly after Submit returns. An error beside a report means that
-// deliveries are in progress which could not be stored.
+// If the report is nil, nothing was sent, and the caller releases d: the error comes from
+// [outbox.Outbox.Submit], or is a [*message.Error] if the queue is not open. Otherwise
+// [dispatch.Delivery.Release] is called when the last delivery has ended, possibly after Submit
+// returns. An error with a report means that some deliveries in progress could not be stored.
 func (g *Gateway) Submit(ctx context.Context, k *site.Key, d dispatch.Delivery, o outbox.Options) (*notifier.Report, string, error) {
 	g.Conf.Shared.Incidents.Note(&d)
 	q, err := g.Open(k)
@@ -71,15 +69,14 @@ func (g *Gateway) Submit(ctx context.Context, k *site.Key, d dispatch.Delivery, 
 	return g.Conf.Shared.Send(ctx, d), "", nil
 }
 
-// errNoTarget is returned when no destination of a key has the tag, which a device may
-// have had.
+// errNoTarget is returned when no destination of a key has the tag any more. A removed device may
+// have had it.
 var errNoTarget = errors.New("no destination of the key has the tag now")
 
-// Post sends a message to targets of a key of the global option in the background, so that
-// the code that emits an event or writes to a log does not wait for a destination. With a
-// queue, it is stored first; if it cannot be, it is sent once. If log is false, the
-// deliveries leave no log entries. done, if it is not nil, is called with the report, unless
-// the queue takes the message.
+// Post sends a message to targets of a key of the global option in the background, so that the code
+// that emits an event or writes to a log does not wait for a destination. With a queue, the message
+// is stored first; if that fails, it is sent once. If log is false, the deliveries are not logged.
+// done, if not nil, is called with the report, unless the queue takes the message.
 func (g *Gateway) Post(k *site.Key, targets []notifier.Target, m *notifier.Message, source string, log bool,
 	done func(*notifier.Report)) error {
 	if len(targets) == 0 && k.Inbox == 0 {
@@ -111,9 +108,9 @@ func (g *Gateway) Post(k *site.Key, targets []notifier.Target, m *notifier.Messa
 	return nil
 }
 
-// SendTest sends a test message at once, without the queue. The queue learns which destinations
-// of the key it has reached: they are not failing any more, and get what waits for them. A test
-// that fails changes nothing, because somebody looks at it.
+// SendTest sends a test message at once, without the queue. A success is reported to the queue: the
+// destination is no longer failing, and gets the messages that wait for it. A failed test changes
+// nothing, because somebody looks at its result.
 func (g *Gateway) SendTest(ctx context.Context, k *site.Key, d dispatch.Delivery) *notifier.Report {
 	report := g.Conf.Shared.Send(ctx, d)
 	q, err := g.Open(k)
@@ -157,8 +154,8 @@ func (g *Gateway) SendTests(ctx context.Context, m *notifier.Message, definition
 	return all
 }
 
-// Unavailable returns why the gateway cannot take messages, or "". The text is for
-// anybody: it has no addresses and no paths, which are in the log.
+// Unavailable returns why the gateway cannot take messages, or "". Anybody may read the text:
+// addresses and paths are only in the log.
 func (g *Gateway) Unavailable(ctx context.Context) string {
 	if g.Conf.QueueSettings == nil {
 		return ""
@@ -180,8 +177,8 @@ func (g *Gateway) Unavailable(ctx context.Context) string {
 	return "the queue cannot be written; the log of the gateway has the reason"
 }
 
-// New returns the value with which a process sends, with a User-Agent. queue returns the state of its
-// open queue, or nil.
+// New returns the dispatcher of a process. agent is its User-Agent, and queue returns the state of
+// its open queue, or nil.
 func New(agent string, emit func(name string, data func() map[string]any),
 	queue func(context.Context) *metrics.QueueState) *dispatch.Dispatcher {
 	s := &dispatch.Dispatcher{Sender: notifier.NewSender(egress.NewPool(agent), notifier.DefaultConcurrency), EmitEvent: emit}
@@ -190,7 +187,7 @@ func New(agent string, emit func(name string, data func() map[string]any),
 }
 
 // CloseDispatcher closes the connections. A request that outlives the last configuration can still
-// send; it opens new ones.
+// send, over new connections.
 func CloseDispatcher(s *dispatch.Dispatcher) {
 	s.Sender.Close()
 	s.Sender.Pool().Close()

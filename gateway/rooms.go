@@ -27,7 +27,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
-// Rooms is an open queue with all that keeps records in it. Configurations that replace one
+// Rooms is an open queue with the packages that keep records in it. Configurations that replace one
 // another share it.
 type Rooms struct {
 	Outbox  *outbox.Outbox      // the messages that wait
@@ -51,8 +51,8 @@ func (q *Rooms) All() []outbox.Room {
 	return []outbox.Room{q.Alerts, q.Outbox, q.Beats, q.Rulers, q.Planned, q.Inboxes, q.Devices, q.Questions, q.Tallies}
 }
 
-// refreshTimeout is how long the start waits for what messages need. If it takes longer,
-// messages to keys with devices are refused until it is read.
+// refreshTimeout is how long the start waits until the records that messages need are read. If that
+// takes longer, messages to keys with devices are refused until then.
 const refreshTimeout = 5 * time.Second
 
 // OpenQueue opens the queue of the configuration.
@@ -118,7 +118,7 @@ func (q *Rooms) Options(conf *outbox.Configuration) queue.Options {
 	}
 }
 
-// arm begins to wait for what may be due.
+// arm arms all rooms.
 func (q *Rooms) arm(ctx context.Context) error {
 	conf := q.Outbox.Current()
 	var errs []error
@@ -128,7 +128,7 @@ func (q *Rooms) arm(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// ended returns what changes when a job ends.
+// ended returns the changes of records when a job ends.
 func (q *Rooms) ended(j *queue.Job) (changes *queue.Ruled) {
 	conf := q.Outbox.Current()
 	for _, room := range q.list {
@@ -137,7 +137,7 @@ func (q *Rooms) ended(j *queue.Job) (changes *queue.Ruled) {
 	return changes
 }
 
-// refresh reads what other gateways may have changed. The queue calls it each second.
+// refresh refreshes all rooms. The queue calls it each second.
 func (q *Rooms) refresh(ctx context.Context) {
 	conf := q.Outbox.Current()
 	for _, room := range q.list {
@@ -161,15 +161,16 @@ func serviceNames(a *site.Directory) (names []string) {
 	return names
 }
 
-// Use lets a configuration make the deliveries from now on.
+// Use makes a configuration the one that delivers from now on.
 func (q *Rooms) Use(a *outbox.Configuration) {
 	q.Outbox.Use(a)
 	a.Shared.Metrics.Queue.Expect(serviceNames(&a.Directory))
 	q.Outbox.Queue.Configure(q.Options(a))
 }
 
-// Begin is [Rooms.Use] for a configuration that starts: it reads what the first messages need. With
-// opened, the queue was opened for it, and starts.
+// Begin is [Rooms.Use] for a configuration that starts: it also reads the records that the first
+// messages need. opened means that the queue was opened for this configuration; Begin then starts
+// it.
 func (q *Rooms) Begin(a *outbox.Configuration, opened bool) {
 	q.Use(a)
 	ctx, cancel := context.WithTimeout(context.Background(), refreshTimeout)
@@ -194,7 +195,8 @@ func (q *Rooms) Destruct() error {
 	return q.Outbox.Queue.Close(ctx)
 }
 
-// due does what is due in a record. A record of no room is one of another version of the program.
+// due calls Due of the room of a record. A record without a room comes from another version of the
+// program.
 func (q *Rooms) due(ctx context.Context, name queue.Hash, record []byte, crowded bool) error {
 	room := q.ofKinds[outbox.KindOf(record)]
 	if room == nil {
@@ -203,14 +205,14 @@ func (q *Rooms) due(ctx context.Context, name queue.Hash, record []byte, crowded
 	return room.Due(ctx, q.Outbox.Current(), name, record, crowded)
 }
 
-// ahead reports whether a record was written when the clock was ahead. The room does then what
-// is due in it by the clock of now: what was to take at most a minute is over in a minute.
+// ahead reports whether a record was written when the clock was ahead. The record is then due at
+// once, and its room corrects its times: what was to take at most a minute is over in a minute.
 func (q *Rooms) ahead(record []byte, now time.Time) bool {
 	room := q.ofKinds[outbox.KindOf(record)]
 	return room != nil && room.Ahead(record, now)
 }
 
-// turn returns the turn of a record that is due: its kind, and the turn among those of its kind.
+// turn returns the turn of a record that is due: its kind, and the turn within the kind.
 func (q *Rooms) turn(name queue.Hash, record []byte) (turn string, known bool) {
 	room := q.ofKinds[outbox.KindOf(record)]
 	if room == nil {
@@ -220,7 +222,8 @@ func (q *Rooms) turn(name queue.Hash, record []byte) (turn string, known bool) {
 	return string(record[:1]) + room.Turn(name, record), true
 }
 
-// recheck looks at what rules hold. What no room holds is of another version of the program.
+// recheck checks the jobs that rules hold. A job that no room knows comes from another version of
+// the program.
 func (q *Rooms) recheck(ctx context.Context, held []queue.Job) {
 	conf := q.Outbox.Current()
 	for _, room := range q.list {
@@ -229,7 +232,7 @@ func (q *Rooms) recheck(ctx context.Context, held []queue.Job) {
 	q.foreign.noteHeld(held)
 }
 
-// State returns what metrics tell of the queue.
+// State returns the state of the queue for metrics.
 func (q *Rooms) State(ctx context.Context) *metrics.QueueState {
 	out := &metrics.QueueState{MaxSize: q.Outbox.Queue.MaxSize(), Destinations: q.Outbox.Queue.Destinations.Count(),
 		Incidents: q.Alerts.Incidents.CountAll(ctx), Now: q.Outbox.Queue.Now()}
@@ -253,12 +256,12 @@ func (q *Rooms) State(ctx context.Context) *metrics.QueueState {
 	return out
 }
 
-// forgetTimeout bounds how long a client waits that has deleted a saved key. What is left
-// then belongs to nobody, and its time ends.
+// forgetTimeout bounds how long a client that deletes a saved key waits. Records that are left then
+// belong to no key, and expire.
 const forgetTimeout = 10 * time.Second
 
-// ForgetKey removes what is kept for a saved key that was deleted. who is the user who has deleted
-// the key; "" if nobody is known.
+// ForgetKey removes the records of a deleted saved key. who is the user who has deleted the key; ""
+// if unknown.
 func (q *Rooms) ForgetKey(ctx context.Context, at site.Place, name, who string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), forgetTimeout)
 	defer cancel()
