@@ -25,7 +25,7 @@ type RulerAlert struct {
 
 	told bool          // destinations know that it fires
 	lost bool          // destinations know that it is no longer reported
-	down time.Duration // what of the [Uptime] counted when the latest post was stored
+	down time.Duration // the part of the [Uptime] that counted when the latest post was stored
 
 	number int // in the order in which the alerts of the group came; 0 if no piece had it yet
 	piece  int // the number of its piece, from 1; 0 for none
@@ -34,14 +34,14 @@ type RulerAlert struct {
 // GroupTimes say how long the changes of a group are collected.
 type GroupTimes struct {
 	Wait     time.Duration // of a new group
-	Interval time.Duration // of what joins or leaves an open one
+	Interval time.Duration // of alerts that join or leave an open group
 }
 
-// AlertGroup is the alerts of a ruler that are one incident. A change is told after a time,
-// and then what is told is the state at that moment.
+// AlertGroup is a group of a ruler's alerts that are one incident. Changes are collected for a
+// time; then the state at that moment is told.
 type AlertGroup struct {
-	// Site, Home and Key are where the alerts came to, Name is the incident, and Labels are
-	// what the alerts share, as in [RulerAlert]. The rules do not read them.
+	// Site, Home and Key name the key that got the alerts, Name is the incident, and Labels are the
+	// labels that all alerts have, as in [RulerAlert]. The rules do not read them.
 	Site, Home, Key, Name string
 	Labels                []string
 
@@ -68,8 +68,8 @@ func (g *AlertGroup) IsAhead(now time.Time) bool {
 	})
 }
 
-// Begin begins a change of the group, as Post does. What was posted when the clock was ahead takes as long from
-// now on.
+// Begin begins a change of the group; Post calls it, too. It corrects alerts that were posted when
+// the clock was ahead: their times start again now.
 func (g *AlertGroup) Begin(now time.Time, u *Uptime) {
 	g.changed = now
 	for _, at := range []*time.Time{&g.since, &g.Gone} {
@@ -82,7 +82,7 @@ func (g *AlertGroup) Begin(now time.Time, u *Uptime) {
 	}
 }
 
-// correct makes an alert that was posted when the clock was ahead one that was posted now.
+// correct moves an alert that was posted when the clock was ahead to now.
 func (a *RulerAlert) correct(now time.Time, u *Uptime) {
 	if queue.WrittenAhead(a.At, now) {
 		a.Ends, a.At, a.down = a.Ends.Add(now.Sub(a.At)), now, downOfAlerts(u)
@@ -93,9 +93,9 @@ func (a *RulerAlert) correct(now time.Time, u *Uptime) {
 // ran.
 const postAgain = time.Minute
 
-// downOfAlerts returns the time in which no gateway ran that counts for alerts: all of it. Some end
-// half a minute after each post. A gateway that is restarted again and again does not put off
-// the end forever, because postAgain is added once.
+// downOfAlerts returns the time without a gateway that counts for alerts: all of it, because some
+// alerts end half a minute after each post. A gateway that is restarted again and again does not
+// put off the end forever, because postAgain is added once.
 func downOfAlerts(u *Uptime) time.Duration { return u.down(0) }
 
 // deadline returns when an alert ends unless it is posted again.
@@ -103,8 +103,8 @@ func (a *RulerAlert) deadline(u *Uptime) time.Time {
 	return moved(a.Ends, max(downOfAlerts(u)-a.down, 0), postAgain)
 }
 
-// maxKept is how long an alert is kept that is not posted again, however far away its end is.
-// A ruler that still sees it posts it much more often.
+// maxKept is how long an alert is kept without another post, however far away its end is. A ruler
+// posts an alert that still fires much more often.
 const maxKept = 24 * time.Hour
 
 // forgotten returns when an alert is forgotten unless it is posted again.
@@ -112,9 +112,9 @@ func (a *RulerAlert) forgotten(u *Uptime) time.Time {
 	return moved(a.At.Add(maxKept), max(downOfAlerts(u)-a.down, 0), postAgain)
 }
 
-// Forget removes the alerts that fire and that nobody has posted for a day, and returns how
-// many they are. Nobody has said that they are over, so nobody is told that: if one is posted
-// again, it is told as a new one.
+// Forget removes firing alerts that were not posted for a day, and returns how many. No destination
+// is told, because the ruler has not resolved them. If one is posted again, it is told as a new
+// alert.
 func (g *AlertGroup) Forget(now time.Time, u *Uptime) int {
 	n := len(g.Alerts)
 	g.Alerts = slices.DeleteFunc(g.Alerts, func(a RulerAlert) bool { return a.fires(now, u) && !a.forgotten(u).After(now) })
@@ -135,8 +135,8 @@ func (g *AlertGroup) index() map[string]int {
 	return out
 }
 
-// Repeats reports whether posts say nothing new. If so, they need not be stored before until,
-// when half of the time to the end of the alerts has passed.
+// Repeats reports whether posts say nothing new. If so, they need not be stored before until: then
+// half of the time to the end of the alerts has passed.
 func (g *AlertGroup) Repeats(now time.Time, u *Uptime, posts []RulerAlert) (until time.Time, ok bool) {
 	at := g.index()
 	for i := range posts {
@@ -163,7 +163,7 @@ func (g *AlertGroup) Repeats(now time.Time, u *Uptime, posts []RulerAlert) (unti
 	return until, until.IsZero() || until.After(now)
 }
 
-// Grows reports whether posts have an alert that fires and that the group does not have.
+// Grows reports whether posts have a firing alert that is not in the group.
 func (g *AlertGroup) Grows(posts []RulerAlert) bool {
 	at := g.index()
 	return slices.ContainsFunc(posts, func(p RulerAlert) bool {
@@ -172,11 +172,11 @@ func (g *AlertGroup) Grows(posts []RulerAlert) bool {
 	})
 }
 
-// MaxGroup is how much room the alerts of a group may take, in bytes. Each change of it reads all
+// MaxGroup is the maximum size of the alerts of a group, in bytes. Each change of a group reads all
 // of it.
 const MaxGroup = 8 << 20
 
-// size returns about how much room an alert takes, in bytes.
+// size returns the approximate size of an alert, in bytes.
 func (a *RulerAlert) size() int {
 	n := 64 + len(a.Fingerprint) + len(a.Generator)
 	for _, texts := range [][]string{a.Labels, a.Annotations} {
@@ -187,7 +187,7 @@ func (a *RulerAlert) size() int {
 	return n
 }
 
-// size returns about how much room all alerts take, in bytes.
+// size returns the approximate size of all alerts, in bytes.
 func (g *AlertGroup) size() (n int) {
 	for i := range g.Alerts {
 		n += g.Alerts[i].size()
@@ -195,9 +195,9 @@ func (g *AlertGroup) size() (n int) {
 	return n
 }
 
-// Post notes posts. The latest one of a fingerprint counts. An alert that is absent from
-// them stays as it is. What does not fit in [MaxGroup] is left out: further alerts, whose
-// number is left, and new texts of alerts that the group has.
+// Post adds posts to the group. The latest post of a fingerprint counts. Alerts that are not in
+// posts stay unchanged. If [MaxGroup] is exceeded, Post leaves out new alerts, whose number it
+// returns, and new texts of present alerts.
 func (g *AlertGroup) Post(now time.Time, u *Uptime, posts []RulerAlert, times GroupTimes) (left int) {
 	g.Begin(now, u)
 	at, size := g.index(), g.size()
@@ -228,7 +228,7 @@ func (g *AlertGroup) Post(now time.Time, u *Uptime, posts []RulerAlert, times Gr
 	return left
 }
 
-// Look begins to wait if there is something to tell. It never waits longer than the times say.
+// Look begins to wait if there is something to tell, at most as long as times say.
 func (g *AlertGroup) Look(now time.Time, u *Uptime, times GroupTimes) {
 	longest := times.Wait
 	if g.opened {
@@ -244,24 +244,24 @@ func (g *AlertGroup) hasNews(now time.Time, u *Uptime) bool {
 	return slices.ContainsFunc(g.Alerts, func(a RulerAlert) bool { return a.fires(now, u) != a.told })
 }
 
-// GroupState is what is told of a group.
+// GroupState is the state of a group that a message tells.
 type GroupState struct {
 	Firing   []RulerAlert
 	Resolved []RulerAlert // since the last message
-	Lost     []RulerAlert // that are no longer reported; of a group that ends, all since it was opened
+	Lost     []RulerAlert // no longer reported; if the group ends, all since it was opened
 
-	OpenFor time.Duration // how long the group was open that ends; 0 if that is not known
+	OpenFor time.Duration // how long a group that ends was open; 0 if unknown
 }
 
-// Tell returns what is to be told now, and notes that it is told. ok is false if there is
-// nothing to tell.
+// Tell returns the state to tell now, and notes that it is told. ok is false if there is nothing to
+// tell.
 func (g *AlertGroup) Tell(now time.Time, u *Uptime) (s GroupState, ok bool) {
 	if g.next.IsZero() || g.next.After(now) {
 		return s, false
 	}
 	g.next = time.Time{}
 	ok = g.hasNews(now, u)
-	var known []RulerAlert // that were told earlier to be lost
+	var known []RulerAlert // told as lost earlier
 	stay := g.Alerts[:0:0]
 	for _, a := range g.Alerts {
 		switch {
@@ -304,12 +304,12 @@ func (g *AlertGroup) Open(now time.Time, u *Uptime) (open []RulerAlert) {
 	return open
 }
 
-// Over reports whether nothing fires, and that nobody has to be told that.
+// Over reports whether nothing fires and no destination has to be told.
 func (g *AlertGroup) Over(now time.Time, u *Uptime) bool {
 	return g.next.IsZero() && len(g.Open(now, u)) == 0 && !g.hasNews(now, u)
 }
 
-// Due returns when something has to be done about the group; zero for never.
+// Due returns when the group has to be looked at; zero for never.
 func (g *AlertGroup) Due(u *Uptime) (due time.Time) {
 	if !g.next.IsZero() {
 		return g.next

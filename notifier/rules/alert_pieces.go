@@ -7,12 +7,12 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/wire"
 )
 
-// A small group is one record. The alerts of a large one are in pieces, which are records of
-// their own, so that a change of one alert writes one piece. The record of the group has the
-// rest then. An alert stays in its piece as long as that does not become too large.
+// A small group is one record. A large group has its alerts in pieces, which are separate records,
+// so that a change of one alert writes one piece. The record of the group then has the rest. An
+// alert stays in its piece until the piece becomes too large.
 
-// maxPiece is how much room the alerts of a piece take on average, in bytes. None takes more
-// than twice of that, unless a single alert does.
+// maxPiece is the average size of a piece, in bytes. No piece is more than twice as large, unless a
+// single alert is.
 const maxPiece = 64 << 10
 
 // alertPiece is one of the pieces of a group.
@@ -32,8 +32,8 @@ func (g *AlertGroup) Pieces() int { return g.pieces }
 // PieceBytes returns how many bytes the pieces of the stored group have.
 func (g *AlertGroup) PieceBytes() int64 { return g.pieceBytes }
 
-// count chooses how many pieces there are. The number changes only if the group has grown or
-// shrunk a lot since, because all of it is written then.
+// count chooses the number of pieces. The number changes only if the group has grown or shrunk a
+// lot, because a new number writes all pieces.
 func (g *AlertGroup) count() {
 	n, size := g.pieces, g.size()
 	for size > max(n, 1)*maxPiece {
@@ -80,8 +80,8 @@ func (g *AlertGroup) place() {
 	}
 }
 
-// Cut returns the group as its record has it, and the contents of its pieces, which have its alerts
-// if they are many. [AlertGroup.Join] is the inverse.
+// Cut returns the content of the group's record, and the contents of its pieces, which have the
+// alerts if they are many. [AlertGroup.Join] is the inverse.
 func (g *AlertGroup) Cut() (head *AlertGroup, pieces [][]byte) {
 	g.pieceBytes = 0
 	if g.count(); g.pieces == 0 {
@@ -103,9 +103,8 @@ func (g *AlertGroup) Cut() (head *AlertGroup, pieces [][]byte) {
 	return &whole, pieces
 }
 
-// Join adds the alerts of the pieces, whose contents are in their order. It leaves out pieces
-// that are damaged, missing or cut into another number of pieces, and reports whether all are
-// there.
+// Join adds the alerts of the pieces, in the order of Cut. It leaves out pieces that are missing,
+// damaged or from another number of pieces, and reports whether all are there.
 func (g *AlertGroup) Join(pieces [][]byte) (whole bool) {
 	whole = len(pieces) >= g.pieces
 	for i, b := range pieces[:min(len(pieces), g.pieces)] {

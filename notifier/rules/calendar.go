@@ -12,8 +12,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 )
 
-// Calendar is a schedule on the clock on the wall, as a line of a crontab has it. The zero
-// value is none.
+// Calendar is a schedule by wall-clock time, as in a line of a crontab. The zero value is no
+// schedule.
 type Calendar struct {
 	fields string // with one space between them; "" for none
 	name   string // of the zone, as written; "" for the server's zone
@@ -29,14 +29,15 @@ const cronFields = 5
 
 var cronParser = cron.MustNewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.DowOrDom)
 
-// quartzDay matches what some other programs have in the field of a day: L for the last, W for a
+// quartzDay matches forms of the day field that other programs allow: L for the last day, W for a
 // working day, and # for one of several.
 var quartzDay = lazyregexp.New(`(?i)^(L(-\d+|W)?|\d+[LW]|\w+#\d)$`)
 
 // errNeverDue is returned for a schedule without a day, such as 30 February.
 var errNeverDue = errors.New("no day ever has this date; correct the day of the month or the month")
 
-// calendarBase begins a time in which every schedule is due at least once, if it ever is.
+// calendarBase is the start of a period in which every schedule that is ever due is due at least
+// once.
 var calendarBase = time.Date(2001, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 // ParseCalendar parses the five fields of a schedule, and the name of a zone. An empty name
@@ -95,13 +96,13 @@ func (c Calendar) Zone() string { return c.name }
 // String returns the fields, and the zone if one is set.
 func (c Calendar) String() string { return strings.TrimSpace(c.fields + " " + c.name) }
 
-// wall returns what the clock on the wall shows at t, as a time in UTC.
+// wall returns the wall-clock time at t, as a time in UTC.
 func wall(t time.Time) time.Time {
 	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), time.UTC)
 }
 
-// firstAt returns the first time at which the clock on the wall of a zone shows w, or the
-// end of the gap if it never does, because it is put forward.
+// firstAt returns the first time at which the wall clock of a zone shows w. If the clock is put
+// forward past w, firstAt returns the end of the gap.
 func firstAt(w time.Time, zone *time.Location) time.Time {
 	t := time.Date(w.Year(), w.Month(), w.Day(), w.Hour(), w.Minute(), w.Second(), 0, zone)
 	start, end := t.ZoneBounds()
@@ -121,13 +122,12 @@ func firstAt(w time.Time, zone *time.Location) time.Time {
 	return t
 }
 
-// maxNext is after how many times [Calendar.Next] gives up. An hour that is shown twice
-// has 60, and no zone repeats more than a day.
+// maxNext is the number of times after which [Calendar.Next] gives up. An hour has 60 times, and no
+// zone repeats more than a day.
 const maxNext = 25 * 60
 
-// Next returns the first time after t at which something is due. What is due in the gap of a
-// clock that is put forward is due at the end of the gap, and what is due at a time that
-// comes twice is due the first time.
+// Next returns the first time after t that is in the schedule. A time in the gap of a clock that is
+// put forward moves to the end of the gap, and of a time that comes twice, the first counts.
 func (c Calendar) Next(t time.Time) time.Time {
 	t = c.zone.In(t)
 	w := wall(t)
@@ -142,8 +142,7 @@ func (c Calendar) Next(t time.Time) time.Time {
 	return t.AddDate(5, 0, 0) // the search ends there, over a century without a leap day
 }
 
-// shortest returns the shortest time between two times of the schedule, as far as the first
-// ones of them show.
+// shortest returns the shortest interval between the first times of the schedule.
 func (c Calendar) shortest() time.Duration {
 	const times = 2000 // more than a day has minutes
 	short, last := time.Duration(0), c.times.Next(calendarBase)

@@ -2,9 +2,9 @@ package rules
 
 import "time"
 
-// Dedupe suppresses a message that the destination has already, or that waits for it:
-// one with the same state of its incident, or with the same type, title and text. The
-// window begins with the message that was told, and does not move.
+// Dedupe suppresses a message that repeats one that the destination has or will get: one with the
+// same state of its incident, or with the same type, title and text. The window begins with the
+// message that was told, and does not move.
 type Dedupe struct {
 	Window time.Duration
 	Scope
@@ -18,8 +18,8 @@ func (d *Dedupe) Check() error {
 	return d.Scope.Check()
 }
 
-// suppresses reports whether an item repeats what the destination has, or what is on
-// its way.
+// suppresses reports whether an item repeats a message that the destination has, or that is on its
+// way.
 func (d *Dedupe) suppresses(now time.Time, s *Subject, x *Item) bool {
 	if d == nil || !d.covers(x.Type, nil) {
 		return false
@@ -27,7 +27,7 @@ func (d *Dedupe) suppresses(now time.Time, s *Subject, x *Item) bool {
 	if !s.Next.none() {
 		return s.Next.same(x)
 	}
-	if !s.Way.none() { // what was to come after it was cancelled
+	if !s.Way.none() { // the message after it was cancelled
 		return s.Way.same(x)
 	}
 	return s.Told.same(x) && within(s.Told.Time, now, d.Window)

@@ -67,7 +67,7 @@ func (r *Rules) Describe() (out []string) {
 	return out
 }
 
-// describe says what the scope limits a rule to.
+// describe returns a phrase for the scope of a rule.
 func (s *Scope) describe(defaults []notifier.Type) (out string) {
 	types := s.Types
 	if len(types) == 0 {

@@ -146,11 +146,11 @@ type StepPlan struct {
 	Acknowledged, Silenced bool
 }
 
-// Arrive decides about a message that escalates. jobs are those to destinations with a
-// number, one for each of the rounds. silenced reports whether a silence keeps it from all
-// of them. Then the steps begin when the silence ends (see Silence): with a message of the
-// gateway, or with the message itself if it is an incident of its own. held reports whether
-// the rule that holds openings concerns them.
+// Arrive decides about a message that escalates. jobs are its jobs for destinations with a number,
+// one for each round. silenced means that a silence keeps the message from all of them. Then the
+// steps begin when the silence ends (see Silence): with a message of the gateway, or with the
+// message itself if it opened its own incident. held means that the rule that holds openings covers
+// the message.
 func (e *Escalate) Arrive(now time.Time, x *Incident, jobs []StepJob, silenced, held bool) (p StepPlan) {
 	s := &x.Escalation
 	if x.IsAcknowledged() && (x.Own || x.Acknowledged.lasts(now)) {
@@ -183,8 +183,8 @@ func (e *Escalate) Arrive(now time.Time, x *Incident, jobs []StepJob, silenced, 
 // lasts reports whether the time of an acknowledgement is not over.
 func (a *Acknowledgement) lasts(now time.Time) bool { return a.Until.IsZero() || a.Until.After(now) }
 
-// restart ends what is over when a message escalates: an acknowledgement, rounds that have
-// ended, and a silence.
+// restart clears, when a message escalates, an acknowledgement that is over, rounds that have
+// ended, and a silence that has ended.
 func (x *Incident) restart(silenced bool) {
 	s := &x.Escalation
 	if x.IsAcknowledged() {
@@ -205,7 +205,7 @@ func (x *Escalation) addTargets(jobs []StepJob) {
 	}
 }
 
-// replace removes the jobs that wait for a destination of the new ones, and returns them.
+// replace removes the waiting jobs for the destinations of jobs, and returns them.
 func (x *Escalation) replace(jobs []StepJob) (replaced []StepJob) {
 	x.Waiting = slices.DeleteFunc(x.Waiting, func(old StepJob) bool {
 		found := slices.ContainsFunc(jobs, func(j StepJob) bool { return j.Target == old.Target })
@@ -217,8 +217,8 @@ func (x *Escalation) replace(jobs []StepJob) (replaced []StepJob) {
 	return replaced
 }
 
-// planSilenced plans a message that a silence keeps from every step. Only the message of an
-// incident of its own waits for the end of the silence, because nothing else can tell it.
+// planSilenced plans a message that a silence keeps from every step. Only a message that opened its
+// own incident waits for the end of the silence, because nothing else can tell it.
 func (s *Escalation) planSilenced(now time.Time, x *Incident, jobs []StepJob, p *StepPlan) {
 	s.Round, s.Next = max(s.Round, 1), now.Add(silenceCheck)
 	s.silence(x.Title)
@@ -231,8 +231,8 @@ func (s *Escalation) planSilenced(now time.Time, x *Incident, jobs []StepJob, p 
 	p.Drop = jobs
 }
 
-// plan plans a message whose steps run: who was told before is told now, once, and the jobs of
-// later steps wait.
+// plan plans a message while the steps run: destinations that were told before are told now, once,
+// and the jobs of later steps wait.
 func (x *Escalation) plan(jobs []StepJob, p *StepPlan) {
 	for _, j := range jobs {
 		begun := x.Round > 1 || j.Step <= x.Step
@@ -240,7 +240,7 @@ func (x *Escalation) plan(jobs []StepJob, p *StepPlan) {
 		switch {
 		case begun && j.Round == 1:
 			p.Send = append(p.Send, j)
-			x.Sent = slices.DeleteFunc(x.Sent, func(old StepJob) bool { return old.Target == j.Target }) // which it replaces
+			x.Sent = slices.DeleteFunc(x.Sent, func(old StepJob) bool { return old.Target == j.Target }) // j replaces it
 			x.Sent = append(x.Sent, j)
 		case later:
 			p.Hold = append(p.Hold, j)
@@ -257,7 +257,7 @@ func (x *Escalation) begin(now time.Time, round, step int, e *Escalate) {
 	x.Next = now.Add(e.wait(x))
 }
 
-// StepChange is what the time does to an escalation.
+// StepChange is the change of an escalation when its time has come.
 type StepChange struct {
 	Release   []StepJob // are sent now
 	Drop      []StepJob // are not sent, because the destination still waits for an earlier round, or no round follows
@@ -267,9 +267,9 @@ type StepChange struct {
 	Again     bool // the acknowledgement has ended, and the caller sends a message that escalates anew
 }
 
-// Advance does what is due in an escalation. hold is how long the key holds openings, 0 for
-// not at all, and status returns the status of a job. A clock that was set back, or a shorter time
-// in a rule, makes due what would take longer than a step or the hold lasts.
+// Advance does the work that is due in an escalation. hold is how long the key holds openings, 0
+// for not at all, and status returns the status of a job. If the clock was set back or a rule has a
+// shorter time now, Advance limits the wait to the time of the step or the hold.
 func (e *Escalate) Advance(now time.Time, x *Incident, hold time.Duration, status func(queue.JobID) queue.Status) (c StepChange) {
 	if a := &x.Acknowledged; x.IsAcknowledged() {
 		if latest := now.Add(e.Ack); !a.Until.IsZero() && a.Until.After(latest) { // the rule or the clock has changed
@@ -333,8 +333,8 @@ func (x *Escalation) following() (round, step int) {
 	return x.Round + 1, steps[0]
 }
 
-// Ended notes the outcome of a job of a step. If no destination of the present step gets
-// the message, the next one begins at once.
+// Ended notes the outcome of a job of a step. If no destination of the present step gets the
+// message, the next step begins at once.
 func (x *Incident) Ended(now time.Time, job queue.JobID, delivered bool) {
 	s := &x.Escalation
 	i := slices.IndexFunc(s.Sent, func(j StepJob) bool { return j.Job == job })
@@ -355,12 +355,11 @@ func (x *Incident) Ended(now time.Time, job queue.JobID, delivered bool) {
 // maxUnconfirmed is the maximum number of unconfirmed jobs in a record; it has the latest.
 const maxUnconfirmed = 50
 
-// EndedUnconfirmed takes the place of NoteOutcome and Ended for a job that a push service
-// has taken for a device. The device is not reached before it has confirmed that (see
-// Confirmed).
+// EndedUnconfirmed replaces NoteOutcome and Ended for a job that a push service has taken for a
+// device. The device is reached only when it confirms the message (see Confirmed).
 func (x *Incident) EndedUnconfirmed(now time.Time, j StepJob) {
 	if x.Sends() && !x.Escalation.hasSent(j.Job) {
-		return // it is one of an earlier opening
+		return // the job belongs to an earlier opening
 	}
 	j.Round = x.Escalation.Round
 	x.Unconfirmed = append(x.Unconfirmed, j)
@@ -368,8 +367,8 @@ func (x *Incident) EndedUnconfirmed(now time.Time, j StepJob) {
 	x.Ended(now, j.Job, false)
 }
 
-// Confirmed notes whether a device with the hash target has confirmed the message of a
-// step. If it has not done so in time, it counts as one that does not get the message.
+// Confirmed notes whether the device with the hash target has confirmed the message of a step. A
+// device that has not confirmed in time counts as not reached.
 func (x *Incident) Confirmed(now time.Time, message uuid.UUID, target string, step int, received bool) {
 	s := &x.Escalation
 	of := func(j StepJob) bool { return j.Job.Message == message && j.Target == target }
@@ -402,8 +401,8 @@ func (x *Incident) hurry(now time.Time) {
 	}
 }
 
-// Skip notes that jobs of the present step are not sent, because silences keep them from
-// their destinations. If no others are, the next step begins at once.
+// Skip notes that silences keep jobs of the present step from being sent. If no others are sent,
+// the next step begins at once.
 func (x *Incident) Skip(now time.Time, jobs []StepJob) {
 	s := &x.Escalation
 	s.Sent = slices.DeleteFunc(s.Sent, func(j StepJob) bool { return slices.Contains(jobs, j) })
@@ -413,9 +412,9 @@ func (x *Incident) Skip(now time.Time, jobs []StepJob) {
 	}
 }
 
-// Acknowledge notes that somebody takes care of the incident. ack is how long that lasts;
-// 0 for until it is resolved. It returns the jobs of the steps, none of which is sent any
-// more. ok is false if the incident is resolved, or acknowledged already.
+// Acknowledge notes that somebody takes care of the incident, for ack; 0 for until it is resolved.
+// It returns the jobs of the steps, which must not be sent any more. ok is false if the incident is
+// resolved, or acknowledged already.
 func (x *Incident) Acknowledge(now time.Time, by string, ack time.Duration) (cancelled []StepJob, ok bool) {
 	if !x.IsOpen() || x.IsAcknowledged() {
 		return nil, false
@@ -442,8 +441,8 @@ func (x *Escalation) hasSent(job queue.JobID) bool {
 	return slices.ContainsFunc(x.Sent, func(j StepJob) bool { return j.Job == job })
 }
 
-// Again ends the steps and an acknowledgement of the incident, because a message of the
-// gateway begins them again. It returns the jobs that wait for a step.
+// Again ends the steps and an acknowledgement of the incident, before a message of the gateway
+// begins the steps again. It returns the jobs that wait for a step.
 func (x *Incident) Again() (waiting []StepJob) {
 	waiting = x.Escalation.Waiting
 	unnumbered := slices.DeleteFunc(x.Escalation.Targets, func(t StepTarget) bool { return t.Step != 0 })
@@ -451,20 +450,20 @@ func (x *Incident) Again() (waiting []StepJob) {
 	return waiting
 }
 
-// stop ends the steps, and returns the jobs of those that have not ended.
+// stop ends the steps, and returns the jobs of the unfinished ones.
 func (x *Escalation) stop() []StepJob {
 	jobs := slices.Concat(x.Sent, x.Waiting)
 	x.Sent, x.Waiting, x.Next = nil, nil, time.Time{}
 	return jobs
 }
 
-// silenceCheck is how long after one look at a silence it is looked at again, which may have
-// been ended.
+// silenceCheck is how often a silence is looked at, because it may be ended early.
 const silenceCheck = time.Minute
 
-// Silence stops the steps while a silence matches the incident, when one of them is due. It
-// returns the jobs that are not sent any more. again reports whether the silence has ended,
-// so that the steps begin again. The jobs of an incident of its own wait, and go on.
+// Silence is called when a step is due. It stops the steps while a silence matches the incident,
+// and returns the jobs that must not be sent any more. again reports whether the silence has ended,
+// so that the steps begin again. If the message opened its own incident, its jobs wait for the end
+// of the silence instead.
 func (x *Incident) Silence(now time.Time, silenced bool) (stopped []StepJob, again bool) {
 	s := &x.Escalation
 	if !x.Escalating() || s.Next.After(now) || !silenced && !s.Silenced {
@@ -482,16 +481,16 @@ func (x *Incident) Silence(now time.Time, silenced bool) (stopped []StepJob, aga
 	return stopped, false
 }
 
-// Calm ends the steps of an incident whose newest state does not escalate. It returns the
-// jobs that are not sent any more.
+// Calm ends the steps of an incident whose newest state does not escalate. It returns the jobs that
+// must not be sent any more.
 func (x *Incident) Calm() []StepJob {
 	jobs := x.Escalation.Waiting
 	x.Escalation = Escalation{Sent: x.Escalation.Sent}
 	return jobs
 }
 
-// Close notes that the problem is over, and returns the jobs of the steps, none of which
-// is sent any more. by is who said so; empty for a message.
+// Close notes that the problem is over, and returns the jobs of the steps, which must not be sent
+// any more. by is who said so; empty for a message.
 func (x *Incident) Close(now time.Time, by string) []StepJob {
 	jobs := x.Escalation.stop()
 	x.resolve(now, by)
@@ -502,7 +501,7 @@ func (x *Incident) Close(now time.Time, by string) []StepJob {
 // acknowledged it.
 func (x *Incident) Sends() bool { return x.IsOpen() && !x.IsAcknowledged() }
 
-// At returns when a step begins if each one before it lasts as long as it may.
+// At returns the latest time at which a step begins.
 func (e *Escalate) At(x *Incident, round, step int) time.Time {
 	at := x.Escalation
 	when := at.Next
@@ -516,8 +515,8 @@ func (e *Escalate) At(x *Incident, round, step int) time.Time {
 	return when
 }
 
-// Abandon ends the steps of an incident whose key has no rule for them any more. It returns
-// a job for each destination that was not told yet, and the others.
+// Abandon ends the steps of an incident whose key no longer has a rule for them. It returns one job
+// for each destination that was not told yet, to release, and the other jobs, to drop.
 func (x *Incident) Abandon() (release, drop []StepJob) {
 	s := &x.Escalation
 	for _, j := range s.Waiting {

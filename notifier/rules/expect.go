@@ -9,8 +9,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// Expect says that a beat has to come again and again: at the latest Every after the last
-// one, or at the times of Calendar, and then Grace later. Otherwise it is late.
+// Expect says when a beat has to come: at most Every after the last one, or at the times of
+// Calendar. A beat that is more than Grace later is late.
 type Expect struct {
 	Name     string
 	Every    time.Duration // 0 with a Calendar
@@ -71,7 +71,7 @@ func (e *Expect) Check() error {
 	return nil
 }
 
-// How returns how often the beat is expected, such as "every 1d" or "cron 15 3 * * 1-5 UTC".
+// How returns the schedule as text, such as "every 1d" or "cron 15 3 * * 1-5 UTC".
 func (e *Expect) How() string {
 	if e.Calendar.IsZero() {
 		return "every " + FormatTime(e.Every)
@@ -79,15 +79,15 @@ func (e *Expect) How() string {
 	return "cron " + e.Calendar.String()
 }
 
-// wallTime is the minimum interval that is also measured on the clock on the wall.
+// wallTime is the minimum interval that is also measured in wall-clock time.
 const wallTime = 6 * time.Hour
 
-// next returns when the beat after one at a time is due. With a calendar, that is its first
+// next returns when the beat after one at t is due. With a calendar, it is the calendar's first
 // time after t.
 //
-// Otherwise a job that runs at 02:30 each day runs 25 hours after the last time where the
-// clock is put back in between, and one that waits 24 hours does not run earlier where it is
-// put forward. So it is the later one of both times, in the zone of t.
+// With an interval, it is the later of two times, t plus the interval and the same by the wall
+// clock of t's zone: a job that runs at 02:30 each day takes 25 hours when the clock is put back,
+// and a job that waits 24 hours still takes 24 when it is put forward.
 func (e *Expect) next(t time.Time) time.Time {
 	if !e.Calendar.IsZero() {
 		return e.Calendar.Next(t)
@@ -101,19 +101,19 @@ func (e *Expect) next(t time.Time) time.Time {
 	return due.Add(max(time.Duration(before-after)*time.Second, 0))
 }
 
-// Uptime is the time in which no gateway ran or could write. Beats that could not come
-// meanwhile are not late. The zero value knows of none.
+// Uptime records the times in which no gateway ran or could write. Beats that could not come in
+// these gaps are not late. The zero value has no gaps.
 //
-// A gateway that ends without a word was last seen some time before, so that it seems to have
-// been away for a moment even if another one starts at once. For a beat, only a gap that is
-// longer than half of its grace counts, or than a minute if that is less. Otherwise the
-// deadline of a gateway that is restarted again and again would never come.
+// A gateway notes only now and then that it runs, so that there seems to be a gap after a crash
+// even if another one starts at once. For a beat, a gap counts only if it is longer than half of
+// the grace or than a minute, whichever is less. Otherwise the deadline would never come if the
+// gateway is restarted again and again.
 type Uptime struct {
 	Seen time.Time     // when a gateway last ran
 	Down time.Duration // the gaps that are longer than maxGap, together
 
-	// Short are the sums of the other gaps by their length: those that are at most a gapStep,
-	// at most two, and so on.
+	// Short has the sums of the other gaps by length: gaps of at most one gapStep, of at most two,
+	// and so on.
 	Short []time.Duration
 
 	// Back is when the last of the gaps of Down ended, and ShortBack has the same for Short.
@@ -134,18 +134,17 @@ const (
 // The bounds of the time after which a gateway calls [Uptime.See] again.
 const (
 	maxSeeEvery = 10 * time.Second
-	seesInGrace = 4 // so that what it missed when it ended is less than half of the grace
+	seesInGrace = 4 // so that the gap after a crash is less than half of the grace
 
-	// maxUnseen is how long a gateway that runs may not have called See.
+	// maxUnseen is the maximum time between two calls of See by a gateway that runs.
 	maxUnseen = maxSeeEvery + 5*time.Second
 )
 
-// SeeEvery returns how often the gateways call [Uptime.See] if the shortest grace of a beat
-// is this long.
+// SeeEvery returns how often gateways call [Uptime.See]. grace is the shortest grace of a beat.
 func SeeEvery(grace time.Duration) time.Duration { return min(grace/seesInGrace, maxSeeEvery) }
 
-// See notes that a gateway runs. started reports whether it may have been the only one
-// and has just started, so that even a short gap was a time without one.
+// See notes that a gateway runs. started means that it has just started and may be the only one, so
+// that even a short gap counts.
 func (u *Uptime) See(now time.Time, started bool) {
 	gap := now.Sub(u.Seen)
 	first := u.Seen.IsZero()
@@ -174,10 +173,10 @@ func (u *Uptime) Same(v *Uptime) bool {
 	return bytes.Equal(wire.Append(nil, &x, (*Uptime).Fields), wire.Append(nil, &y, (*Uptime).Fields))
 }
 
-// shortest returns the index in Short of the shortest gaps that count with a grace.
+// shortest returns the index in Short of the shortest gaps that count for a grace.
 func shortest(grace time.Duration) int { return int(min(grace/2, maxGap) / gapStep) }
 
-// down returns the time in which no gateway ran that counts with a grace.
+// down returns the total of the gaps that count for a grace.
 func (u *Uptime) down(grace time.Duration) time.Duration {
 	sum := u.Down
 	for _, d := range u.Short[min(shortest(grace), len(u.Short)):] {
@@ -186,7 +185,7 @@ func (u *Uptime) down(grace time.Duration) time.Duration {
 	return sum
 }
 
-// back returns when the last time without a gateway ended that counts with a grace.
+// back returns the end of the last gap that counts for a grace.
 func (u *Uptime) back(grace time.Duration) time.Time {
 	last := u.Back
 	for _, e := range u.ShortBack[min(shortest(grace), len(u.ShortBack)):] {
@@ -210,7 +209,7 @@ const (
 	BeatTooLong BeatState = "too_long"
 )
 
-// Beat is what is known of the beats of an [Expect].
+// Beat is the state of an [Expect].
 type Beat struct {
 	// Site and Key are where the expectation is defined, and Name is its name. The rules do
 	// not read them.
@@ -223,7 +222,7 @@ type Beat struct {
 	State BeatState
 	Since time.Time // when State was told
 
-	// Missed means that it was told that the next beat did not come, which is told once.
+	// Missed means that the next beat was told to be missing, which is told once.
 	Missed bool
 
 	Started time.Time     // when the present run began; zero for none
@@ -231,18 +230,18 @@ type Beat struct {
 	Exit    string        // the exit code of the last beat; "" for 0 or none
 	overran bool          // it was told that the present run takes too long
 
-	armed armed         // with which due was set
+	armed armed         // the expectation with which due was set
 	due   time.Time     // when the next one is due, as if a gateway ran all the time
-	down  time.Duration // what of the [Uptime] counted when due was set or, by a calendar, reached
+	down  time.Duration // the part of the [Uptime] that counted when due was set or, by a calendar, reached
 
-	// reached means that a gateway ran when the beat was due by a calendar. Another time
-	// without one moves the deadline, and no earlier one does.
+	// reached means that a gateway ran when the beat was due by a calendar. Only later gaps move
+	// the deadline.
 	reached bool
 
-	startDown time.Duration // what of the [Uptime] counted when the run began
+	startDown time.Duration // the part of the [Uptime] that counted when the run began
 }
 
-// armed is what a [Beat] knows of the [Expect] with which it was armed.
+// armed has the fields of the [Expect] with which a [Beat] was armed.
 type armed struct {
 	every, grace time.Duration
 	calendar     string // "" for none
@@ -291,8 +290,7 @@ func (b *Beat) Arm(now time.Time, u *Uptime, e *Expect) {
 	}
 }
 
-// away returns the time in which no gateway ran since the beat was armed or, by a calendar,
-// was due.
+// away returns the gaps since the beat was armed or, by a calendar, was due.
 func (b *Beat) away(u *Uptime) time.Duration {
 	if b.armed.calendar != "" && !b.reached {
 		return 0
@@ -332,8 +330,8 @@ func (b *Beat) RunDeadline(u *Uptime) time.Time {
 	return moved(b.Started.Add(b.armed.maxRun), max(u.down(b.armed.grace)-b.startDown, 0), b.armed.grace)
 }
 
-// NextLook returns when something may have to be told if no beat comes. again is the time after
-// which to look again at a beat that was told to be late, or that is not expected any more.
+// NextLook returns when something may have to be told if no beat comes. again is how long to wait
+// before looking again at a beat that was told to be late, or that is no longer expected.
 func (b *Beat) NextLook(now time.Time, u *Uptime, again time.Duration) time.Time {
 	if !b.Gone.IsZero() {
 		return now.Add(again)
@@ -351,16 +349,16 @@ func (b *Beat) NextLook(now time.Time, u *Uptime, again time.Duration) time.Time
 	return look
 }
 
-// Start notes that a run began. The deadline of the next beat stays. If another run has
-// begun before, its time begins anew.
+// Start notes that a run began. The deadline of the next beat stays the same. If another run has
+// begun before, the time of the run starts again.
 func (b *Beat) Start(now time.Time, u *Uptime, e *Expect) {
 	b.Arm(now, u, e)
 	b.Started, b.startDown, b.overran = now, u.down(e.Grace), false
 }
 
-// Came notes that a beat came, and that it has failed or not. exit is its exit code; "" for 0
-// or none. It ends the run. Came reports whether a message tells that: each failure, and the
-// first beat after a problem.
+// Came notes that a beat came, and ends the run. exit is its exit code; "" for 0 or none. told
+// reports whether a message has to be sent: for each failure, and for the first beat after a
+// problem.
 func (b *Beat) Came(now time.Time, u *Uptime, e *Expect, failed bool, exit string) (told bool) {
 	b.arm(now, u, e)
 	told = failed || b.State != BeatOK
@@ -376,8 +374,8 @@ func (b *Beat) Came(now time.Time, u *Uptime, e *Expect, failed bool, exit strin
 	return told
 }
 
-// Lives notes that a beat came after a failure, which stays: the beat does not say whether all is
-// well again. It reports whether a failure was told; otherwise it changes nothing.
+// Lives notes a partial beat after a failure: the failure stays, because the beat does not say
+// whether all is well again. It reports whether a failure was told; if not, it changes nothing.
 func (b *Beat) Lives(now time.Time, u *Uptime, e *Expect) bool {
 	failure := *b
 	if failure.State != BeatFailed {
@@ -396,7 +394,7 @@ func (b *Beat) Running(now time.Time) time.Duration {
 	return max(now.Sub(b.Started), 0)
 }
 
-// Late reports whether the next beat is late, and that was not told.
+// Late reports whether the next beat is late and that has not been told.
 func (b *Beat) Late(now time.Time, u *Uptime) bool {
 	return !b.Missed && !b.Deadline(u).After(now)
 }
@@ -404,7 +402,7 @@ func (b *Beat) Late(now time.Time, u *Uptime) bool {
 // Miss notes that a message tells that the next beat is late.
 func (b *Beat) Miss(now time.Time) { b.State, b.Since, b.Missed = BeatLate, now, true }
 
-// TooLong reports whether the present run takes too long, and that was not told.
+// TooLong reports whether the present run takes too long and that has not been told.
 func (b *Beat) TooLong(now time.Time, u *Uptime) bool {
 	deadline := b.RunDeadline(u)
 	return !b.overran && !deadline.IsZero() && !deadline.After(now)

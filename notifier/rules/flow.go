@@ -17,10 +17,10 @@ type Outcome uint8
 const (
 	Send     Outcome = iota
 	Held             // it waits
-	Suppress         // the destination has it, or will have it
-	Counted          // a later digest tells its number, because too many wait
+	Suppress         // the destination has the same message, or will get it
+	Counted          // too many messages wait, so that a later digest only counts it
 	Silenced         // a silence keeps it from the destination
-	Over             // it resolves what was held, so that nobody is told of either
+	Over             // it resolves a held problem, so that neither is told
 )
 
 // Verdict is what the rules decide about a message to one destination.
@@ -32,31 +32,30 @@ type Verdict struct {
 
 	Silence uuid.UUID // of Silenced, and of what a silence holds
 
-	// By is the job that tells it, of Suppress, and of Counted, where it does not exist
-	// yet. Of Over, it is the job that was held.
+	// By is the job that tells the message, for Suppress and Counted; for Counted, it does not
+	// exist yet. For Over, it is the job that was held.
 	By queue.JobID
 
-	// Replaced are held items of the same incident that tell an older state. They are
-	// held no more.
+	// Replaced are items with older states of the same incident, which are no longer held.
 	Replaced []Item
 
-	// Evicted are items that are held no more, and are not told by this message.
+	// Evicted are items that are no longer held, and that this message does not tell.
 	Evicted []Evicted
 
-	// Repeats is the number of messages that were suppressed before this one, which it
-	// tells, and Since is when the first of them came in.
+	// Repeats is the number of messages that were suppressed before this one, and Since is when the
+	// first of them came in. The message tells both.
 	Repeats int
 	Since   time.Time
 }
 
-// Evicted is an item that is held no more, because another one needs the room or tells
-// a newer state.
+// Evicted is an item that is no longer held, because another one needs the room or tells a newer
+// state.
 type Evicted struct {
 	Item
 	Newer bool // the other one tells a newer state of its incident
 
-	// By tells it, or its number; in the second case, it does not exist yet. It is zero for
-	// a problem that was over before its silence has ended.
+	// By is the job that tells the item, or that will count it, and then does not exist yet. It is
+	// zero for a problem that was over before its silence ended.
 	By queue.JobID
 }
 
@@ -66,8 +65,8 @@ type Arrival struct {
 	Lane    *Lane    // what is held for the destination; the rules change it
 	Subject *Subject // what the destination knows; the rules change it
 
-	// Item is the message. If it adds something to an incident, Item.After is what
-	// [Subject.Before] of the incident returns.
+	// Item is the message. If it adds something to an incident, Item.After is the result of
+	// [Subject.Before] of the incident.
 	Item Item
 
 	// Held is until when the opening of the incident is held; zero for not at all (see
@@ -95,7 +94,7 @@ func (r *Rules) Arrive(a Arrival) Verdict {
 	case held:
 		return a.hold(v)
 	}
-	if s.Way.IsDigest() && x.tellsState() { // which tells an older state
+	if s.Way.IsDigest() && x.tellsState() { // it tells an older state
 		x.After = s.Way.Job
 	}
 	if x.After != (queue.JobID{}) {
@@ -144,9 +143,9 @@ func (l *Lane) Replace(x Item) (older []Item) {
 	return older
 }
 
-// Repeats decides whether silences keep a message from its destination, or whether it repeats
-// what the destination has or will get; then done is true. It is a part of Arrive, for messages
-// that no other rule holds.
+// Repeats applies silences and dedupe alone, for messages that no other rule holds. done reports
+// whether the message is not sent: a silence keeps it from its destination, or it repeats a message
+// that the destination has or will get.
 func (r *Rules) Repeats(a Arrival) (v Verdict, done bool) {
 	a.forgetEnded()
 	now, s, x := a.Now, a.Subject, &a.Item
@@ -176,7 +175,7 @@ func (r *Rules) Repeats(a Arrival) (v Verdict, done bool) {
 	return v, false
 }
 
-// forgetEnded forgets jobs of the subject that do not wait any more.
+// forgetEnded forgets jobs of the subject that have ended.
 func (a *Arrival) forgetEnded() {
 	s := a.Subject
 	if !s.Next.none() && !a.Waits(s.Next.Job) {
@@ -231,7 +230,7 @@ func (l *Lane) count(t notifier.Type, id func() uuid.UUID) queue.JobID {
 	return queue.JobID{Message: more.ID}
 }
 
-// kindOf returns the kind of the digest that counts a type.
+// kindOf returns the kind of digest that counts a type.
 func kindOf(t notifier.Type) int {
 	if t == notifier.Failure {
 		return 1
@@ -239,7 +238,7 @@ func kindOf(t notifier.Type) int {
 	return 0
 }
 
-// joinDigest returns when the digest is sent that a message joins.
+// joinDigest returns the time of the digest that a message joins.
 func (r *Rules) joinDigest(now time.Time, l *Lane) time.Time {
 	for _, x := range l.Items {
 		if x.Hold == ByDigest && x.Until.After(now) && x.After == (queue.JobID{}) {
@@ -249,9 +248,9 @@ func (r *Rules) joinDigest(now time.Time, l *Lane) time.Time {
 	return r.Digest.until(now)
 }
 
-// queued returns when items are released that wait for a rate, if an item has to wait
-// behind them. Otherwise new messages could use up the rate each time. An alert waits
-// behind alerts only, and what follows the states of an incident waits behind them.
+// queued returns when the items that wait for a rate are released, if item x has to wait behind
+// them. Otherwise new messages could use up the rate each time. An alert waits only behind alerts,
+// and an item that adds to an incident waits behind the states of the incident.
 func (r *Rules) queued(l *Lane, x *Item) time.Time {
 	if !slices.ContainsFunc(r.Rate, func(rate Rate) bool { return rate.covers(x.Type, nil) }) {
 		return time.Time{}
@@ -284,7 +283,7 @@ func (g *Group) Single() bool {
 	return true
 }
 
-// Lookup is what Release asks about jobs.
+// Lookup has the questions of Release about jobs.
 type Lookup struct {
 	// Held reports whether a job is held. Items whose job is not, for example because it
 	// was cancelled, are dropped.
@@ -298,10 +297,9 @@ type Lookup struct {
 	OnWay func(subject string) bool
 }
 
-// Release looks at all that is held, after a time has come or the rules have changed.
-// It returns what is sent now as one message, and removes it from the lane; nil for
-// nothing. The caller calls it again until then. r may be nil if the destination has no
-// rules any more.
+// Release looks at all held items, when a time has come or the rules have changed. It removes from
+// the lane the items that are sent now as one message, and returns them. The caller calls Release
+// again until it returns nil. r may be nil if the destination no longer has rules.
 func (r *Rules) Release(now time.Time, l *Lane, jobs Lookup) *Group {
 	if r == nil {
 		r = new(Rules)
@@ -318,8 +316,7 @@ func (r *Rules) Release(now time.Time, l *Lane, jobs Lookup) *Group {
 	return p.released
 }
 
-// takeFree removes the items from the lane that nothing but a rate holds any more, and
-// returns them.
+// takeFree removes the items that only a rate still holds from the lane, and returns them.
 func (r *Rules) takeFree(now time.Time, l *Lane, waits func(queue.JobID) bool) (free []Item) {
 	var kept []Item
 	for _, x := range l.Items {
@@ -333,8 +330,8 @@ func (r *Rules) takeFree(now time.Time, l *Lane, waits func(queue.JobID) bool) (
 	return free
 }
 
-// byKind returns items by the kind of the digest that tells them: items of subjects with a
-// failure are told together.
+// byKind groups items by the kind of digest that tells them: items of subjects with a failure are
+// told together.
 func byKind(all []Item) (items [2][]Item) {
 	failing := map[string]bool{}
 	for _, x := range all {
@@ -362,8 +359,8 @@ type releasing struct {
 	released *Group // nil for none yet
 }
 
-// release releases items of a kind as one message, unless a rate is used up. What is not
-// part of the message goes back to the lane.
+// release releases items of a kind as one message, unless a rate is used up. The other items go
+// back to the lane.
 func (p *releasing) release(kind int, items []Item) {
 	l, g := p.lane, Group{Items: items}
 	if i := slices.IndexFunc(items, p.follows); i >= 0 && p.released == nil {
@@ -400,8 +397,8 @@ func (p *releasing) follows(x Item) bool {
 	return x.tellsState() && p.onWay(x.Subject) || x.About != "" && p.onWay(x.About)
 }
 
-// addsLater returns the items without those that add something to an incident whose states
-// wait for a rate. They wait, too.
+// addsLater returns the items to send now. Items that add something to an incident whose states
+// wait for a rate go back to the lane.
 func (l *Lane) addsLater(items []Item) (now []Item) {
 	for _, x := range items {
 		waiting := func(o Item) bool {
@@ -417,8 +414,8 @@ func (l *Lane) addsLater(items []Item) (now []Item) {
 	return now
 }
 
-// withOlder moves the items from kept to free that tell an older state of an incident
-// than one of free, which must not be told after it.
+// withOlder moves items with older states of the incidents in free from kept to free, because an
+// older state must not be told after a newer one.
 func withOlder(kept, free []Item) (left, all []Item) {
 	newest := map[string]queue.JobID{}
 	for _, x := range free {
@@ -451,7 +448,7 @@ func (l *Lane) Follow(g *Group, digest queue.JobID) {
 }
 
 // keeps reports whether silences, quiet or the digest still hold an item, and sets why and until
-// when. Quiet also holds what the digest or a rate releases.
+// when. Quiet also holds items that the digest or a rate releases.
 func (r *Rules) keeps(now time.Time, l *Lane, x *Item) bool {
 	x.After = queue.JobID{}
 	collected := x.Hold == ByDigest
@@ -484,8 +481,8 @@ func (r *Rules) keeps(now time.Time, l *Lane, x *Item) bool {
 	return false
 }
 
-// Ended notes that a job has ended that items may wait for. It reports whether there
-// are any; they are due now, but for those that hold holds.
+// Ended notes that a job has ended. It reports whether items waited for it; they are due now,
+// except the ones that the rule hold holds.
 func (l *Lane) Ended(job queue.JobID, now time.Time) (any bool) {
 	for i := range l.Items {
 		if x := &l.Items[i]; x.After == job {

@@ -37,10 +37,10 @@ func (h *Lasting) Check() error {
 	return h.Scope.Check()
 }
 
-// Open notes that the incident opens with a message of type t. before is what was known of
-// an earlier opening, or nil. The rule h of its key, which may be nil, holds the opening; but
-// one that opens a third time within three times of the rule is told at once: otherwise
-// nobody would hear of a problem that comes again and again.
+// Open notes that the incident opens with a message of type t. before is the incident of an earlier
+// opening, or nil. The rule h of its key, which may be nil, holds the opening. The third opening
+// within three times the time of the rule is told at once: otherwise nobody would hear of a problem
+// that comes again and again.
 func (x *Incident) Open(now time.Time, t notifier.Type, before *Incident, h *Lasting) {
 	if h == nil || !h.covers(t, opening) {
 		return
@@ -53,9 +53,9 @@ func (x *Incident) Open(now time.Time, t notifier.Type, before *Incident, h *Las
 	}
 }
 
-// holdOpening decides about a message to a destination that knows nothing of the problem, if
-// the opening of its incident is held. done reports whether nobody is told; held whether it
-// waits. Otherwise the other rules decide.
+// holdOpening decides about a message for a destination that knows nothing of the problem, if the
+// opening of the incident is held. done reports whether the message is not told at all, and held
+// whether it waits. If both are false, the other rules decide.
 func (r *Rules) holdOpening(a *Arrival, v *Verdict) (held, done bool) {
 	if r.Hold == nil {
 		return false, false
@@ -91,11 +91,10 @@ func (r *Rules) holdOpening(a *Arrival, v *Verdict) (held, done bool) {
 	return true, false
 }
 
-// holds reports whether hold holds openings by messages like x.
+// holds reports whether the rule hold holds openings with the type of x.
 func (r *Rules) holds(x *Item) bool { return r.Hold != nil && r.Hold.covers(x.Type, opening) }
 
-// heldOpening returns the newest state of the incident that x is about if hold holds it, or
-// nil.
+// heldOpening returns the newest state of the incident of x that the rule hold holds, or nil.
 func (l *Lane) heldOpening(x *Item) (newest *Item) {
 	for i := range l.Items {
 		if o := &l.Items[i]; o.tellsState() && x.concerns(o.Subject) {
@@ -108,8 +107,8 @@ func (l *Lane) heldOpening(x *Item) (newest *Item) {
 	return newest
 }
 
-// endHeld removes older states of the incident of x that the rule hold keeps and, if x resolves
-// the incident, what adds to them. Earlier states that other rules hold have lasted, and are
+// endHeld removes older states of the incident of x that the rule hold holds and, if x resolves the
+// incident, the items that add to them. Older states that other rules hold have lasted, and are
 // told.
 func (l *Lane) endHeld(s *Subject, x *Item, v *Verdict) {
 	s.Next = Mark{}
@@ -129,9 +128,8 @@ func (l *Lane) endHeld(s *Subject, x *Item, v *Verdict) {
 	})
 }
 
-// keepsOpening reports whether an item that is looked at again tells an opening that is
-// still held, or adds to one, and sets why and until when. A silence counts as time in which
-// the problem has lasted.
+// keepsOpening reports whether an item is part of an opening that is still held, and sets why and
+// until when. The time of a silence counts as time in which the problem has lasted.
 func (r *Rules) keepsOpening(now time.Time, x *Item) bool {
 	until := x.Until
 	switch {

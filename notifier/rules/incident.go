@@ -13,8 +13,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// Incident is what is known of an incident of a key, from its opening until a while after
-// its last message. It has the title of the message that told its state, never the text.
+// Incident is the state of a key's incident, from its opening until a while after its last message.
+// It has the title of the message that told its state, never the text.
 type Incident struct {
 	// ID is the public ID, which nobody can guess. Each opening has a new one.
 	ID string
@@ -30,7 +30,7 @@ type Incident struct {
 	// Own means that the incident is a failure that names none. No message can resolve it.
 	Own bool
 
-	Site  string // that the last message came to
+	Site  string // of the last message
 	Title string
 	Type  notifier.Type
 	State notifier.IncidentState // Open or Resolved
@@ -40,7 +40,7 @@ type Incident struct {
 	Resolved        time.Time // zero while it is open
 	ResolvedBy      string    // who did so on its page; empty for a message
 
-	HeldUntil time.Time    // when its opening is told, if it is open then; zero for at once
+	HeldUntil time.Time    // until when the opening is held; zero for not at all
 	Before    [2]time.Time // when it opened before, the latest last; only a key with hold needs them
 
 	Acknowledged Acknowledgement
@@ -64,7 +64,7 @@ type Acknowledgement struct {
 // Escalation is how far the steps of an incident have come. The zero value is none.
 type Escalation struct {
 	Round     int       // from 1; 0 while nothing escalates
-	Step      int       // the number of the step that was begun last
+	Step      int       // the number of the last step that has begun
 	Next      time.Time // when the next step begins
 	Reached   bool      // a destination of the step has the message
 	Exhausted bool      // all rounds have ended, and nobody has acknowledged the incident
@@ -77,8 +77,8 @@ type Escalation struct {
 	SilencedAs string
 
 	Targets []StepTarget // the destinations of messages that escalate
-	Waiting []StepJob    // that the next steps send
-	Sent    []StepJob    // of steps that have begun, and that have not ended
+	Waiting []StepJob    // jobs of the next steps
+	Sent    []StepJob    // jobs of steps that have begun and not ended
 }
 
 // NextStep returns the number of the step that begins next, and when it does. It returns 0 if
@@ -115,7 +115,7 @@ type BegunStep struct {
 	Outcome     StepOutcome
 }
 
-// StepOutcome is what is known of the destinations of a step.
+// StepOutcome is the outcome of a step.
 type StepOutcome string
 
 // The outcomes of a step.
@@ -216,7 +216,7 @@ func (x *Incident) resolve(now time.Time, by string) {
 	x.Escalation = Escalation{}
 }
 
-// Due returns when something has to be done about the incident.
+// Due returns when the incident has to be looked at.
 func (x *Incident) Due() time.Time {
 	due := x.Forget
 	for _, at := range []time.Time{x.Escalation.Next, x.Acknowledged.Until} {
@@ -227,8 +227,7 @@ func (x *Incident) Due() time.Time {
 	return due
 }
 
-// Lasts reports whether the incident is remembered although nothing was heard of it for
-// long.
+// Lasts reports whether the incident is kept even without messages for a long time.
 func (x *Incident) Lasts() bool { return x.Escalating() || x.IsOpen() && x.IsAcknowledged() }
 
 // MaxIncidentTitle is the maximum length of the title in a record, in bytes.

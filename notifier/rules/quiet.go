@@ -45,8 +45,8 @@ func checkQuiet(rules []Quiet, silences []SilenceWindow) error {
 	return nil
 }
 
-// quietUntil returns when the windows end that an item may not be sent in, or the
-// zero time if it may be sent.
+// quietUntil returns the end of the windows in which an item must not be sent, or the zero time if
+// it may be sent.
 func (r *Rules) quietUntil(now time.Time, x *Item) (until time.Time) {
 	for i := range r.Quiet {
 		q := &r.Quiet[i]

@@ -12,9 +12,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// Rate allows Count messages in a time, which begins with the first of them. The
-// others wait until it ends. Failures and the openings of incidents have a budget of
-// their own of the same size, so that other messages cannot use it up.
+// Rate allows Count messages in the time Per, which begins with the first of them. More messages
+// wait until it ends. Failures and openings of incidents have a separate budget of the same size,
+// so that other messages cannot use it up.
 type Rate struct {
 	Count int
 	Per   time.Duration
@@ -59,7 +59,7 @@ const (
 	alerts   budget = "alerts " // of failures and openings of incidents
 )
 
-// budget returns the budget of a rate that the item is counted in.
+// budget returns the budget of a rate in which the item counts.
 func (x *Item) budget() budget {
 	if x.Type == notifier.Failure || x.Opens {
 		return alerts
@@ -70,15 +70,15 @@ func (x *Item) budget() budget {
 // id identifies a budget of the rate in a record. It ends with the time.
 func (r *Rate) id(b budget) string { return fmt.Sprint(string(b), r.Count, r.Types, r.Tag, " ", r.Per) }
 
-// Spent is what was sent of a budget of a rate.
+// Spent is the used part of a budget.
 type Spent struct {
 	id    string // of the budget
 	Count int
 	Since time.Time // when the time began
 }
 
-// maxSpent is the maximum number of budgets that a lane remembers, some of which the
-// configuration may not have any more.
+// maxSpent is the maximum number of budgets that a lane remembers. The configuration may no longer
+// have some of them.
 const maxSpent = 32
 
 func (s *Spent) fields(c *wire.Codec) {
@@ -96,10 +96,10 @@ func (s *Spent) per() time.Duration {
 	return d
 }
 
-// spend counts a message with items in the rates of the lane. If one of them is used up, it
-// counts nothing and returns when the message may be sent. A message with items of both budgets
-// is counted in one that has room, the budget of alerts first. What only follows an alert belongs
-// to it.
+// spend counts a message with items in the rates of the lane. If a rate is used up, it counts
+// nothing and returns when the message may be sent. A message with items of both budgets counts in
+// one that has room, the budget of alerts first. An item that only follows an alert belongs to the
+// alert's budget.
 func (r *Rules) spend(now time.Time, l *Lane, items []Item) (until time.Time) {
 	belongs := func(x Item) budget {
 		follows := func(o Item) bool { return o.budget() == alerts && o.tellsState() && x.concerns(o.Subject) }
@@ -123,7 +123,7 @@ func (r *Rules) spend(now time.Time, l *Lane, items []Item) (until time.Time) {
 	return until
 }
 
-// spendOf is spend with one of the budgets.
+// spendOf is spend for one budget.
 func (r *Rules) spendOf(now time.Time, l *Lane, items []Item, b budget) (until time.Time) {
 	var used []int // indexes in Spent
 	for i := range r.Rate {
@@ -150,7 +150,7 @@ func (r *Rules) spendOf(now time.Time, l *Lane, items []Item, b budget) (until t
 	return until
 }
 
-// spent returns the index of what was sent of a budget.
+// spent returns the index in Spent of a budget.
 func (l *Lane) spent(id string) int {
 	i := slices.IndexFunc(l.Spent, func(s Spent) bool { return s.id == id })
 	if i < 0 {

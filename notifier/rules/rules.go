@@ -1,17 +1,17 @@
-// Package rules has the rules of keys over time: which repetitions of a message are
-// suppressed, and which messages are held and sent later as one. It knows no clock
-// and no store. Time is a parameter, and the caller keeps what the functions change: a
-// [Lane], what is held for a destination of a key; a [Subject], what a destination knows of
-// an incident or of equal messages; an [Incident] with its steps; the [KeySilences] of a
-// key; and a [Beat]. So every rule runs in tests through weeks in milliseconds.
+// Package rules has the rules of keys over time: which repetitions of a message are suppressed, and
+// which messages are held and sent later as one. It knows no clock and no store. Time is a
+// parameter, and the caller stores the values that the functions change: a [Lane] has the items
+// held for a destination of a key; a [Subject] is what a destination knows of an incident or of
+// equal messages; an [Incident] has its steps; [KeySilences] are the silences of a key; and a
+// [Beat] is expected. So tests run every rule through weeks in milliseconds.
 //
-// [Rules.Arrive] decides about a message that comes in, and [Rules.Release] about what is
-// held, when a time has come. [Escalate.Arrive] and [Escalate.Advance] do the same for the
-// steps of incidents.
+// [Rules.Arrive] decides about a message that comes in, and [Rules.Release] about held messages
+// when a time has come. [Escalate.Arrive] and [Escalate.Advance] do the same for the steps of
+// incidents.
 //
-// The order of the rules is silences, dedupe, hold, escalate, quiet, digest, rate. A message
-// that a rule releases passes the silences and the later rules. One that escalates passes
-// those after escalate.
+// The order of the rules is silences, dedupe, hold, escalate, quiet, digest, rate. A message that a
+// rule releases still has to pass the silences and the later rules. A message that escalates skips
+// the rules after escalate.
 package rules
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// Rules are the rules of a key, or the ones that concern a destination.
+// Rules are the rules of a key or of one destination.
 type Rules struct {
 	Dedupe   *Dedupe
 	Hold     *Lasting
@@ -33,12 +33,12 @@ type Rules struct {
 	Digest   *Digest
 	Rate     []Rate
 
-	// Windows are the silences of the configuration. They hold for each destination that
-	// they match, also for one that no other rule concerns.
+	// Windows are the silences of the configuration. They hold for each destination that they
+	// match, even if no other rule concerns it.
 	Windows []SilenceWindow
 
-	// Silences are those that hold for the destination. They come and go, so that they
-	// are set for each message (see [Rules.WithSilences]).
+	// Silences are the silences that hold for the destination. They come and go, so that they are
+	// set for each message (see [Rules.WithSilences]).
 	Silences Silences
 }
 
@@ -103,7 +103,7 @@ func (r *Rules) Passing() *Rules {
 
 // Scope limits a rule to some messages and destinations.
 type Scope struct {
-	Types []notifier.Type // of messages; empty for those that the rule has by default
+	Types []notifier.Type // of messages; empty for the rule's default
 	Tag   string          // of destinations; "" for all
 }
 
@@ -202,9 +202,8 @@ func checkTime(d time.Duration) error {
 	return nil
 }
 
-// within reports whether less than d has passed between a time and now. A time that
-// is further in the future was written before the clock was set back, and is worth
-// nothing.
+// within reports whether less than d has passed from at to now. A time that is further in the
+// future was written before the clock was set back, and does not count.
 func within(at, now time.Time, d time.Duration) bool {
 	passed := now.Sub(at)
 	return -d < passed && passed < d

@@ -15,12 +15,12 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
-// Silence keeps messages of a key from its destinations until a time. A problem that
-// begins or gets worse meanwhile is held: if it is over before the silence ends, its
-// resolution is silent, too; otherwise it is told then. So is a message that opens an
-// incident of its own. Other messages are not sent.
+// Silence keeps messages of a key from its destinations until a time. A problem that begins or gets
+// worse during the silence is held: if it is over before the silence ends, neither it nor its
+// resolution is told; otherwise it is told when the silence ends. A message that opens its own
+// incident is held, too. Other messages are not sent.
 //
-// A silence that was made has at least one of Incident, Tag and Title; one of a
+// A silence made by a person has at least one of Incident, Tag and Title; a silence of a
 // [SilenceWindow] may have none. If it has several, all must match.
 type Silence struct {
 	ID    uuid.UUID
@@ -56,8 +56,8 @@ const (
 	maxSilenceText = 200                  // bytes of Title, Reason and Who
 )
 
-// Normalize removes the white space around the texts of s, and returns an error if s is
-// no silence that can be made now. One that would begin in the past begins now.
+// Normalize trims the texts of s, and returns an error if s cannot be made now. A silence that
+// would begin in the past begins now.
 func (s *Silence) Normalize(now time.Time) (err error) {
 	if s.From.Before(now) {
 		s.From = now
@@ -104,8 +104,8 @@ func checkSilenceTexts(title, reason string) error {
 	return nil
 }
 
-// clockTolerance is the difference between the clocks of several gateways that is not taken for
-// a clock that was set back.
+// clockTolerance is the maximum difference between the clocks of gateways. A larger difference is
+// taken for a clock that was set back.
 const clockTolerance = 5 * time.Second
 
 // isAhead reports whether the silence was made when the clock was ahead, and has been set back
@@ -114,8 +114,8 @@ func (s *Silence) isAhead(now time.Time) bool {
 	return s.Window == (uuid.UUID{}) && s.Made.Sub(now) > clockTolerance
 }
 
-// moveBack corrects the times of a silence that was made when the clock was ahead: what began
-// then begins now, and ends after the same time, unless somebody has named its end.
+// moveBack corrects the times of a silence that was made when the clock was ahead: a silence that
+// began then begins now and lasts as long, unless somebody has named its end.
 func (s *Silence) moveBack(now time.Time) {
 	if !s.Begins().After(s.Made) {
 		s.From = now
@@ -126,8 +126,8 @@ func (s *Silence) moveBack(now time.Time) {
 	s.Made = now
 }
 
-// active reports whether the silence holds. If the clock was set back by far, it does
-// not, unless it was made when the clock was ahead and began at once.
+// active reports whether the silence holds. After the clock was set back by far, a silence holds
+// only if it was made when the clock was ahead and began at once.
 func (s *Silence) active(now time.Time) bool {
 	if s.isAhead(now) {
 		x := *s
@@ -150,14 +150,14 @@ func (s *Silence) Begins() time.Time {
 	return s.From
 }
 
-// silenceLead is how long before a silence begins the rules of its key get ready for it: from
-// then on, what destinations know of incidents is stored.
+// silenceLead is how long before the start of a silence the gateway begins to store what
+// destinations of its key know of incidents.
 const silenceLead = time.Minute
 
 // near reports whether the silence holds, or will in a minute.
 func (s *Silence) near(now time.Time) bool { return s.active(now) || s.active(now.Add(silenceLead)) }
 
-// begins reports whether the silence has begun, which was not noted yet.
+// begins reports whether the silence has begun and that has not been noted.
 func (s *Silence) begins(now time.Time) bool {
 	return !s.Begun && !s.From.IsZero() && s.active(now)
 }
@@ -192,8 +192,8 @@ func (s Silences) Match(now time.Time, incident notifier.Incident, title string,
 	return s.last(func(x *Silence) bool { return x.active(now) && x.Concerns(tags) && x.matches(incident, title) })
 }
 
-// MatchIncident is Match for the steps of an incident. What has stopped them goes on to match
-// when the title changes.
+// MatchIncident is Match for the steps of an incident. A silence that has stopped the steps still
+// matches after the title changes.
 func (s Silences) MatchIncident(now time.Time, x *Incident, tags []string) *Silence {
 	about := notifier.Incident{Name: x.Name, ID: x.Derived}
 	if found := s.Match(now, about, x.Title, tags); found != nil || !x.Escalation.Silenced {
@@ -286,8 +286,8 @@ func (r *Rules) WithSilences(s Silences) *Rules {
 	return &out
 }
 
-// silence decides about a message that comes in during silences. done reports whether
-// they keep it from the destination; otherwise the other rules decide.
+// silence decides about a message that comes in during silences. done reports whether a silence
+// keeps it from the destination; otherwise the other rules decide.
 func (r *Rules) silence(a *Arrival, v *Verdict) (done bool) {
 	if len(r.Silences) == 0 {
 		return false
@@ -312,7 +312,7 @@ func (r *Rules) silence(a *Arrival, v *Verdict) (done bool) {
 		return false
 	}
 	if x.Own && r.Dedupe.suppresses(now, s, x) {
-		return false // what it repeats waits
+		return false // it repeats a message that waits
 	}
 	if x.State != notifier.Open && !x.Own {
 		return v.silenced(by)
@@ -341,9 +341,9 @@ func (v *Verdict) silenced(by *Silence) bool {
 	return true
 }
 
-// endSilenced removes what is held of an incident that is over and that the destination knows
-// nothing of. Otherwise another rule that holds an earlier resolution, for example, would tell
-// the end of something silent.
+// endSilenced removes the held items of an incident that is over and that the destination knows
+// nothing of. Otherwise, for example, another rule that holds an earlier resolution would tell the
+// end of a silenced problem.
 func (l *Lane) endSilenced(s *Subject, subject string, by uuid.UUID, v *Verdict) {
 	l.Items = slices.DeleteFunc(l.Items, func(o Item) bool {
 		ends := o.Subject == subject && o.tellsState()
@@ -359,8 +359,8 @@ func (l *Lane) endSilenced(s *Subject, subject string, by uuid.UUID, v *Verdict)
 	s.Silenced, s.Next = uuid.UUID{}, Mark{}
 }
 
-// endOlder removes what is held of older states of an incident, so that only the present state of
-// a silenced one is held.
+// endOlder removes held older states of a silenced incident, so that only its present state is
+// held.
 func (l *Lane) endOlder(s *Subject, x *Item, v *Verdict) {
 	l.Items = slices.DeleteFunc(l.Items, func(o Item) bool {
 		older := o.Subject == x.Subject && o.tellsState()
@@ -372,8 +372,8 @@ func (l *Lane) endOlder(s *Subject, x *Item, v *Verdict) {
 	l.uncount(s)
 }
 
-// endSilencedOlder removes what silences hold of older states of the incident of an item
-// that other rules hold.
+// endSilencedOlder removes older states that silences hold, of the incident of an item that other
+// rules hold.
 func (l *Lane) endSilencedOlder(s *Subject, x *Item, v *Verdict) {
 	if !x.tellsState() || x.Subject == "" {
 		return
@@ -423,8 +423,7 @@ func (l *Lane) countSilenced(by *Silence, t notifier.Type, id func() uuid.UUID) 
 	l.Over[i].Counts[max(slices.Index(Types, t), 0)]++
 }
 
-// uncount takes the problem of a subject out of the numbers, because it is over or has
-// changed.
+// uncount subtracts the problem of a subject from the counts, because it is over or has changed.
 func (l *Lane) uncount(s *Subject) {
 	i := slices.IndexFunc(l.Over, func(o SilencedCounts) bool { return o.Silence == s.Silenced })
 	if s.Counted != "" && i >= 0 { // otherwise the number was told
@@ -436,7 +435,7 @@ func (l *Lane) uncount(s *Subject) {
 	s.Counted = ""
 }
 
-// tellCounts adds the numbers of ended silences to what is told next.
+// tellCounts adds the counts of ended silences to the next message.
 func (r *Rules) tellCounts(now time.Time, l *Lane) {
 	l.Over = slices.DeleteFunc(l.Over, func(o SilencedCounts) bool {
 		if r.Silences.Find(now, o.Silence) != nil {
@@ -454,8 +453,7 @@ func (r *Rules) tellCounts(now time.Time, l *Lane) {
 	})
 }
 
-// keepsSilent reports whether a silence holds an item that is looked at again, and sets
-// why and until when.
+// keepsSilent reports whether a silence still holds an item, and sets why and until when.
 func (r *Rules) keepsSilent(now time.Time, x *Item) bool {
 	by := r.Silences.Find(now, x.Silence)
 	if by == nil && x.State != notifier.Resolved {

@@ -10,7 +10,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/wire"
 )
 
-// KeySilences are the silences of a key, as their record has them. The zero value is none.
+// KeySilences are the silences of a key, which are one record. The zero value has none.
 type KeySilences struct {
 	// Home is where the key is defined, Key is its name, and Site is the ID of a site that
 	// has it. The rules do not read them.
@@ -18,7 +18,7 @@ type KeySilences struct {
 
 	All Silences
 
-	// Ended is when the last one has ended, until what it has held was looked at.
+	// Ended is when the last silence ended; zero after the items that it held were looked at.
 	Ended time.Time
 }
 
@@ -46,9 +46,8 @@ func (s *KeySilences) Add(now time.Time, x Silence) error {
 	return nil
 }
 
-// End ends the silence with an ID before its time, also if it has not begun. It returns
-// [ErrNoSilence] if there is none, and [ErrWindowSilence] if it belongs to one of the windows
-// of the key.
+// End ends the silence with an ID early, even before it has begun. It returns [ErrNoSilence] if
+// there is none, and [ErrWindowSilence] if it belongs to one of the windows of the key.
 func (s *KeySilences) End(now time.Time, id uuid.UUID, windows []SilenceWindow) (ended Silence, err error) {
 	found := s.All.Listed(now, windows).ByID(id)
 	if found == nil {
@@ -75,8 +74,8 @@ func (s *KeySilences) remove(id uuid.UUID) {
 	s.All = slices.DeleteFunc(s.All, func(x Silence) bool { return x.ID == id })
 }
 
-// Expire removes the silences whose time is over, and returns them. It leaves those whose end
-// has to be told.
+// Expire removes the silences that are over, and returns them. It leaves silences whose end has to
+// be told.
 func (s *KeySilences) Expire(now time.Time) (ended Silences) {
 	_, over := s.All.Left(now)
 	for i := range over {
@@ -105,8 +104,8 @@ func (s *KeySilences) MoveBack(now time.Time) {
 	}
 }
 
-// Begin notes that silences have begun, and returns them. It leaves those whose beginning has
-// to be told.
+// Begin notes that silences have begun, and returns them. It leaves silences whose beginning has to
+// be told.
 func (s *KeySilences) Begin(now time.Time) (begun Silences) {
 	for i := range s.All {
 		if x := &s.All[i]; !x.Tell && x.begins(now) {
@@ -117,7 +116,7 @@ func (s *KeySilences) Begin(now time.Time) (begun Silences) {
 	return begun
 }
 
-// TellNobody changes the silences so that none of them is told, because the key is gone.
+// TellNobody changes the silences so that they are not told, because the key is gone.
 func (s *KeySilences) TellNobody() {
 	for i := range s.All {
 		s.All[i].Tell = false
@@ -136,8 +135,8 @@ func (s *KeySilences) Untold(now time.Time) (x *Silence, ended bool) {
 	return nil, false
 }
 
-// Told notes that the beginning or the end of the silence with an ID was told. It reports
-// false if that had been told before.
+// Told notes that the beginning or the end of a silence was told. It reports false if it was told
+// before.
 func (s *KeySilences) Told(now time.Time, id uuid.UUID, end bool) (changed bool) {
 	x := s.All.ByID(id)
 	switch {
@@ -152,16 +151,16 @@ func (s *KeySilences) Told(now time.Time, id uuid.UUID, end bool) (changed bool)
 	return true
 }
 
-// LookedAt notes that what silences have held was looked at after Ended was a time. If another
-// one has ended since, it has to be looked at once more.
+// LookedAt notes that held items were looked at when Ended was ended. If another silence has ended
+// since, they have to be looked at again.
 func (s *KeySilences) LookedAt(ended time.Time) {
 	if s.Ended.Equal(ended) {
 		s.Ended = time.Time{}
 	}
 }
 
-// CountKept counts a message that the silences with IDs, which are among those that hold,
-// have kept from a destination.
+// CountKept counts a message that silences have kept from a destination. ids are among the IDs of
+// holding.
 func (s *KeySilences) CountKept(ids []uuid.UUID, holding Silences) {
 	for _, id := range ids {
 		x := s.All.ByID(id)
@@ -177,10 +176,10 @@ func (s *KeySilences) CountKept(ids []uuid.UUID, holding Silences) {
 	}
 }
 
-// Empty reports whether nothing has to be remembered.
+// Empty reports whether the record can be removed.
 func (s *KeySilences) Empty() bool { return len(s.All) == 0 && s.Ended.IsZero() }
 
-// Due returns when something has to be done.
+// Due returns when the silences have to be looked at.
 func (s *KeySilences) Due(now time.Time) time.Time {
 	if !s.Ended.IsZero() {
 		return now

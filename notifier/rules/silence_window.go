@@ -14,8 +14,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// SilenceWindow is a silence that comes again and again, at times on the clock on the wall.
-// Each time that the window lasts is a [Silence] of its own.
+// SilenceWindow is a silence that recurs at wall-clock times. Each recurrence is a [Silence].
 type SilenceWindow struct {
 	Window
 	Tag    string // of destinations; "" for every one
@@ -48,7 +47,7 @@ func (w *SilenceWindow) ID() uuid.UUID {
 	return uuid.UUID(sum[:16])
 }
 
-// At returns the silence of the window that holds at a time or, if none does, the next one.
+// At returns the window's silence that holds at t or, if none does, the next one.
 func (w *SilenceWindow) At(t time.Time) Silence {
 	from := w.next
 	if w.Has(t) {
@@ -98,14 +97,14 @@ func checkSilenceWindows(windows []SilenceWindow) error {
 	return nil
 }
 
-// includes reports whether the window matches whatever o does.
+// includes reports whether the window matches everything that o matches.
 func (w *SilenceWindow) includes(o *SilenceWindow) bool {
 	return (w.Tag == "" || strings.EqualFold(w.Tag, o.Tag)) &&
 		len(w.Title) <= len(o.Title) && strings.EqualFold(w.Title, o.Title[:len(w.Title)])
 }
 
-// WithWindows returns the silences, with a silence for each of the windows that hold at a time.
-// It leaves out silences of other windows, which the configuration does not have any more.
+// WithWindows returns the silences, with a silence for each window that holds at now. It leaves out
+// silences of windows that the configuration no longer has.
 func (s Silences) WithWindows(now time.Time, windows []SilenceWindow) Silences {
 	out := s.known(windows)
 	for i := range windows {
@@ -116,8 +115,7 @@ func (s Silences) WithWindows(now time.Time, windows []SilenceWindow) Silences {
 	return out
 }
 
-// Near returns the silences that hold at a time, or will in a minute, including silences of
-// windows.
+// Near returns the silences that hold at now, or will in a minute, including silences of windows.
 func (s Silences) Near(now time.Time, windows []SilenceWindow) (near Silences) {
 	all := s.WithWindows(now, windows).WithWindows(now.Add(silenceLead), windows)
 	for i := range all {
@@ -128,8 +126,8 @@ func (s Silences) Near(now time.Time, windows []SilenceWindow) (near Silences) {
 	return near
 }
 
-// NextNear reports whether one of the silences holds at a time, or will in a minute, and
-// returns when the next one of the others will.
+// NextNear reports whether a silence holds at now, or will in a minute, and returns when the next
+// one of the others will.
 func (s Silences) NextNear(now time.Time) (near bool, next time.Time) {
 	for i := range s {
 		x := &s[i]
@@ -144,9 +142,8 @@ func (s Silences) NextNear(now time.Time) (near bool, next time.Time) {
 	return near, next
 }
 
-// Listed returns the silences that hold at a time, and then the planned ones, in the order in
-// which they begin. For each window it returns the silence that holds or, if none does, the next
-// one.
+// Listed returns the silences that hold at now, and then the planned ones in the order in which
+// they begin. For each window it returns the silence that holds or, if none does, the next one.
 func (s Silences) Listed(now time.Time, windows []SilenceWindow) Silences {
 	out, _ := s.known(windows).Left(now)
 	for i := range windows {
@@ -183,8 +180,7 @@ func (s Silences) ByID(id uuid.UUID) *Silence {
 	return nil
 }
 
-// Arrange is Renew for the windows of a configuration that is new: silences of other windows
-// end.
+// Arrange is Renew for the windows of a new configuration. It ends silences of other windows.
 func (s *KeySilences) Arrange(now time.Time, windows []SilenceWindow) (changed bool) {
 	gone := func(x *Silence) bool {
 		return x.Window != uuid.UUID{} && !slices.ContainsFunc(windows, func(w SilenceWindow) bool { return w.ID() == x.Window })

@@ -16,7 +16,7 @@ import (
 type Item struct {
 	Job   queue.JobID
 	Type  notifier.Type
-	State notifier.IncidentState // what it says about its incident; "" without one
+	State notifier.IncidentState // the state of its incident; "" without one
 	Time  time.Time              // when it came in
 
 	// Alerts are what is open in the incident (see [notifier.Incident]).
@@ -42,24 +42,24 @@ type Item struct {
 
 	// Set by the rules for an item that is held.
 	Hold    Hold
-	Until   time.Time   // when it is looked at again; zero if After is set, but for ByHold
+	Until   time.Time   // when it is looked at again; zero if After is set, except for ByHold
 	After   queue.JobID // the digest that has to end before it
 	Silence uuid.UUID   // that holds it; zero for none
 
-	// Passed is the type of the problem that the item resolves, if the destination was told
-	// of it. What the problem has passed, its resolution passes, too.
+	// Passed is the type of the problem that the item resolves, if the destination was told of it.
+	// Rules that the problem has passed do not hold its resolution.
 	Passed notifier.Type
 	Past   bool // it was in a digest that was due, or none has collected it
 
-	// Opens means that it opens its incident: when it came in, the destination was told of
-	// no problem of the incident that was not over.
+	// Opens means that the item opens its incident: when it came in, the destination knew of no
+	// open problem of the incident.
 	Opens bool
 }
 
 // Hold is why an item is held.
 type Hold uint8
 
-// The reasons. The rules look at an item that none of them holds from the first one on.
+// The reasons. An item with NotHeld passes all rules again.
 const (
 	NotHeld   Hold = iota
 	ByQuiet        // a window of quiet
@@ -69,8 +69,8 @@ const (
 	ByHold         // the opening of its incident is held
 )
 
-// Rule returns the name of the rule. What waits for a digest that is being sent is held
-// by digest, too.
+// Rule returns the name of the rule. An item that waits for a digest that is being sent is held by
+// digest, too.
 func (h Hold) Rule() string {
 	switch h {
 	case ByQuiet:
@@ -137,22 +137,22 @@ func (m *Mark) newer(o *Mark) bool {
 	return bytes.Compare(a[:], b[:]) > 0
 }
 
-// same reports whether an item with the same subject says the same. An alert that joins
-// its incident is a new state.
+// same reports whether an item with the same subject tells the same. An alert that joins its
+// incident is a new state.
 func (m *Mark) same(x *Item) bool {
 	now := notifier.Incident{Alerts: x.Alerts}
 	return !m.none() && m.Type == x.Type && m.State == x.State && !now.Joined(m.Alerts)
 }
 
-// Subject is what a destination knows of an incident, or of messages that are the
-// same. The zero value knows nothing.
+// Subject is what a destination knows of an incident, or of equal messages. The zero value knows
+// nothing.
 type Subject struct {
 	Told Mark // what it has
 	Next Mark // the newest that it will get, if the job still waits
 	Way  Mark // the newest that is on its way and not held, if the job still waits
 
-	// Passed is the type of the problem that it was told, or that is on its way to it
-	// and is not held; empty for none.
+	// Passed is the type of the problem that the destination was told, or that is on its way and
+	// not held; empty for none.
 	Passed notifier.Type
 
 	// Silenced is the silence that keeps the present state from the destination, and
@@ -189,9 +189,8 @@ func (s *Subject) Sent(m Mark) {
 	}
 }
 
-// Paged notes that a step tells a state of the incident. It does not wait for a digest that is on
-// its way, but what comes after it does, so that the digest is not told last. waits is as in
-// [Rules.Arrive].
+// Paged notes that a step tells a state of the incident. The step does not wait for a digest on its
+// way, but later messages do, so that the digest is not told last. waits is as in [Rules.Arrive].
 func (s *Subject) Paged(m Mark, waits func(queue.JobID) bool) {
 	before := s.Way
 	if s.Sent(m); before.IsDigest() && waits(before.Job) {
@@ -199,7 +198,7 @@ func (s *Subject) Paged(m Mark, waits func(queue.JobID) bool) {
 	}
 }
 
-// LastTime returns the time of the newest state that the subject has or will get; zero for
+// LastTime returns the time of the newest state that the destination has or will get; zero for
 // none.
 func (s *Subject) LastTime() time.Time {
 	last := s.Told.Time

@@ -97,7 +97,7 @@ func (z Zone) Location() *time.Location {
 	return z.location
 }
 
-// Words are the arguments of a rule that concern the clock on the wall, in any order.
+// Words are the arguments of a rule with wall-clock times, in any order.
 type Words struct {
 	Times    []string // 07:30, or 22:00-07:00
 	Days     Days
@@ -146,8 +146,8 @@ func cut(s string) string {
 	return s
 }
 
-// Window is a part of the day, or of the days, on the clock on the wall. If End is
-// not after Start, it ends on the next day.
+// Window is a part of some days by the wall clock. If End is not after Start, it ends on the next
+// day.
 type Window struct {
 	Start, End TimeOfDay
 	Days       Days // on which it begins
@@ -180,7 +180,7 @@ func ParseWindow(args []string) (w Window, err error) {
 	return w, nil
 }
 
-// has reports whether the clock on the wall shows a time in the window.
+// has reports whether a wall-clock time is in the window.
 func (w *Window) has(day time.Weekday, minute TimeOfDay) bool {
 	if w.Start < w.End {
 		return w.Days.on(day) && w.Start <= minute && minute < w.End
@@ -197,15 +197,14 @@ func (w *Window) Has(t time.Time) bool {
 // minuteOf returns the time of day of t.
 func minuteOf(t time.Time) TimeOfDay { return TimeOfDay(60*t.Hour() + t.Minute()) }
 
-// After returns when the window ends that t is in. It is the first minute at which
-// the clock on the wall shows a time outside of it, so that it holds where the clock
-// is changed.
+// After returns the end of the window that contains t: the first minute at which the wall clock
+// shows a time outside of the window, also across a change of the clock.
 func (w *Window) After(t time.Time) time.Time { return w.walk(t, 1, true) }
 
-// begun returns when the window has begun that t is in.
+// begun returns the start of the window that contains t.
 func (w *Window) begun(t time.Time) time.Time { return w.walk(t, -1, true).Add(time.Minute) }
 
-// next returns when the window begins next after t, which is outside of it.
+// next returns the next start of the window after t, which is outside of it.
 func (w *Window) next(t time.Time) time.Time {
 	for range 4 { // where the clock is put forward, a week may have no such time
 		if t = w.walk(t, 1, false); w.Has(t) {
@@ -215,8 +214,8 @@ func (w *Window) next(t time.Time) time.Time {
 	return t
 }
 
-// walk returns the first minute from t on, forwards or backwards in steps of 1 or -1
-// minutes, at which the window does not have the time, or has it if inside is false.
+// walk returns the first minute outside of the window, or inside of it if inside is false. It
+// searches from t in steps of 1 or -1 minutes.
 func (w *Window) walk(t time.Time, step int, inside bool) time.Time {
 	t = w.Zone.In(t).Truncate(time.Minute)
 	// The window may be followed by itself, as 00:00-24:00 is.
@@ -239,15 +238,14 @@ func (w *Window) walk(t time.Time, step int, inside bool) time.Time {
 	return end
 }
 
-// sameOffset reports whether the zone of two times is the same distance from UTC at
-// both.
+// sameOffset reports whether two times have the same offset from UTC.
 func sameOffset(a, b time.Time) bool {
 	_, x := a.Zone()
 	_, y := b.Zone()
 	return x == y
 }
 
-// Moment is a time on the clock on the wall on some days.
+// Moment is a wall-clock time on some days.
 type Moment struct {
 	At   TimeOfDay
 	Days Days
@@ -267,7 +265,7 @@ func (m *Moment) Next(t time.Time) time.Time {
 	return t.Add(7 * 24 * time.Hour)
 }
 
-// on returns the moment on a day, of which noon is given.
+// on returns the moment on the day of noon.
 func (m *Moment) on(noon time.Time) time.Time {
 	date := noon.Format(time.DateOnly)
 	at := time.Date(noon.Year(), noon.Month(), noon.Day(), int(m.At)/60, int(m.At)%60, 0, 0, noon.Location())
