@@ -102,7 +102,7 @@ type decision struct {
 	statuses map[queue.JobID]queue.Status  // of the jobs that these mention
 
 	keySilences *rules.KeySilences // as their record has them; nil if none matters
-	holding     rules.Silences     // with those of windows
+	holding     rules.Silences     // all that hold, also by windows
 	allSteps    *rules.Silence     // keeps the message from every step; nil for none
 	kept        []uuid.UUID        // the silences that keep it from a destination
 
@@ -215,7 +215,7 @@ type decidedTarget struct {
 	ruled   queued.Ruled   // what its job stores for later
 }
 
-// decideTargets decides about each target, but for steps that nothing else decides about.
+// decideTargets decides about each target except steps, which planSteps decides about.
 func (d *decision) decideTargets() error {
 	for _, t := range d.targets {
 		x := d.target(t)
@@ -256,8 +256,8 @@ func (d *decision) target(t entryTarget) *decidedTarget {
 	return x
 }
 
-// verdict lets the rules decide about a target. It leaves one that the escalation decides
-// about to planSteps. ok is false if the message is not for the target.
+// verdict lets the rules decide about a target. It leaves a target of the escalation to planSteps.
+// ok is false if the message is not for the target.
 func (d *decision) verdict(x *decidedTarget) (v rules.Verdict, ok bool) {
 	switch {
 	case x.step != 0 && d.escalates && d.allSteps != nil && !x.item.Own:
@@ -294,9 +294,9 @@ func (d *decision) arrival(x *decidedTarget) rules.Arrival {
 	return a
 }
 
-// reaches reports whether a message that does not escalate is for a destination with a
-// number: it knows the incident as open, or rules hold a state of it, or it has the lowest
-// number and the message is not the end or a part of an incident that others were told of.
+// reaches reports whether a message that does not escalate is for a destination with a number. It
+// is if the destination knows the incident as open, or rules hold a state of it. It also is if the
+// number is the lowest, unless the message ends or adds to an incident that others were told of.
 func (d *decision) reaches(x *decidedTarget) bool {
 	if x.opened {
 		return true
@@ -379,7 +379,7 @@ func (d *decision) replaceHeld(j *queue.Job, replaced []rules.Item) {
 	}
 }
 
-// evict ends the jobs that are held no more because there is no room.
+// evict ends held jobs for which there is no room any more.
 func (d *decision) evict(evicted []rules.Evicted) error {
 	for _, x := range evicted {
 		status, err := d.tx.StatusOf(x.Job)
@@ -407,7 +407,7 @@ func (d *decision) end(id, by queue.JobID, rule notifier.Rule) {
 	d.tx.Change(id, func(j *queue.Job) { dropStep(j, by, rule, now) })
 }
 
-// dropStep ends a job that is not sent. by is what tells it in its place.
+// dropStep ends a job that is not sent. by is the job that tells it instead.
 func dropStep(j *queue.Job, by queue.JobID, rule notifier.Rule, now time.Time) {
 	j.Status, j.Rule, j.By, j.Updated = queue.Superseded, string(rule), by, now
 }
@@ -451,8 +451,8 @@ func (d *decision) planSteps() error {
 	return nil
 }
 
-// holdsSteps reports whether hold concerns all destinations of the steps. Otherwise they
-// are told in their order.
+// holdsSteps reports whether hold concerns all destinations of the steps. If it does not, they are
+// told in their order.
 func (d *decision) holdsSteps() bool {
 	return !slices.ContainsFunc(d.steps, func(t *decidedTarget) bool { return t.rules == nil || t.rules.Hold == nil })
 }
@@ -474,8 +474,8 @@ func (d *decision) newStepPlan() *stepPlan {
 	return p
 }
 
-// sendNow notes that destinations are told now. What other rules hold for them of older
-// states is replaced.
+// sendNow notes that destinations are told now, and replaces older states that other rules hold for
+// them.
 func (p *stepPlan) sendNow() {
 	for _, j := range p.Send {
 		t := p.targets[j.Job.Index]
@@ -489,7 +489,7 @@ func (p *stepPlan) sendNow() {
 	}
 }
 
-// endOlder ends what other rules hold of older states of the incident, which nobody tells
+// endOlder ends jobs of older states of the incident that other rules hold. Nobody is told them
 // after a step, an acknowledgement or a silence.
 func (p *stepPlan) endOlder() {
 	for _, j := range slices.Concat(p.Hold, p.Drop) {
@@ -536,7 +536,7 @@ func (p *stepPlan) dropOthers() {
 	}
 }
 
-// replaceWaiting ends the jobs of older messages that those of this one replace.
+// replaceWaiting ends jobs of older messages that jobs of this message replace.
 func (p *stepPlan) replaceWaiting() {
 	for _, old := range p.Replaced {
 		i := slices.IndexFunc(p.jobs, func(j rules.StepJob) bool { return j.Target == old.Target })
@@ -546,8 +546,8 @@ func (p *stepPlan) replaceWaiting() {
 	}
 }
 
-// storeIncident stores the incident with its steps. A message of its own that only repeats
-// others opens none.
+// storeIncident stores the incident with its steps. A message that names no incident and only
+// repeats others opens none.
 func (p *stepPlan) storeIncident() {
 	x := p.d.incident.known
 	p.d.records.putIncident(p.d.tx, p.d.incident.name, x)

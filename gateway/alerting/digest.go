@@ -252,8 +252,8 @@ func clockTime(t, now time.Time, zone *time.Location) string {
 	return t.Format("Mon 2 Jan 15:04")
 }
 
-// digestZone returns the time zone of the times in a digest. The rule digest sets it, or else quiet; the
-// default is the zone of the server.
+// digestZone returns the time zone of the times in a digest. The rule digest sets it, or else
+// quiet; the default is the zone of the server.
 func digestZone(r *rules.Rules) *time.Location {
 	if r != nil && r.Digest != nil && r.Digest.Moment != nil {
 		return r.Digest.Moment.Zone.Location()

@@ -4,12 +4,10 @@
 // queue stores a message or ends a job.
 //
 // An incident is a problem that messages of a key name: one opens it, others tell that it
-// got worse or better, and one resolves it. A failure that names none, to a key that
-// escalates, is an incident of its own, which nobody but a person can resolve, by taking
-// care of it. Each time
-// that an incident opens is an opening, and has a public ID of its own, so that a link in an
-// old message does not lead to a new problem. What people call its state is
-// [rules.Incident.Stage]:
+// got worse or better, and one resolves it. A failure that names no incident, to a key that
+// escalates, is an incident of its own, which only a person can resolve. Each time that an
+// incident opens is an opening with a public ID of its own, so that a link in an old message
+// does not lead to a new problem. What people call its state is [rules.Incident.Stage]:
 //
 //	         first message,                 somebody takes
 //	         or one after it was            care of it
@@ -32,31 +30,30 @@
 // incident. After the last step the next round begins. Jobs of later steps are stored with
 // the message and held until their step begins.
 //
-// A hold is why a job waits although its destination could be reached: a window of quiet, a
-// digest, a rate, a silence, or a step (see [rules.Hold]). What rules other than steps hold
-// for one destination of a key is its lane ([rules.Lane]), one record. When a time comes, a
-// lane releases its items as one message, a digest, or by themselves.
+// A hold is why a job waits although its destination could be reached: a window of quiet, a digest,
+// a rate, a silence, or a step (see [rules.Hold]). A lane ([rules.Lane]) is a record of what rules
+// other than steps hold for one destination of a key. When a time comes, a lane releases its items
+// as one message, a digest, or by themselves.
 //
 // A subject ([rules.Subject]) is what one destination knows of an incident, or of messages
 // that say the same: what it was told last, what waits for it, and what is on its way.
 // Without it, a destination would be told the end of a problem that it never heard of.
 //
 // A silence keeps messages of a key from its destinations until a time. A problem that
-// begins meanwhile is held. If it is over before the silence ends, nobody is told; otherwise
-// that is told then. Some begin later, and those of the configuration come again each week
-// ([rules.SilenceWindow]). Which of these hold follows from the configuration and the time
-// alone; their record has what was noted and told of them, and what they have counted.
+// begins meanwhile is held. If it is over before the silence ends, nobody is told; otherwise it is
+// told then. A silence may begin later. A window of the configuration makes a silence each week
+// ([rules.SilenceWindow]). Whether a window holds follows from the configuration and the time
+// alone; its record has what was noted, told and counted.
 //
 // [Engine] is what the queue calls, and front ends use its [Incidents] and [Silences]. Where
 // to look:
 //
-//	plan.go, decide.go, decide_steps.go   a new message: what is decided about it
-//	entry_incident.go                     and what it changes about its incident
-//	job_end.go                            the end of a job
-//	lanes.go, digest.go                   what is held is released
-//	steps.go                              the next step begins
-//	incident_answer.go, incident_change.go   a person acknowledges or resolves
-//	silence.go, silence_tell.go, silence_cache.go, silence_known.go   silences
-//	memory.go, forget.go, share.go        what is remembered, and for how long
-//	records.go                            what is stored
+//	plan.go, decide.go                              what is decided about a new message
+//	job_end.go                                      the end of a job
+//	lanes.go, digest.go                             what is held is released
+//	steps.go                                        the next step begins
+//	incident_answer.go, incident_change.go          a person acknowledges or resolves
+//	silence.go, silence_tell.go, silence_known.go   silences
+//	memory.go, forget.go, share.go                  what is remembered, and for how long
+//	records.go                                      what is stored
 package alerting

@@ -75,9 +75,9 @@ func New(o *outbox.Outbox, receipts Receipts) *Engine {
 // means that silences may keep the message.
 func (e *Engine) Plan(d *dispatch.Delivery, asked bool) *outbox.Plan { return e.planner.plan(d, asked) }
 
-// Before reads the incident of a job of a message that escalates, if there is one, before
-// an attempt. The outcome is not nil if the job belongs to a step and is not sent, because
-// somebody takes care of the incident, or it is resolved.
+// Before reads the incident of a job of a message that escalates, if there is one, before an
+// attempt. The outcome is not nil if the job belongs to a step and is not sent, because somebody
+// takes care of the incident, or it is resolved.
 func (e *Engine) Before(ctx context.Context, j *queue.Job) (*rules.Incident, *queue.Outcome) {
 	return e.steps.before(ctx, j)
 }
@@ -95,8 +95,8 @@ func (e *Engine) Arm(ctx context.Context, conf *outbox.Configuration) error {
 	return e.Silences.arm(ctx, conf)
 }
 
-// Punctual returns what reports whether a rule or a silence may have to do something in time: always if a key
-// of the configuration, or the saved keys of a site, have rules.
+// Punctual returns a function that reports whether a rule or a silence may have something to do in
+// time. It always does if a key of the configuration, or the saved keys of a site, have rules.
 func (e *Engine) Punctual(conf *outbox.Configuration) func() bool {
 	for _, s := range conf.All() {
 		for _, k := range s.Keys {
@@ -135,8 +135,8 @@ func (e *Engine) Due(ctx context.Context, conf *outbox.Configuration, name queue
 	return nil
 }
 
-// Turn returns the turn of a record. The open incidents of a key share one turn, and its resolved ones
-// another: these only have to be forgotten, and do not delay the open ones.
+// Turn returns the turn of a record. The open incidents of a key share one turn, and its resolved
+// ones another: these only have to be forgotten, and do not delay the open ones.
 func (e *Engine) Turn(name queue.Hash, record []byte) string {
 	switch x := incidentRecords.Decode(record); {
 	case x == nil:
@@ -148,8 +148,8 @@ func (e *Engine) Turn(name queue.Hash, record []byte) string {
 	}
 }
 
-// Ahead reports whether a record has silences that were made when the clock was ahead, or an
-// open incident that changed then. The acknowledgement of such an incident would not end.
+// Ahead reports whether a record has silences that were made when the clock was ahead, or an open
+// incident that changed then. The acknowledgement of such an incident would not end.
 func (e *Engine) Ahead(record []byte, now time.Time) bool {
 	if x := incidentRecords.Decode(record); x != nil {
 		return x.IsOpen() && (queue.WrittenAhead(x.Changed, now) || queue.WrittenAhead(x.Acknowledged.At, now))
@@ -183,7 +183,8 @@ func (e *Engine) Recheck(ctx context.Context, conf *outbox.Configuration, held [
 	return others
 }
 
-// Refresh reads the silences, and keeps what is remembered of each key within its share of the queue.
+// Refresh reads the silences, and keeps what is remembered of each key within its share of the
+// queue.
 func (e *Engine) Refresh(ctx context.Context, conf *outbox.Configuration) {
 	e.Silences.Refresh(ctx, conf)
 	if err := e.shares.watch(ctx, conf); err != nil && ctx.Err() == nil {
@@ -191,8 +192,8 @@ func (e *Engine) Refresh(ctx context.Context, conf *outbox.Configuration) {
 	}
 }
 
-// MakeRoom forgets what keys remember beyond their share, because the queue was full at a
-// time. It reports whether there may be room since then.
+// MakeRoom forgets what keys remember beyond their share, because the queue was full at the time
+// full. It reports whether there may be room since then.
 func (e *Engine) MakeRoom(ctx context.Context, full time.Time) bool {
 	return e.shares.makeRoom(ctx, e.outbox.Current(), full)
 }

@@ -35,8 +35,8 @@ func (i *Incidents) Forget(ctx context.Context, at *StoredIncident) error {
 	return err
 }
 
-// ForgetAll forgets the incidents of keys with these places about which nothing is under way. With a
-// stage, it forgets only the incidents in that stage. Nobody is told.
+// ForgetAll forgets the incidents of keys with these places about which nothing is under way. With
+// a stage, it forgets only the incidents in that stage. Nobody is told.
 func (i *Incidents) ForgetAll(ctx context.Context, places []string, stage notifier.IncidentState) (out Forgotten, err error) {
 	conf := i.outbox.Current()
 	slices.Sort(places)
@@ -62,8 +62,8 @@ func (i *Incidents) ForgetAll(ctx context.Context, places []string, stage notifi
 	return out, nil
 }
 
-// forgettable returns the key with a place, and its incidents in a stage that can be forgotten; "" stands
-// for all stages. It counts the others in out.
+// forgettable returns the key with a place, and its incidents in a stage that can be forgotten; ""
+// stands for all stages. It counts the others in out.
 func (i *Incidents) forgettable(ctx context.Context, conf *outbox.Configuration, place string, stage notifier.IncidentState,
 	out *Forgotten) (found []StoredIncident, k *site.Key, err error) {
 	var w *waiting

@@ -20,15 +20,15 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
-// Acknowledge notes that somebody takes care of an incident, whose steps end. It returns the incident
-// as it is then; changed is false if it was acknowledged before, or is over. The error is a
-// [*message.Error]: [ErrNoIncident] if the incident is gone or was opened anew.
+// Acknowledge notes that somebody takes care of an incident, whose steps end. It returns the
+// incident as it is then; changed is false if it was acknowledged before, or is over. The error is
+// a [*message.Error]: [ErrNoIncident] if the incident is gone or was opened anew.
 func (i *Incidents) Acknowledge(ctx context.Context, at *StoredIncident, by message.Who) (x *rules.Incident, changed bool, err error) {
 	return i.answer(ctx, at, event.IncidentAcknowledged, by, i.acknowledge)
 }
 
-// Resolve notes on behalf of a person that an incident is over, and tells those who were told of it.
-// It returns what Acknowledge does.
+// Resolve notes on behalf of a person that an incident is over, and tells who was told of it. It
+// returns what Acknowledge does.
 func (i *Incidents) Resolve(ctx context.Context, at *StoredIncident, by message.Who) (x *rules.Incident, changed bool, err error) {
 	return i.answer(ctx, at, event.IncidentResolved, by, i.resolve)
 }

@@ -72,9 +72,8 @@ func (i *Incidents) changeWith(ctx context.Context, name queue.Hash, with *queue
 	return nil, errIncidentChanged
 }
 
-// EndOwn resolves the incident that a message of a key with a place is of its own, together
-// with a change of other records: both are made, or none. by is who. The incident may be
-// gone.
+// EndOwn resolves the incident that a message of the key with a place is of its own, in the same
+// transaction as a change of other records. by is who has ended it. The incident may be gone.
 func (i *Incidents) EndOwn(ctx context.Context, place string, message uuid.UUID, by string, with *queue.Ruled) error {
 	conf, name := i.outbox.Current(), i.records.incidentName(place, dispatch.OwnIncident(message))
 	ended := false
@@ -140,8 +139,8 @@ func (i *Incidents) stepJobs(ctx context.Context, x *rules.Incident) (map[queue.
 	return jobs, nil
 }
 
-// silencedJobs returns the jobs that silences hold of a message which is an incident of its
-// own. x may be nil.
+// silencedJobs returns the jobs that silences hold if x, which may be nil, is a message that is an
+// incident of its own.
 func (i *Incidents) silencedJobs(ctx context.Context, x *rules.Incident) (jobs []rules.StepJob, err error) {
 	if x == nil || !x.Own || !x.IsOpen() {
 		return nil, nil

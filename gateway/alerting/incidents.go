@@ -65,9 +65,8 @@ type incidentCounts struct {
 	counted time.Time
 }
 
-// CountAll returns how many incidents of keys of the configuration, and of saved keys with rules, are in
-// each stage. It counts at most every few seconds, and
-// reads no record.
+// CountAll returns how many incidents are in each stage, of keys of the configuration and of saved
+// keys with rules. It counts at most every few seconds, and reads no record.
 func (i *Incidents) CountAll(ctx context.Context) map[notifier.IncidentState]int {
 	c := &i.counts
 	c.mu.Lock()
@@ -161,8 +160,9 @@ type StoredIncident struct {
 	Incident *rules.Incident // as it was when it was read
 }
 
-// page returns at most n incidents in a stage of the key with a place, in the order of the names of their records, after the one with the
-// name after. more reports whether others follow, after the record with the name last.
+// page returns at most n incidents in a stage of the key with a place, by the names of their
+// records, after the record with the name after. more reports whether others follow after the
+// record last.
 func (i *Incidents) page(ctx context.Context, place string, stage notifier.IncidentState, after queue.Hash, n int) (out []StoredIncident,
 	last queue.Hash, more bool, err error) {
 	records, err := i.outbox.Queue.Records.Group(ctx, i.records.incidentGroup(place, stage), after, n)
@@ -228,8 +228,8 @@ func (i *Incidents) ByID(ctx context.Context, id string) (*StoredIncident, error
 	return &StoredIncident{name, x}, nil
 }
 
-// Find returns the incident with a public ID, if it belongs to a key of a site, which has an ID. The
-// error is a [*message.Error]: [ErrNoIncident] if there is none.
+// Find returns the incident with a public ID, if it belongs to a key of the site s. The error is a
+// [*message.Error]: [ErrNoIncident] if there is none.
 func (i *Incidents) Find(ctx context.Context, id string, s *site.Site, siteID string) (*StoredIncident, error) {
 	x, err := i.ByID(ctx, id)
 	if err == nil && !BelongsTo(ctx, x.Incident, s, siteID) {
@@ -238,8 +238,8 @@ func (i *Incidents) Find(ctx context.Context, id string, s *site.Site, siteID st
 	return x, outbox.QueueError(err)
 }
 
-// BelongsTo reports whether an incident belongs to a key of a site, which has an ID. It does not if
-// saved keys cannot be read.
+// BelongsTo reports whether an incident belongs to a key of the site s. It does not if saved keys
+// cannot be read.
 func BelongsTo(ctx context.Context, x *rules.Incident, s *site.Site, siteID string) bool {
 	k, err := s.KeyAt(ctx, site.Place{Home: x.Home, Key: x.Key}, siteID)
 	return err == nil && k != nil

@@ -25,7 +25,7 @@ type jobEnd struct {
 	receipt queue.Hash   // the name of its record, if a device has to confirm that it has the message
 }
 
-// ended is [Engine.Ended].
+// ended does what [Engine.Ended] says.
 func (ends *jobEnds) ended(j *queue.Job) *queue.Ruled {
 	if len(j.Ruled) == 0 {
 		return nil

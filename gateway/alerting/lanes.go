@@ -37,7 +37,7 @@ type heldJob struct {
 // errLaneChanged is returned when a lane has changed since it was read.
 var errLaneChanged = fmt.Errorf("what is held: %w", queue.ErrChanged)
 
-// release sends what the lane in the record with a name holds no longer.
+// release sends what the lane in the record with a name does not hold any more.
 func (l *lanes) release(ctx context.Context, conf *outbox.Configuration, name queue.Hash) error {
 	for range maxChanges {
 		more, err := l.releaseOnce(ctx, conf, name)
@@ -178,8 +178,9 @@ func (p *release) isOnWay(ctx context.Context) func(subject string) bool {
 	}
 }
 
-// goesAlone reports whether the messages of the group are sent themselves, not a digest of
-// them. If the destination is of a step, each message has steps of its own.
+// goesAlone reports whether the messages of the group are sent themselves instead of a digest. They
+// are if the tags of the destination have a number that is no step: each message is then sent in
+// the order of the numbers.
 func (p *release) goesAlone() bool {
 	return p.group == nil || p.gone || p.group.Single() || rules.StepOf(p.target.Target.Tags) != 0 && !p.rules.IsStep()
 }
@@ -268,8 +269,8 @@ func (p *release) releaseJobs(ctx context.Context) error {
 	return nil
 }
 
-// count counts the messages of the group by the rules that held them. Those that had no
-// room were held with the others.
+// count counts the messages of the group by the rules that held them. Messages for which there was
+// no room count like the last one.
 func (p *release) count(outcome string) {
 	if p.group == nil {
 		return

@@ -38,7 +38,7 @@ func (c IncidentCursor) Encode() string {
 	return base64.RawURLEncoding.EncodeToString([]byte(string(c.name[:]) + string(c.Stage) + "\x00" + c.place))
 }
 
-// decodeCursor is the inverse of [IncidentCursor.Encode]. It reports whether the text is well-formed.
+// decodeCursor is the inverse of [IncidentCursor.Encode]. It reports whether the text is valid.
 func decodeCursor(text string) (c IncidentCursor, ok bool) {
 	b, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil || len(b) < len(c.name) {

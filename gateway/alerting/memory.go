@@ -117,8 +117,8 @@ func (m *memory) recordsOf(x *StoredIncident, k *site.Key) []remembered {
 	return records
 }
 
-// forget forgets each record of the batch unless something has been heard of it since it was read, or
-// something is under way about it. It returns the forgotten ones.
+// forget forgets each record of the batch unless something has been heard of it since it was read,
+// or something is under way about it. It returns the records that it has forgotten.
 func (m *memory) forget(ctx context.Context, batch []remembered) (gone []remembered, err error) {
 	var names, ids []queue.Hash
 	for _, r := range batch {

@@ -34,12 +34,12 @@ type messagePlan struct {
 	silences rules.Silences // that may keep the message from a destination
 
 	escalates bool           // the message does, if it can be stored
-	rounds    map[int][]int  // of a message that escalates: the jobs for the rounds after the first, by that of the first
+	rounds    map[int][]int  // the jobs for later rounds of a message that escalates, by the job for the first
 	ruled     *entryRules    // what the rules decide; nil without rules
 	incident  *entryIncident // of a key with rules; nil for none
 }
 
-// plan is [Engine.Plan].
+// plan does what [Engine.Plan] says.
 func (p *planner) plan(d *dispatch.Delivery, asked bool) *outbox.Plan {
 	var silences rules.Silences
 	if asked && d.Question == nil { // a question says itself which destinations are silent
@@ -67,9 +67,8 @@ func (s *messagePlan) stored(d *dispatch.Delivery) {
 	s.concludeIncident(d)
 }
 
-// tells reports whether the message has to be told although it cannot be stored: it
-// escalates. It reports false if nobody has to be told now: steps of the incident are under
-// way, or somebody takes care of it.
+// tells reports whether the message has to be told although it cannot be stored. That is so if it
+// escalates, unless steps of the incident are under way or somebody takes care of it.
 func (s *messagePlan) tells(ctx context.Context) bool {
 	if !s.escalates {
 		return false
@@ -154,8 +153,7 @@ func (s *messagePlan) entryTarget(u *entryRules, i, at int) (x entryTarget, ok b
 		x.origin = s.draft.States[i].Encode()
 	}
 	incident := s.draft.Message.Incident.ID
-	// What one policy forbids must neither hold up nor suppress what another one lets
-	// pass.
+	// What one policy forbids must not hold up or suppress what another one lets pass.
 	place, destination := s.draft.Place()+t.Policy().Key(), s.draft.Entry.Jobs[at].Destination
 	subject := func(of string) queue.Hash { return u.uses(s.planner.records.subjectName(place, of, destination)) }
 	if holds || incident != "" { // a message that the rules of before have sent may be on its way
@@ -178,9 +176,8 @@ func (s *messagePlan) entryTarget(u *entryRules, i, at int) (x entryTarget, ok b
 	return x, x.at.lane != none || x.at.subject != none || x.step != 0 || r.IsStep() && s.escalates
 }
 
-// targetRules returns those of the rules of a key that decide about a destination with
-// tags, or nil. The order of numbers in tags is that of each message, unless the numbers
-// are steps.
+// targetRules returns the rules of a key that decide about a destination with tags. It returns nil
+// if the tags have a number that is no step: each message is then sent in the order of the numbers.
 func targetRules(r *rules.Rules, tags []string) *rules.Rules {
 	if r = r.For(tags); rules.StepOf(tags) != 0 && !r.IsStep() {
 		return nil
@@ -188,8 +185,7 @@ func targetRules(r *rules.Rules, tags []string) *rules.Rules {
 	return r
 }
 
-// messageRules returns those of the rules of a destination that decide about the message.
-// r may be nil.
+// messageRules returns the rules of a destination that decide about the message. r may be nil.
 func (s *messagePlan) messageRules(r *rules.Rules) *rules.Rules {
 	if r.IsStep() && s.escalates {
 		r = r.Passing() // but it replaces what the others hold
@@ -271,8 +267,8 @@ type entryIncident struct {
 	escalated bool          // the message resolves an incident whose steps have begun
 }
 
-// recordIncident adds the records of the incident of a message to those that its entry
-// changes. A message that escalates without naming an incident is one of its own.
+// recordIncident adds the records of the incident of a message to the records that its entry
+// changes. A message that escalates without naming an incident is an incident of its own.
 func (s *messagePlan) recordIncident(u *entryRules) {
 	incident, own := s.draft.Message.Incident.ID, s.draft.Message.Incident.ID == ""
 	if own && !s.escalates {
@@ -397,9 +393,8 @@ func tagNames(targets []notifier.Target) (names []string) {
 	return names
 }
 
-// stillNeeded reports whether a message that the gateway makes about an incident is still
-// needed: the incident is open and, if the message begins its steps again, the
-// acknowledgement has ended.
+// stillNeeded reports whether a message that the gateway makes about an incident is still needed:
+// the incident is open and, if the message begins its steps again, its acknowledgement has ended.
 func stillNeeded(d *dispatch.Delivery, now time.Time, x *rules.Incident) bool {
 	if dispatch.StateOf(d.Message) == notifier.Resolved {
 		return x.IsOpen()

@@ -37,9 +37,8 @@ var (
 // records names, encodes and groups what this package stores in the queue.
 type records struct{ outbox *outbox.Outbox }
 
-// The records of which each has one value. A damaged lane is empty; then the jobs that it has held
-// are released (see [Engine.Recheck]). A damaged subject knows nothing. Damaged silences are none; then
-// what they have held is told.
+// Each of these records has one value. The jobs that a damaged lane has held are released (see
+// [Engine.Recheck]). A damaged subject knows nothing. What damaged silences have held is told.
 var (
 	laneRecords     = outbox.Typed[rules.Lane]{Kind: KindLane, Fields: (*rules.Lane).Fields}
 	subjectRecords  = outbox.Typed[rules.Subject]{Kind: KindSubject, Fields: (*rules.Subject).Fields}
@@ -47,8 +46,8 @@ var (
 	silencesRecords = outbox.Typed[rules.KeySilences]{Kind: KindSilences, Fields: (*rules.KeySilences).Fields}
 )
 
-// putLane stores a lane, or removes it if nothing has to be remembered. spent is the group of one in
-// which nothing is held.
+// putLane stores a lane, or removes it if nothing has to be remembered. spent is the group of a
+// lane that holds nothing.
 func putLane(tx *queue.Tx, name queue.Hash, l *rules.Lane, now time.Time, spent queue.Hash) {
 	var group queue.Hash
 	switch {
@@ -68,7 +67,7 @@ func putSubject(tx *queue.Tx, name queue.Hash, s *rules.Subject) {
 	subjectRecords.Put(tx, name, s, s.Forget, s.Group)
 }
 
-// laneName returns the name of the record of a lane. place is that of the key, with the
+// laneName returns the name of the record of a lane. place is the place of the key, followed by the
 // egress policy of its destinations if they have one.
 func (r records) laneName(place, destination string) queue.Hash {
 	return r.outbox.Queue.Hash("lane\x00" + place + "\x00" + destination)
@@ -112,8 +111,8 @@ func statusesOf(ids []queue.JobID, tx *queue.Tx) (map[queue.JobID]queue.Status, 
 	return out, err
 }
 
-// subjectGroup returns the group of the records of what destinations of the key with a place
-// know, and of what else may be forgotten that is no incident.
+// subjectGroup returns the group of the records that may be forgotten of the key with a place,
+// except incidents: what its destinations know, for example.
 func (r records) subjectGroup(place string) queue.Hash {
 	return r.outbox.Queue.Hash("subjects\x00" + place)
 }
@@ -128,9 +127,9 @@ func (r records) rememberedGroups(place string) []queue.Hash {
 	return groups
 }
 
-// incidentName returns the name of the record of an incident. place is that of its key,
-// and incident is the ID that destinations know it by or, if they know none, that of the
-// message which opened it.
+// incidentName returns the name of the record of an incident. place is the place of its key.
+// incident is the ID that destinations know the incident by or, if they know none, the ID of the
+// message that opened it.
 func (r records) incidentName(place, incident string) queue.Hash {
 	return r.outbox.Queue.Hash("incident\x00" + place + "\x00" + incident)
 }
@@ -155,9 +154,9 @@ func (r records) putIncident(tx *queue.Tx, name queue.Hash, x *rules.Incident) {
 	incidentRecords.Put(tx, name, x, x.Due(), r.incidentGroup(PlaceOfIncident(x), x.Stage()))
 }
 
-// incidentIDRecord returns the record that maps the public ID of an incident to the name of
-// its record. It is looked at when the incident may be forgotten. The ID of an earlier opening may be
-// forgotten before, so it has the group of what destinations of the key know.
+// incidentIDRecord returns the record that maps the public ID of an incident to the name of its
+// record. It is due when the incident may be forgotten. The ID of an earlier opening may be
+// forgotten before, so its group is the group of what destinations of the key know.
 func incidentIDRecord(name, group queue.Hash, due time.Time) queue.Record {
 	return queue.Record{Data: outbox.EncodeRecord(KindIncidentID, name[:]), Due: due, Group: group}
 }

@@ -191,8 +191,8 @@ func TestQuiet(t *testing.T) {
 	})
 }
 
-// TestQuietOne checks that a message that was held alone is sent itself, and that of
-// one incident the present state is told.
+// TestQuietOne checks that a message that was held alone is sent itself, and that the present state
+// of an incident is told instead of earlier ones.
 func TestQuietOne(t *testing.T) {
 	t.Parallel()
 	p := gatewaytest.NewPager(t, http.StatusOK)

@@ -69,8 +69,8 @@ func (s *shares) watch(ctx context.Context, conf *outbox.Configuration) error {
 	return err
 }
 
-// makeRoom forgets what keys remember beyond their share, because the queue was full at a
-// time. It reports whether there may be room since then.
+// makeRoom forgets what keys remember beyond their share, because the queue was full at the time
+// full. It reports whether there may be room since then.
 func (s *shares) makeRoom(ctx context.Context, conf *outbox.Configuration, full time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,8 +85,8 @@ func (s *shares) makeRoom(ctx context.Context, conf *outbox.Configuration, full 
 	return s.found.After(full)
 }
 
-// errShareFull is returned if an incident cannot be opened because other incidents of its key take the
-// share of the key.
+// errShareFull is returned if an incident cannot be opened because other incidents of its key take
+// the share of the key.
 var errShareFull = &outbox.ShareError{Reason: "the incidents of the key that are escalated take as much as one key may; acknowledge or " +
 	"resolve some"}
 
@@ -96,8 +96,8 @@ func (s *shares) isFull(place string) bool {
 	return full != nil && (*full)[place]
 }
 
-// keep forgets what keys remember beyond their share, about most records at most, and
-// returns how many they were. The caller holds the lock of the shares.
+// keep forgets what keys remember beyond their share, but about most records at most. It returns
+// how many it has forgotten. The caller holds the lock of the shares.
 func (s *shares) keep(ctx context.Context, conf *outbox.Configuration, most int) (forgotten int, err error) {
 	share, all := conf.QueueSettings.MaxSize/KeyShare, conf.QueueSettings.MaxSize/AllShare
 	stats, err := s.outbox.Queue.Stats(ctx)
@@ -140,8 +140,8 @@ func sumOf(sizes map[string]int64, limit int64) (sum int64) {
 	return sum
 }
 
-// sizes estimates the sizes of what is remembered of keys. Without all, it leaves out those
-// that cannot have more than a share.
+// sizes estimates the sizes of what is remembered of keys. Without all, it leaves out keys that
+// cannot have more than a share.
 func (s *shares) sizes(ctx context.Context, d *site.Directory, share int64, all bool) (map[string]int64, error) {
 	numbers, err := s.outbox.Queue.Records.GroupSizes(ctx)
 	if err != nil {
@@ -204,9 +204,9 @@ func lastTime(record []byte) time.Time {
 	return subjectRecords.DecodeOrNew(record).LastTime()
 }
 
-// forgetOldest forgets what a key remembers until a tenth of its share is free, the oldest
-// first and about most records at most. It returns the size of what is left, and how many records
-// are forgotten.
+// forgetOldest forgets the oldest of what a key remembers until a tenth of its share is free, but
+// about most records at most. It returns the size of what is left, and how many records are
+// forgotten.
 func (s *shares) forgetOldest(ctx context.Context, conf *outbox.Configuration, place string, share int64, most int) (left int64, n int,
 	err error) {
 	all, left, err := s.forgettable(ctx, conf, place)
@@ -244,8 +244,8 @@ func batchTo(all []remembered, size int64) (n int) {
 	return n
 }
 
-// forgettable returns what can be forgotten of a key, in that order, and the size of all that is
-// remembered of it.
+// forgettable returns what can be forgotten of a key, in the order in which it is, and the size of
+// all that is remembered of the key.
 func (s *shares) forgettable(ctx context.Context, conf *outbox.Configuration, place string) (all []remembered, total int64, err error) {
 	var ids []remembered
 	var w *waiting

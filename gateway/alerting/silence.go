@@ -130,9 +130,9 @@ func (s *Silences) Make(ctx context.Context, k *site.Key, siteID string, x rules
 	return nil
 }
 
-// End ends a silence of a key before its time, also before its beginning. What it has held and
-// is still open is told. If that takes too long, or the process ends, the rest is told later. The error
-// is [ErrNoSilence] or another [*message.Error].
+// End ends a silence of a key early, possibly before it begins. What it has held and is still open
+// is told. If that takes too long, or the process ends, the rest is told later. The error is
+// [ErrNoSilence] or another [*message.Error].
 func (s *Silences) End(ctx context.Context, k *site.Key, siteID string, id uuid.UUID, who string) (x rules.Silence, err error) {
 	conf, at := s.outbox.Current(), silencedAt(k, siteID)
 	planned := false
@@ -238,7 +238,8 @@ func (s *Silences) all(ctx context.Context, place string) (rules.Silences, error
 	return silencesRecords.DecodeOrNew(b).All, nil
 }
 
-// At returns the silences of the key with a place that hold now. windows are those of the key.
+// At returns the silences of the key with a place that hold now. windows are its windows in the
+// configuration.
 func (s *Silences) At(ctx context.Context, place string, windows []rules.SilenceWindow) (holding rules.Silences, err error) {
 	all, err := s.all(ctx, place)
 	if err != nil {
@@ -248,8 +249,8 @@ func (s *Silences) At(ctx context.Context, place string, windows []rules.Silence
 	return all.WithWindows(now, windows).Holding(now), nil
 }
 
-// List returns the silences of the key with a place that hold now or are planned. Of each
-// window of the key it is the present one, or the next one.
+// List returns the silences of the key with a place that hold now or are planned. Each window of
+// the key has one: the present one, or else the next one.
 func (s *Silences) List(ctx context.Context, place string, windows []rules.SilenceWindow) (rules.Silences, error) {
 	all, err := s.all(ctx, place)
 	return all.Listed(s.outbox.Queue.Now(), windows), err
@@ -267,8 +268,8 @@ func hasSilenceWindows(dir *site.Directory) bool {
 	})
 }
 
-// arm takes over the silences that stand in the configuration, and ends those of windows that
-// it does not have any more.
+// arm takes over the silences of windows in the configuration, and ends silences whose window is
+// gone.
 func (s *Silences) arm(ctx context.Context, conf *outbox.Configuration) error {
 	if s.cache.places.Load() == nil {
 		if err := s.read(ctx); err != nil {
@@ -387,9 +388,9 @@ func (s *Silences) release(ctx context.Context, conf *outbox.Configuration, at s
 	})
 }
 
-// apply returns the rules of a destination with its silences, and sets what they
-// match in the items of its lane. If a silence has ended and that has to be told, it is told
-// first, with what the silence has held.
+// apply adds the silences of a destination to its rules, and sets what they match in the items of
+// its lane. If the end of a silence has to be told, apply tells it first, with what the silence has
+// held.
 func (s *Silences) apply(ctx context.Context, conf *outbox.Configuration, r *rules.Rules, lane *rules.Lane, t outbox.QueueTarget,
 	siteID string) (*rules.Rules, error) {
 	at := silencedAt(t.Key, siteID)
@@ -428,7 +429,7 @@ const (
 	silenceCancelled = "cancelled" // before it has begun
 )
 
-// changed writes a line and emits an event about a silence.
+// changed logs a change of a silence and emits an event about it.
 func (s *Silences) changed(conf *outbox.Configuration, change, key string, x rules.Silence) {
 	conf.Log.Info("silence "+change, zap.String("key", key), zap.String("silence", x.ID.String()), zap.Time("from", x.Begins()),
 		zap.Time("until", x.Until),
@@ -443,10 +444,10 @@ func (s *Silences) changed(conf *outbox.Configuration, change, key string, x rul
 	})
 }
 
-// Concerning returns the silences of the key that may keep the message of a delivery from
-// one of its destinations. Those of a message about an incident are all of them, because
-// the silence of an incident also holds for its later messages. Some may only hold in a minute:
-// until then, what destinations know of the incident is stored.
+// Concerning returns the silences of the key that may keep the message of a delivery from one of
+// its destinations. For a message about an incident it returns all, because the silence of an
+// incident also holds for its later messages. Some may only hold in a minute: until then, what
+// destinations know of the incident is stored.
 func (s *Silences) Concerning(d *dispatch.Delivery) rules.Silences {
 	all, windows := s.cache.of(d), d.Rules.SilenceWindows()
 	if len(all)+len(windows) == 0 || d.Key == "" || d.Source == site.SourceTest || d.Source == site.SourceFallback {
@@ -493,9 +494,9 @@ type silenceCache struct {
 	look   atomic.Int64 // nanoseconds of the time at which there may be others; 0 for never
 }
 
-// change takes over a change of this gateway, which has replaced a version of all silences by
-// another: the silences of the key with a place. ok is false if another change has come
-// between; then all have to be read.
+// change takes over a change that this gateway has made of the silences of the key with a place.
+// The change has replaced a version of all silences by another. ok is false if a change of another
+// gateway came between; then all silences have to be read.
 func (c *silenceCache) change(place string, silences rules.Silences, before, version []byte) (ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -518,8 +519,8 @@ func (c *silenceCache) store(all map[string]rules.Silences) {
 	c.look.Store(1)
 }
 
-// newlyNear returns the places of keys of which a silence holds, or will in a minute, since
-// the last call.
+// newlyNear returns the places of keys that since the last call have got a silence which holds or
+// will in a minute.
 func (c *silenceCache) newlyNear(now time.Time) (places []string) {
 	if look := c.look.Load(); look == 0 || now.UnixNano() < look {
 		return nil
@@ -581,8 +582,8 @@ func (s *Silences) Refresh(ctx context.Context, conf *outbox.Configuration) {
 	s.storeNear(ctx, conf)
 }
 
-// storeNear stores what destinations of keys know of which a silence holds now, or will in a
-// minute.
+// storeNear stores what the destinations of a key know if a silence of the key holds now or will in
+// a minute.
 func (s *Silences) storeNear(ctx context.Context, conf *outbox.Configuration) {
 	for _, place := range s.cache.newlyNear(s.outbox.Queue.Now()) {
 		s.storeKnown(ctx, conf, place)

@@ -330,8 +330,8 @@ func TestSilenceWindowSaved(t *testing.T) {
 	})
 }
 
-// TestSilenceEvents checks that the events about silences that are told have their data. They
-// once had those of another silence, or none.
+// TestSilenceEvents checks that the events about silences that are told have their data. They once
+// had the data of another silence, or none.
 func TestSilenceEvents(t *testing.T) {
 	t.Parallel()
 	p := gatewaytest.NewPager(t, http.StatusOK)

@@ -148,8 +148,8 @@ func beginText(x *rules.Silence) string {
 // names.
 const maxStillOpen = 10
 
-// openAfter returns the text of the message about the end of a silence: what is open of that
-// which it has held.
+// openAfter returns the text of the message about the end of a silence: what the silence has held
+// and is still open.
 func (s *Silences) openAfter(ctx context.Context, at silencedKey, x *rules.Silence) (string, error) {
 	open, more, err := s.held(ctx, at, x)
 	if err != nil {
@@ -175,7 +175,7 @@ func (s *Silences) openAfter(ctx context.Context, at silencedKey, x *rules.Silen
 	return "Still open:\n" + strings.Join(open, "\n"), nil
 }
 
-// held returns the titles of the problems that a silence holds, and the number of those for
+// held returns the titles of the problems that a silence holds, and the number of problems for
 // which there was no room.
 func (s *Silences) held(ctx context.Context, at silencedKey, x *rules.Silence) (titles []string, more int, err error) {
 	seen := map[uuid.UUID]bool{}

@@ -192,7 +192,7 @@ func (s *steps) report(conf *outbox.Configuration, d *dueIncident, x *rules.Inci
 	}
 }
 
-// before is [Engine.Before].
+// before does what [Engine.Before] says.
 func (s *steps) before(ctx context.Context, j *queue.Job) (*rules.Incident, *queue.Outcome) {
 	r, err := queued.DecodeRuled(j.Ruled)
 	if err != nil || r.Incident == (queue.Hash{}) {

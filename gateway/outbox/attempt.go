@@ -55,7 +55,7 @@ type attempt struct {
 	memory       memory.Allocation
 }
 
-// How long a delivery is postponed that cannot be made.
+// How long a delivery that cannot be made is postponed.
 const (
 	postponeMemory = time.Second
 	PostponeSaved  = 10 * time.Second // until saved keys can be read again
@@ -130,7 +130,7 @@ func (a *attempt) compose(ctx context.Context) (o *queue.Outcome) {
 	return o
 }
 
-// findTarget finds the destination of the job in the configuration of now.
+// findTarget finds the destination of the job in the present configuration.
 func (a *attempt) findTarget(ctx context.Context) *queue.Outcome {
 	t, err := a.queuedTarget(ctx)
 	if message.IsUnavailable(err) {
@@ -148,7 +148,7 @@ func (a *attempt) findTarget(ctx context.Context) *queue.Outcome {
 // errCallbacksOff is returned for the callback of a question that was asked when they were on.
 var errCallbacksOff = errors.New("the callbacks of questions are turned off here; the operator can write ask_callback on")
 
-// queuedTarget returns the destination of the job in the configuration of now.
+// queuedTarget returns the destination of the job in the present configuration.
 func (a *attempt) queuedTarget(ctx context.Context) (QueueTarget, error) {
 	if a.text.Source != site.SourceCallback {
 		return a.conf.QueuedTarget(ctx, &a.text, &a.state)
@@ -335,8 +335,8 @@ func (q *Outbox) Settled(j *queue.Job) {
 	emitDead(q.Dispatcher, d)
 }
 
-// tallyDead counts a delivery as failed that the queue has given up for another reason than the
-// failure of its last attempt, which counts by itself: because it is too old.
+// tallyDead counts a delivery as failed if the queue has given it up because it is too old. If its
+// last attempt was the reason, that was counted before.
 func (q *Outbox) tallyDead(j *queue.Job, d *DeadDelivery) {
 	r := queued.DecodeResult(j.Result)
 	if j.Reason == "" || r.Error != nil && j.Reason == *r.Error || d.State.Key == "" || d.State.Hash == "" {
@@ -363,7 +363,7 @@ type DeadDelivery struct {
 	Reason string // without secrets
 }
 
-// NewDeadDelivery returns what a job tells that the queue has given up.
+// NewDeadDelivery returns what the job of a delivery that was given up tells.
 func NewDeadDelivery(j *queue.Job) DeadDelivery {
 	d := DeadDelivery{ID: j.Message.String(), Result: queued.JobResult(j)}
 	_ = d.State.Decode(j.State) // if the state is damaged, the key is unknown

@@ -12,7 +12,7 @@ import (
 // A message that is cancelled while an attempt is made has a record, so that no later attempt
 // is made, whatever becomes of this one and whichever gateway makes it.
 
-// cancelEvery is how often a message is looked at that was cancelled during an attempt. It is
+// cancelEvery is how often the queue looks at a message that was cancelled during an attempt. It is
 // less than the time until the next attempt.
 const cancelEvery = time.Second
 
@@ -66,5 +66,6 @@ func (q *Outbox) Arm(ctx context.Context, _ *Configuration) error {
 	return q.cancelling.Begin(ctx, q.Queue, q.cancelling.group(q.Queue))
 }
 
-// Punctual returns what reports whether a message may have been cancelled during an attempt.
+// Punctual returns a function that reports whether a message may have been cancelled during an
+// attempt.
 func (q *Outbox) Punctual(*Configuration) func() bool { return q.cancelling.May }

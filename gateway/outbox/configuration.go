@@ -16,13 +16,13 @@ import (
 )
 
 // Configuration is what the deliveries of a configuration need: its sites, and what sends. The
-// newest one makes the deliveries. It is handed down: a request, an attempt and a look at what is due
-// see one configuration from their beginning to their end.
+// newest one makes the deliveries. It is handed down, so that a request, an attempt and a look at
+// what is due see one configuration from their beginning to their end.
 type Configuration struct {
 	site.Directory
 	Shared        *dispatch.Dispatcher
 	QueueSettings *Settings                   // nil for no queue
-	Tracers       func() trace.TracerProvider // that of the directive tracing; nil if no site has it
+	Tracers       func() trace.TracerProvider // of the directive tracing; nil if no site has it
 	Log           *zap.Logger
 
 	// Emit emits an event of this configuration, if somebody has subscribed to it. data is

@@ -13,8 +13,8 @@ import (
 )
 
 // TestCrowdedQueue checks that a key whose messages wait, because its destination is down or a
-// silence holds them, leaves room for those of other keys, and gets its own back when they are
-// gone. A key that is alone may fill the queue.
+// silence holds them, leaves room for messages of other keys. It gets its own room back when they
+// are gone. A key that is alone may fill the queue.
 func TestCrowdedQueue(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -10,8 +10,8 @@
 //   - messages of the gateway itself that are stored together with records, which say that
 //     they are told: to a fallback, about a device or an incident, and the digests of rules:
 //     [Outbox.Entry]. The queue sends them.
-//   - tests of destinations, whose result is that of one attempt, and what has to go out
-//     although it cannot be stored: [dispatch.Dispatcher.Send].
+//   - tests of destinations, which are one attempt, and what has to go out although it
+//     cannot be stored: [dispatch.Dispatcher.Send].
 //
 // What the queue sends goes through [Outbox.Attempt] to the same dispatcher.
 //

@@ -25,8 +25,8 @@ type Draft struct {
 	kept      func()  // called when the message is stored; nil if the key keeps none
 }
 
-// newDraft returns d as it is stored after these results of its targets, which are those
-// that a client sees. plan, if it is not nil, decides about it.
+// newDraft returns d as it is stored after these results of its targets, which a client sees, too.
+// plan, if it is not nil, decides about it.
 func (q *Outbox) newDraft(d *dispatch.Delivery, targets []sentTarget, results []notifier.Result, plan *Plan, bypasses bool) *Draft {
 	x := &Draft{Delivery: d, States: make([]queued.State, len(targets)), Bypasses: bypasses, positions: d.To.Positions(), targets: targets,
 		text: textSum(d)}

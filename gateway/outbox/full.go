@@ -45,8 +45,8 @@ type room struct {
 	made time.Time
 }
 
-// makeRoom removes what is dispensable, because the queue was full at a time. It reports whether
-// there may be room since then.
+// makeRoom removes what is dispensable, because the queue was full at the time full. It reports
+// whether there may be room since then.
 func (q *Outbox) makeRoom(ctx context.Context, full time.Time) bool {
 	q.room.mu.Lock()
 	made := q.usages.forgetOldest(ctx)
@@ -85,8 +85,8 @@ func (s *submission) silent() (silent []bool, all bool) {
 	return silent, len(silent) > 0 && !slices.Contains(silent, false)
 }
 
-// sendAround makes all destinations direct that no silence matches, because the message cannot
-// be stored. It reports false if silences match all of them.
+// sendAround makes all destinations that no silence matches direct, because the message cannot be
+// stored. It reports false if silences match all of them.
 func (s *submission) sendAround() bool {
 	silent, all := s.silent()
 	if all {
@@ -108,11 +108,11 @@ func (s *submission) sendAround() bool {
 	return true
 }
 
-// sendUnstored is sendAround for a message that escalates, because the queue is full: an alert
-// must not be lost because others have taken the room. Its destinations are told at once,
-// without steps and without a link. What is to change in the transaction that stores the
-// message changes without it. It reports false if nobody has to be told now: all are silent,
-// or steps of the incident are under way, or somebody takes care of it.
+// sendUnstored sends a message that escalates although the queue is full: an alert must not be lost
+// because others have taken the room. Its destinations are told at once, without steps and without
+// a link. What was to change in the transaction that stores the message changes without it.
+// sendUnstored reports false if nobody has to be told now: all destinations are silent, steps of
+// the incident are under way, or somebody takes care of it.
 func (s *submission) sendUnstored(ctx context.Context) bool {
 	if s.plan == nil || !s.plan.Tells(ctx) {
 		return false
@@ -129,9 +129,9 @@ func (s *submission) sendUnstored(ctx context.Context) bool {
 	return true
 }
 
-// The messages of a key that wait, or that rules hold, may fill the queue only as long as it is
-// not nearly full, so that one key whose destination is down or silent does not keep those of
-// others out.
+// The messages of a key that wait, or that rules hold, may fill the queue only as long as it is not
+// nearly full. So one key whose destination is down or silent does not keep messages to other keys
+// out.
 const (
 	nearlyFull = 4                      // the queue is, with less than this part of max_size left
 	crowdShare = 2                      // the part of max_size that one key has then

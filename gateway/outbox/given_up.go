@@ -20,9 +20,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// What a destination of a key refuses for good is kept as given up, whichever way the
-// message came in. A client that waits reads the failure all the same. The queue has a
-// record of each destination of a key that has given something up:
+// What a destination of a key refuses for good is kept as given up, whichever way the message came
+// in. A client that waits reads the failure all the same. Each destination of a key that has given
+// something up has a record:
 //
 //   - It knows the texts that are kept, so that an unchanged repeat replaces the one before.
 //   - It counts what the fallback of the key has not been told of, so that the fallback gets
@@ -124,8 +124,8 @@ func (q *Outbox) RememberGivenUp() {
 	})
 }
 
-// keepsRefused reports whether a delivery of the message is kept that its destination
-// refuses for good: one to a destination of a key, unless somebody tests it.
+// keepsRefused reports whether a delivery of the message is kept if its destination refuses it for
+// good. Deliveries to destinations of keys are, except tests.
 func keepsRefused(d *dispatch.Delivery) bool {
 	return d.Key != "" && !d.To.Transient && d.Source != site.SourceTest
 }
@@ -159,7 +159,7 @@ func (x *Draft) setRefused(j *queue.Job, i int) {
 	x.refused.targets = append(x.refused.targets, i)
 }
 
-// settleTime is how long an answer waits until it is stored that a delivery was given up.
+// settleTime is how long an answer waits until the given up deliveries are stored.
 const settleTime = 3 * time.Second
 
 // settleRefused gives up the deliveries that were refused for good before the message was
@@ -240,7 +240,8 @@ func (q *Outbox) Ended(conf *Configuration, j *queue.Job) *queue.Ruled {
 	}})
 }
 
-// keep notes that a job with a text is kept. It returns the jobs of other messages that it replaces.
+// keep notes that a job with a text is kept. It returns the jobs of other messages that the job
+// replaces.
 func (g *givenUp) keep(text []byte, job queue.JobID) (replaced []queue.JobID) {
 	if len(text) == 0 {
 		return nil
@@ -259,8 +260,8 @@ func (g *givenUp) keep(text []byte, job queue.JobID) (replaced []queue.JobID) {
 	return replaced
 }
 
-// Follow replaces the jobs of e that another message with the same text has replaced, if somebody has
-// retried that message. It replaces a planned message by the message that it was sent as.
+// Follow replaces the jobs of e that another message with the same text has replaced, if somebody
+// has retried that message. It replaces a planned message by the message that it was sent as.
 func (q *Outbox) Follow(ctx context.Context, e *queue.Entry) error {
 	if err := q.followSent(ctx, e); err != nil {
 		return err

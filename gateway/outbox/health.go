@@ -67,8 +67,8 @@ func (q *Outbox) Up(h queue.Health) {
 	emitHealth(q.Dispatcher, event.Up, h, down)
 }
 
-// emitHealth emits the event of a destination that is down or back. duration is how long one
-// was down that is back.
+// emitHealth emits the event that a destination is down or back. duration is how long a destination
+// that is back was down.
 func emitHealth(s *dispatch.Dispatcher, what string, h queue.Health, duration time.Duration) {
 	s.EmitEvent(what, func() map[string]any {
 		name := DecodeName(h.About)
@@ -83,7 +83,7 @@ func emitHealth(s *dispatch.Dispatcher, what string, h queue.Health, duration ti
 	})
 }
 
-// DestinationID returns the hash by which the store knows t as a destination of messages with limits.
+// DestinationID returns the hash of t in the store, for messages with limits.
 func (q *Outbox) DestinationID(t notifier.Target, limits *notifier.Limits) queue.Hash {
 	return q.Queue.Hash(site.DestinationName(t, limits))
 }
@@ -97,7 +97,7 @@ type FailureLog struct {
 
 	mu     sync.Mutex
 	closed bool
-	all    map[queue.Hash]*failing // those of clients are one, with the zero Hash
+	all    map[queue.Hash]*failing // all destinations of clients are one, with the zero Hash
 }
 
 // failing is a destination that fails.

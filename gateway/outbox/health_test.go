@@ -75,8 +75,8 @@ func TestFailureLog(t *testing.T) {
 	})
 }
 
-// TestFailureLogOfMany checks that thousands of destinations that fail have few
-// lines, and those of clients one.
+// TestFailureLogOfMany checks that thousands of destinations that fail have few lines, and all
+// destinations of clients one.
 func TestFailureLogOfMany(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

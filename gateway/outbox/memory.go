@@ -13,8 +13,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// Memory is the [Usage] of a kind of which the oldest records of a key are forgotten if it has
-// too much. A change is never refused for that.
+// Memory is the [Usage] of a kind that forgets the oldest records of a key which has too much. It
+// refuses no change.
 type Memory struct {
 	*Usage
 	members func(place string) queue.Hash // the group of the records of a key
@@ -28,9 +28,9 @@ type Memory struct {
 }
 
 // NewMemory returns the usage of a kind of which the oldest is forgotten. group returns the group
-// that all records of the key with a place have. Of its records, those whose rank is the earliest
-// are forgotten first: forget returns what is left of one, which is less or nothing. A change of a
-// record that makes it worth keeping changes its rank.
+// of all records of the key with a place. Records with the earliest rank are forgotten first:
+// forget returns what is left of one, which is less or nothing. A change that makes a record worth
+// keeping changes its rank.
 func (q *Outbox) NewMemory(
 	kind *Kind, group func(place string) queue.Hash, rank func(record []byte) time.Time, forget func(record []byte) queue.Record,
 ) *Memory {
@@ -59,8 +59,8 @@ func (m *Memory) note(place string, has Used) {
 	}
 }
 
-// share divides the share of the kind between the keys that have something: each may have so much
-// that all are within it.
+// share divides the share of the kind between the keys that have something, so that all of them
+// together stay within it.
 func (m *Memory) share(has map[string]Used) {
 	share := m.kind.Share(m.outbox.Queue.MaxSize())
 	limit := share / 2

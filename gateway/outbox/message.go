@@ -23,8 +23,8 @@ const AdminTimeout = 10 * time.Second
 // ErrNoMessage is returned for a message that the queue does not have, or no longer.
 var ErrNoMessage = message.Errorf(message.NotFound, "there is no such message; the queue keeps results for the time of its setting keep")
 
-// Unread returns the error for somebody to whom something in the queue cannot be shown, or who cannot
-// change it, because of err, an error of the store.
+// Unread returns the error for somebody who cannot be shown something in the queue, or cannot
+// change it, because the store has returned err.
 func Unread(err error) *message.Error {
 	e := message.Errorf(message.Unavailable, "the gateway cannot read the queue at the moment; try again in %s", QueueRetryAfter)
 	e.Fault, e.RetryAfter = err, QueueRetryAfter
@@ -32,7 +32,7 @@ func Unread(err error) *message.Error {
 }
 
 // Messages reads and changes the messages in an outbox for people. Its errors are
-// [ErrNoMessage] and those of [Unread]. A change is made also if who asks for it goes away.
+// [ErrNoMessage] and what [Unread] returns. A change is made also if who asks for it goes away.
 type Messages struct {
 	outbox       *Outbox
 	user, client string // who changes them, for the log
@@ -53,8 +53,8 @@ func limit(ctx context.Context, timeout time.Duration) (context.Context, context
 	return context.WithTimeout(context.WithoutCancel(ctx), timeout)
 }
 
-// changed writes a line about a change of n deliveries, unless it has failed, and returns the error for
-// who has asked for it.
+// changed logs a change of n deliveries, unless it has failed. It returns the error for the caller
+// who has asked for the change.
 func (m Messages) changed(err error, change string, n int, about ...zap.Field) error {
 	if err == nil {
 		m.outbox.Log.Info("queued message changed", append(about, zap.String("change", change),
@@ -132,8 +132,8 @@ func (m Messages) Follow(ctx context.Context, e *queue.Entry) error {
 	return messageError(m.outbox.Follow(ctx, e))
 }
 
-// Page returns n messages that are older than before, the latest first, and before which
-// the next ones come: the zero ID if there are none.
+// Page returns n messages that are older than before, the latest first. The next page begins before
+// the ID next, which is zero if there is none.
 func (m Messages) Page(ctx context.Context, before uuid.UUID, n int) (entries []*queue.Entry, next uuid.UUID, err error) {
 	entries, next, err = m.outbox.Queue.Messages(ctx, before, n)
 	return entries, next, messageError(err)

@@ -57,9 +57,8 @@ type Outbox struct {
 // Use lets a configuration make the deliveries from now on.
 func (q *Outbox) Use(conf *Configuration) { q.current.Store(conf) }
 
-// Current returns the configuration that was started last. Only what begins something calls it, once: a
-// request that a room is asked, an attempt, a look at what is due. What that needs gets the
-// configuration handed down.
+// Current returns the configuration that was started last. Only what begins something calls it,
+// once: a request, an attempt, a look at what is due. It hands the configuration down.
 func (q *Outbox) Current() *Configuration { return q.current.Load() }
 
 // Policy is what the packages above have to do with a message that is stored. None of its
@@ -73,8 +72,9 @@ type Policy struct {
 	// shows, or nil. An outcome that is not nil takes the place of the attempt.
 	Before func(context.Context, *queue.Job) (*rules.Incident, *queue.Outcome)
 
-	// Ask is called before an attempt of a question to the destination with a hash, and adds
-	// its links, which begin with publicURL, to the message. An outcome that is not nil takes the place of the attempt.
+	// Ask is called before an attempt of a question to the destination with a hash. It adds its
+	// links, which begin with publicURL, to the message. An outcome that is not nil takes the place
+	// of the attempt.
 	Ask func(ctx context.Context, j *queue.Job, m *notifier.Message, target, publicURL string) *queue.Outcome
 
 	// Later is called for a message that is planned, once it is due and could not be sent: its

@@ -88,7 +88,7 @@ func TestQueueChainStored(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		first int // the status of the destination with the lowest number
-		other int // that of the others
+		other int // the status of the others
 		got   [3]int
 		state string
 		want  string // the results
@@ -403,7 +403,7 @@ func TestQueueOffForKey(t *testing.T) {
 	}
 }
 
-// A queue that is full refuses messages, those of clients first.
+// A queue that is full refuses messages, first the ones of clients.
 func TestQueueFull(t *testing.T) {
 	t.Parallel()
 	p := gatewaytest.NewPager(t, http.StatusBadGateway)

@@ -14,9 +14,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
-// Room is what keeps records in an open queue: a package below gateway/ that looks after kinds of its
-// own. Package gateway has the list of all rooms, and calls them for the queue. A room that has
-// nothing to do on an occasion says so: it embeds one of the types below.
+// Room is what keeps records in an open queue: a package below gateway/ that looks after kinds of
+// its own. Package gateway has the list of all rooms, and calls them for the queue. A room that has
+// nothing to do on an occasion embeds one of the types below.
 type Room interface {
 	// Kinds returns the kinds of its records. No other room has them.
 	Kinds() []*Kind
@@ -29,37 +29,38 @@ type Room interface {
 	// nothing else begins. It is called each second.
 	Refresh(ctx context.Context, conf *Configuration)
 
-	// Punctual returns what reports whether something may be due that cannot wait for half a
-	// minute; nil if nothing ever is. It is called each second, and reads no record.
+	// Punctual returns a function that reports whether something may be due that cannot wait for
+	// half a minute; nil if nothing ever is. It is called each second, and reads no record.
 	Punctual(conf *Configuration) func() bool
 
-	// Due does what is due in a record of one of its kinds. After an error it is called again later;
-	// [queue.ErrUnknown] leaves the record to a gateway that can read it. crowded means that there
-	// are too many records: then it removes the record if that is dispensable.
+	// Due does what is due in a record of one of its kinds. After an error it is called again
+	// later; [queue.ErrUnknown] leaves the record to a gateway that can read it. crowded means that
+	// there are too many records: a record that is dispensable is removed then.
 	Due(ctx context.Context, conf *Configuration, name queue.Hash, record []byte, crowded bool) error
 
 	// Ahead reports whether a record was written when the clock was ahead. It is due then, and
 	// Due counts its time from now.
 	Ahead(record []byte, now time.Time) bool
 
-	// Turn returns the turn of a record that is due, among those of its kind. Due is called for one
-	// record of a turn after the other. See [Spread].
+	// Turn returns the turn of a record that is due. Due is called for one record of a turn after
+	// the other. See [Spread].
 	Turn(name queue.Hash, record []byte) string
 
 	// Ended returns what changes when a job ends, or nil. Its Decide reads the final status.
 	Ended(conf *Configuration, j *queue.Job) *queue.Ruled
 
-	// Recheck looks at the jobs that the room holds, after the occasions of Arm, and returns those
-	// of others. What the record of a job has lost is made again, or the job is released.
+	// Recheck looks at the jobs that the room holds, after the occasions of Arm, and returns the
+	// jobs of other rooms. If the record of a job is lost, Recheck makes it again or releases the
+	// job.
 	Recheck(ctx context.Context, conf *Configuration, held []queue.Job) (others []queue.Job)
 
 	// Forget removes what is kept of a key that was deleted, before its time ends. by is the user
-	// who has deleted it; "" if nobody is known. No other key gets what is left: a key that is moved
-	// keeps its place, and one that is saved again has another one.
+	// who has deleted it; "" if nobody is known. No other key gets what is left: a key that is
+	// moved keeps its place, and one that is saved again has another one.
 	Forget(ctx context.Context, conf *Configuration, of site.Place, by string) error
 }
 
-// What a room embeds that has nothing to do on an occasion, by the method of [Room].
+// A room that has nothing to do on an occasion embeds the type of that method of [Room].
 type (
 	NoArm      struct{} // what is due is known by its time alone
 	NoRefresh  struct{} // nothing is remembered that others can change
@@ -96,12 +97,12 @@ func Spread(name queue.Hash, place string) string { return place + string('0'+na
 // Kind is a kind of the records that the gateway keeps in the queue, and what they may take.
 // A record begins with the letter of its kind. Each [Room] has kinds of its own.
 //
-// The records of a kind that one key has take at most half of the part of max_size that the share
-// is the divisor of. Those of all keys take at most that part, if the kind has a [Usage] or is that
-// of inboxes: then each key has less as soon as they are too many. So what one key has of all kinds
-// leaves room for the messages of others. The number is that of one key. The time is the longest
-// until something is decided about a record; see [Kind.Due]. What is forgotten is so within seconds,
-// and at once if a message finds the queue full.
+// All records of a kind take at most the part of max_size of which share is the divisor, and the
+// records of one key at most half of that part. If the kind has a [Usage], or is the kind of
+// inboxes, each key has less as soon as all keys together have too much. So there is room left for
+// the messages of others. The number is the maximum for one key. The time is the longest until
+// something is decided about a record; see [Kind.Due]. Records are forgotten within seconds, and at
+// once if a message finds the queue full.
 type Kind struct {
 	letter  byte
 	name    string
@@ -128,7 +129,7 @@ const (
 	byOwner
 	// Only the configuration decides how many there are, and a record has a bounded size.
 	byConfiguration
-	// The records are not those of keys: there is one, or a few of each gateway.
+	// The records belong to no key: there is one, or a few of each gateway.
 	notOfKeys
 )
 
@@ -155,8 +156,8 @@ var (
 // kinds are all kinds by their letters.
 var kinds = map[byte]*Kind{}
 
-// CountedKind returns a kind that a [Usage] keeps within its limits. advice says what somebody
-// does who has too many.
+// CountedKind returns a kind that a [Usage] keeps within its limits. advice says what to do for
+// somebody who has too many.
 func CountedKind(letter byte, name string, share int64, most int, longest time.Duration, advice string) *Kind {
 	return newKind(Kind{letter: letter, name: name, share: share, most: most, longest: longest, bound: byUsage, advice: advice})
 }
@@ -181,7 +182,7 @@ func ConfiguredKind(letter byte, name string) *Kind {
 	return newKind(Kind{letter: letter, name: name, longest: Lasting, bound: byConfiguration})
 }
 
-// OwnKind returns a kind of records that are not those of keys.
+// OwnKind returns a kind of records that belong to no key.
 func OwnKind(letter byte, name string) *Kind {
 	return newKind(Kind{letter: letter, name: name, bound: notOfKeys})
 }
@@ -217,7 +218,7 @@ func KindOf(record []byte) *Kind {
 // String returns the name of the kind.
 func (k *Kind) String() string { return k.name }
 
-// OfKeys reports whether the records are those of keys.
+// OfKeys reports whether the records belong to keys.
 func (k *Kind) OfKeys() bool { return k.bound != notOfKeys }
 
 // Refuses reports whether what is too much is refused. Of other kinds, the oldest is forgotten, or
@@ -233,8 +234,8 @@ func (k *Kind) Owner() string { return k.owner }
 // Most returns how many records one key can have.
 func (k *Kind) Most() int { return k.most }
 
-// Due returns when a record is due that would be at a time: not later than the kind allows.
-// Whoever does what is due then finds out that it is early.
+// Due returns when a record is due that should be due at a time: not later than the kind allows.
+// Whoever does what is due finds out that it is early.
 func (k *Kind) Due(at, now time.Time) time.Time {
 	if latest := now.Add(k.longest); at.After(latest) {
 		return latest
@@ -264,7 +265,7 @@ func Removal(name queue.Hash) *queue.Ruled {
 	}}
 }
 
-// Typed are the records of a kind that have a T each.
+// Typed reads and writes the records of a kind that have a T each.
 type Typed[T any] struct {
 	Kind   *Kind
 	Fields func(*T, *wire.Codec) // of a record
@@ -312,7 +313,7 @@ func (t Typed[T]) Record(x *T, due time.Time, group queue.Hash) queue.Record {
 	return queue.Record{Data: wire.Append(t.Kind.Begin(), x, t.Fields), Due: due, Group: group}
 }
 
-// FarAway is when records are due that nothing is due about.
+// FarAway is the due time of records for which nothing has to be done.
 func FarAway(now time.Time) time.Time { return now.AddDate(100, 0, 0) }
 
 // PageSize is the number of records that are read at once.

@@ -14,8 +14,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/standardwebhook"
 )
 
-// TestSignedRetries checks that the webhook-id of a signed webhook is the ID of the message,
-// in the first attempt and in those of the queue, and that each has the time of its attempt.
+// TestSignedRetries checks that the webhook-id of a signed webhook is the ID of the message in the
+// first attempt and in the attempts of the queue, and that each has the time of its attempt.
 func TestSignedRetries(t *testing.T) {
 	t.Parallel()
 	const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"

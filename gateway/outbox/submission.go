@@ -136,8 +136,8 @@ func (s *submission) begin(ctx context.Context, waits bool) error {
 	return nil
 }
 
-// chooseDirect chooses the targets that are sent to at once: those that are not slow or,
-// with force, all.
+// chooseDirect chooses the targets that are sent to at once: the targets that are not slow or, with
+// force, all.
 func (s *submission) chooseDirect(force bool) {
 	for i, t := range s.d.To.Targets {
 		if s.q.slow.begin(t.Destination, force) {
@@ -150,7 +150,7 @@ func (s *submission) chooseDirect(force bool) {
 	}
 }
 
-// endDirect takes back that the direct targets are sent to.
+// endDirect stops counting the direct targets as being sent to.
 func (s *submission) endDirect() {
 	for _, i := range s.direct {
 		s.q.slow.end(s.d.To.Targets[i].Destination, false)
@@ -180,9 +180,9 @@ func (s *submission) makeDraft() {
 	s.draft = s.q.newDraft(&s.d, s.targets, s.resultsSoFar(), s.plan, s.bypasses)
 }
 
-// waitForTurns leaves the targets to the queue that have to wait for an older
-// message of the incident. It leaves all to the queue if there are chains, because
-// a number must not be used before the ones that wait.
+// waitForTurns leaves to the queue the targets that have to wait for an older message of the
+// incident. If there are chains it leaves all, because a number must not be used before the numbers
+// that wait.
 func (s *submission) waitForTurns(chained bool) {
 	if s.d.Message.Incident.ID == "" && s.draft.Entry.Rules == nil {
 		return
@@ -309,7 +309,7 @@ func (s *submission) held() error {
 	return s.lease.Err()
 }
 
-// isDecided notes that it is known whether the message is stored.
+// isDecided is called when it is known whether the message is stored.
 func (s *submission) isDecided() {
 	s.decided.Done()
 	if incident := s.d.IncidentOf(); incident != "" {
@@ -324,9 +324,8 @@ func (s *submission) isDecided() {
 	}
 }
 
-// log writes a line about the message at the level DEBUG, with its ID and how many there
-// are of something. A message that an entry of the log causes has none, because the line
-// would be another entry.
+// log writes a line about the message at the level DEBUG, with its ID and a number. A message that
+// an entry of the log causes has no line, because the line would be another entry.
 func (s *submission) log(text, what string, n int) {
 	if s.d.Logger == nil {
 		return
@@ -447,8 +446,8 @@ func (s *submission) end(k int, r notifier.Result) {
 	s.q.Queue.Settle(&j, o)
 }
 
-// countFailure counts a failure that the queue repeats, and returns the level of its log
-// entry. Those to URLs of clients are counted as one.
+// countFailure counts a failure that the queue repeats, and returns the level of its log entry. All
+// failures of URLs of clients are counted as one.
 func (q *Outbox) countFailure(destination string, client bool, key string, message uuid.UUID, r *notifier.Result) zapcore.Level {
 	id := queue.Hash{}
 	if !client {

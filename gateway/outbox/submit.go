@@ -12,8 +12,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// Options say how [Outbox.Submit] sends a message. That of a gateway waits as long as the settings of
-// the queue say if Wait is nil, and sends all at once without a queue.
+// Options say how [Outbox.Submit] sends a message. Submit of a gateway takes Wait from the settings
+// of the queue if it is nil. Without a queue, it sends all at once.
 type Options struct {
 	// Wait is how long to wait for the results of deliveries. What is not final then is
 	// stored and made later. With 0, the message is stored before anything is sent, and
@@ -33,10 +33,10 @@ type Options struct {
 // the results so far, and the ID of the message.
 //
 // If the report is nil, the message is neither stored nor sent, and the error is one of
-// [queue.Queue.Accept]. The caller can send the message in another way, and releases what it
-// holds. [QueueError] is the error for a client. Otherwise [dispatch.Delivery.Release] is called when no
-// delivery is in progress any more, possibly after Submit returns. An error beside a report means that
-// deliveries are in progress which could not be stored.
+// [queue.Queue.Accept]. The caller can send the message in another way, and releases what it holds.
+// [QueueError] is the error for a client. Otherwise [dispatch.Delivery.Release] is called when no
+// delivery is in progress any more, possibly after Submit returns. An error beside a report means
+// that deliveries are in progress which could not be stored.
 func (q *Outbox) Submit(ctx context.Context, d dispatch.Delivery, o Options) (*notifier.Report, string, error) {
 	var wait time.Duration
 	if o.Wait != nil {
@@ -56,8 +56,9 @@ func (q *Outbox) Submit(ctx context.Context, d dispatch.Delivery, o Options) (*n
 	return report, s.d.ID.String(), err
 }
 
-// QueueError returns the error for who asks for something after an error, which may be nil: itself if
-// it says what is wrong, and otherwise that the queue's store has a fault.
+// QueueError returns the error for somebody whose request has failed with err, which may be nil. It
+// is err if that says what is wrong, and otherwise an error which says that the queue's store has a
+// fault.
 func QueueError(err error) error {
 	if _, ok := errors.AsType[*message.Error](err); ok || err == nil {
 		return err

@@ -26,11 +26,10 @@ type QueueTarget struct {
 	Own      bool // the destination is for this delivery only, and is closed after it
 }
 
-// FindQueued returns the destination of a state that is not a client's URL, from the
-// configuration or a saved key. If several handlers have a key of the same name, the hash
-// selects the destination. A saved key that was moved is found by the name that it had.
-// FindQueued returns a [*message.Error] of the kind Unavailable if saved keys cannot be read at
-// the moment.
+// FindQueued returns the destination of a state, from the configuration or a saved key, unless it
+// is the URL of a client. If several handlers have a key of the same name, the hash selects the
+// destination. A saved key that was moved is found by the name that it had. The error is a
+// [*message.Error] of the kind Unavailable if saved keys cannot be read at the moment.
 func (a *Configuration) FindQueued(ctx context.Context, state *queued.State) (QueueTarget, error) {
 	var unavailable error
 	for _, moved := range []bool{false, true} { // first the keys that have the name now
@@ -97,8 +96,8 @@ func (e *goneError) Error() string {
 	return "the key " + e.key + " of the configuration no longer has this destination; add it again, and retry the message"
 }
 
-// QueuedTarget returns the destination of a job, under the rules of the site that
-// the message came to: the stricter of those when it came in and those of now.
+// QueuedTarget returns the destination of a job, under the rules of the site that the message came
+// to: the rules when it came in or the rules of now, whichever are stricter.
 func (a *Configuration) QueuedTarget(ctx context.Context, text *queued.Text, state *queued.State) (QueueTarget, error) {
 	if text.Client {
 		then, err := PolicyThen(text, nil)
@@ -133,9 +132,9 @@ func PolicyThen(t *queued.Text, d *notifier.Destination) (*egress.Policy, error)
 	return then, err
 }
 
-// PolicyOf returns the strictest of the policies for a delivery to d of a message that
-// a site accepted under the policy then: that one, the site's present one, and that of
-// d. It returns nil if d was and is the operator's.
+// PolicyOf returns the strictest policy for a delivery to d of a message that a site accepted under
+// the policy then. It compares that policy, the present policy of the site and the policy of d. It
+// returns nil if d was and is configured by the operator.
 func (a *Configuration) PolicyOf(siteID string, then *egress.Policy, d *notifier.Destination) *egress.Policy {
 	if then == nil && d.Policy() == nil {
 		return nil

@@ -16,16 +16,16 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// Usage knows how much each key has of a kind of records, and refuses what is too much. What
-// a key has is a record of its own, which changes in the transactions that change the others,
-// so that nobody has to count them and several gateways agree.
+// Usage counts how much each key has of a kind of records, and refuses what is too much. The count
+// of a key is a record of its own, which changes in the transactions that change the other records.
+// So nobody has to count them, and several gateways agree.
 type Usage struct {
 	outbox  *Outbox
 	kind    *Kind
 	weigh   func(record []byte) Used
 	records func(ctx context.Context, place string, f func(record []byte)) error
 	memory  *Memory           // nil if what is too much is refused
-	group   func() queue.Hash // that of the usage of all keys
+	group   func() queue.Hash // of the records of the usage of all keys
 
 	counting sync.Mutex // one caller counts at a time
 
@@ -44,21 +44,21 @@ type Used struct {
 func (u Used) plus(v Used) Used  { return Used{u.Count + v.Count, u.Bytes + v.Bytes} }
 func (u Used) minus(v Used) Used { return Used{u.Count - v.Count, u.Bytes - v.Bytes} }
 
-// Weigh returns what a record counts for that stands for nothing else.
+// Weigh returns what a record counts for if it stands only for itself.
 func Weigh(record []byte) Used { return Used{1, recordOverhead + int64(len(record))} }
 
 // recordOverhead is about how many bytes a store needs for a record, besides its content.
 const recordOverhead = 180
 
-// NewUsage returns the usage of a kind. weigh returns what a record counts for. records calls
-// a function with each record of the key with a place; others may be among them, which weigh
-// as nothing.
+// NewUsage returns the usage of a kind. weigh returns what a record counts for. records calls a
+// function with each record of the key with a place; records of other kinds count for nothing.
 func (q *Outbox) NewUsage(kind *Kind, weigh func(record []byte) Used,
 	records func(ctx context.Context, place string, f func(record []byte)) error) *Usage {
 	return q.usages.add(q, &Usage{kind: kind, weigh: weigh, records: records})
 }
 
-// usageSet are the usages of an outbox, by the kinds that they count. The zero value is ready for use.
+// usageSet has the usages of an outbox by the kinds that they count. The zero value is ready for
+// use.
 type usageSet map[*Kind]*Usage
 
 func (s *usageSet) add(q *Outbox, u *Usage) *Usage {
@@ -102,8 +102,8 @@ func (x *usage) fields(c *wire.Codec) {
 
 var usages = Typed[usage]{KindUsage, (*usage).fields}
 
-// How long after its last change a usage is due: it is counted again, in case an earlier version
-// has changed records without it, or forgotten if the key has nothing.
+// How long after its last change a usage is due. It is then counted again, in case an earlier
+// version has changed records without it, or removed if the key has nothing.
 const (
 	countAgain  = Day
 	forgetUsage = 30 * Day
@@ -124,9 +124,10 @@ func (u *Usage) name(place string) queue.Hash {
 	return u.outbox.Queue.Hash("usage\x00" + string(u.kind.letter) + "\x00" + place)
 }
 
-// Ruled returns r with the change of what the key with a place has: of those of its records
-// that are of the kind. It fails if the key has too much then, unless adds is false or the oldest
-// are forgotten. The change is made with [Outbox.Apply] or [Outbox.Accept].
+// Ruled returns r together with the change of what the key with a place has: how much the records
+// of r that are of the kind grow or shrink. The change fails if the key has too much then, unless
+// adds is false or the oldest are forgotten. The caller makes it with [Outbox.Apply] or
+// [Outbox.Accept].
 func (u *Usage) Ruled(place string, adds bool, r *queue.Ruled) *queue.Ruled {
 	out, name := *r, u.name(place)
 	out.Names = append(slices.Clip(r.Names), name)
@@ -202,7 +203,7 @@ func (u *Usage) check(place string, has, grown Used) error {
 	return nil
 }
 
-// fullRetryAfter is when somebody may try again who has too much.
+// fullRetryAfter is when somebody who has too much may try again.
 const fullRetryAfter = time.Minute
 
 func tooMuch(kind message.Kind, format string, args ...any) *message.Error {
@@ -235,8 +236,8 @@ func (q *Outbox) Apply(ctx context.Context, r *queue.Ruled) error {
 	return counted(ctx, func() error { return q.Queue.Records.Apply(ctx, r) })
 }
 
-// counted makes a change. If it depends on what is not counted, it counts that first. If a key
-// has too much, it counts again, in case the number is wrong.
+// counted makes a change. If the change needs a count that does not exist yet, counted makes the
+// count first. If a key has too much, it counts again, in case the number is wrong.
 func counted(ctx context.Context, change func() error) error {
 	for {
 		err := change()
@@ -260,10 +261,11 @@ func counted(ctx context.Context, change func() error) error {
 	}
 }
 
-// fullAgain is how long it takes until a key is counted again that has too much.
+// fullAgain is how long it takes until a key that has too much is counted again.
 const fullAgain = time.Minute
 
-// countFull counts what a key has that has too much, and reports whether it did.
+// countFull counts what a key has that has too much, unless that was done a moment ago. It reports
+// whether it has counted.
 func (u *Usage) countFull(ctx context.Context, place string) (bool, error) {
 	now := u.outbox.Queue.Now()
 	u.mu.Lock()
@@ -298,8 +300,8 @@ func (u *Usage) count(ctx context.Context, place string, again bool) (err error)
 		if before != nil && before.Counted && !again {
 			return nil
 		}
-		// Changes are noted from now on, so that none is missed, and those before this one are in
-		// the lists of records: a store may show a record earlier than its name in a list.
+		// Changes are noted from now on, so that none is missed. Earlier changes are in the lists
+		// of records: a store may show a record earlier than its name in a list.
 		noted := usage{Kind: u.kind.letter, Place: place}
 		if before != nil {
 			noted = *before
@@ -384,7 +386,7 @@ func (u *Usage) refresh(ctx context.Context) {
 	}
 }
 
-// readUsage is how often it is read what all keys have.
+// readUsage is how often the usages of all keys are read.
 const readUsage = 10 * time.Second
 
 // readAll reads what all keys have.

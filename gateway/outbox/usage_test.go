@@ -36,7 +36,7 @@ func newCounted(g *gatewaytest.Gateway) *countedRecords {
 	return c
 }
 
-// group is that of the invitations to a key, so that the gateway counts them each day.
+// group is the group of the invitations to a key, so that the gateway counts them each day.
 func (c *countedRecords) group(place string) queue.Hash {
 	return c.Queue.Hash("invitations\x00" + place)
 }
