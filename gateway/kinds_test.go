@@ -1,14 +1,13 @@
 package gateway_test
 
 import (
-	"cmp"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/caddy-notify/caddy-notify/gateway/alerting"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
@@ -17,14 +16,263 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/gateway/heartbeat"
 	"github.com/caddy-notify/caddy-notify/gateway/inbox"
-	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/planned"
 	"github.com/caddy-notify/caddy-notify/gateway/ruler"
-	"github.com/caddy-notify/caddy-notify/gateway/saved"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/gateway/tallystore"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
+
+// kindCase is what the suite knows of a kind of records.
+type kindCase struct {
+	// fill adds as many records as one key can. For a kind that refuses, it returns the refusal.
+	fill   func(t *testing.T, x *kindTest) gatewaytest.Reply
+	with   *outbox.Kind // the kind whose fill adds records of this one, too
+	counts *outbox.Kind // the kind for whose share the records count, if that is another one
+
+	make    func(x *live, key string)        // adds a record
+	sees    func(x *live, key string) string // what somebody sees of the key; "" for nothing, nil if only the records show it
+	key     string                           // a key of the configuration that alone can have them; default: a saved key
+	refuses bool                             // the destination of the key refuses messages
+	brief   bool                             // a record is there only during an attempt, while it is filled
+	ends    time.Duration                    // when the record is due, and nobody sees it any more; 0 for never
+	then    string                           // what somebody sees after that
+	told    string                           // what the destination is told then
+}
+
+// kindCases are the cases of all kinds.
+var kindCases = map[*outbox.Kind]kindCase{
+	planned.Kind: {
+		fill: func(_ *testing.T, x *kindTest) gatewaytest.Reply {
+			return x.post("", 200, func(int) string { return `{"body":"` + strings.Repeat("x", 20<<10) + `","send_at":"30d"}` })
+		},
+		make: func(x *live, key string) { x.post(key, "body=x&send_at=1h") },
+		sees: func(x *live, key string) string {
+			all, err := x.Rooms().Planned.List(x.t.Context(), func(m *planned.Message) bool { return m.Place == x.place(key) })
+			return x.some(len(all), err)
+		},
+		ends: time.Hour, told: "info: x",
+	},
+	ask.Kind: {
+		fill: func(_ *testing.T, x *kindTest) gatewaytest.Reply {
+			return x.post("", 200, func(int) string {
+				return `{"body":"` + strings.Repeat("x", 8<<10) + `","ask":{"text":true,"timeout":"7d"}}`
+			})
+		},
+		make: func(x *live, key string) {
+			got := x.Post("/notify/"+key, gatewaytest.TypeJSON, `{"body":"x","ask":{"options":["a","b"],"timeout":"1h","default":"b"}}`)
+			*x.made = got.JSON(x.t).ID
+		},
+		sees: func(x *live, key string) string {
+			q, err := x.Rooms().Questions.Get(x.t.Context(), uuid.MustParse(*x.made))
+			if err != nil || q.Place != x.place(key) {
+				return ""
+			}
+			return string(q.Outcome.State)
+		},
+		ends: time.Hour, then: string(ask.Expired),
+	},
+	device.KindInvitation: {
+		fill: func(t *testing.T, x *kindTest) (r gatewaytest.Reply) {
+			for range 2000 {
+				_, _, err := x.Rooms().Devices.Invitations.Make(t.Context(), site.Place{Key: "k"}, nil)
+				if e, ok := api.ErrorOf(err); ok {
+					return gatewaytest.Reply{Status: e.Status, Body: e.Error(), Header: http.Header{"Retry-After": {e.RetryAfter.String()}}}
+				} else if err != nil {
+					t.Fatal(err)
+				}
+			}
+			return r
+		},
+		make: func(x *live, key string) { *x.made = x.invite(key) },
+		sees: func(x *live, key string) string {
+			i, err := x.Rooms().Devices.Invitations.Find(x.t.Context(), x.place(key), *x.made)
+			if err != nil || i == nil {
+				return ""
+			}
+			return "invited"
+		},
+		ends: 24 * time.Hour,
+	},
+	ruler.KindGroup: {
+		fill: func(_ *testing.T, x *kindTest) gatewaytest.Reply { return x.alerts(1) },
+		make: func(x *live, key string) { x.alert(key, 0) },
+		sees: alertsOf, ends: time.Hour,
+	},
+	ruler.KindPiece: {
+		counts: ruler.KindGroup,
+		fill:   func(_ *testing.T, x *kindTest) gatewaytest.Reply { return x.alerts(100) },
+		make: func(x *live, key string) {
+			for range 10 {
+				x.alert(key, 9<<10)
+			}
+		},
+		sees: alertsOf, ends: time.Hour,
+	},
+	device.KindDevices: {
+		fill: func(t *testing.T, x *kindTest) gatewaytest.Reply {
+			return x.subscribe(t, 1000, func(i int) string { return fmt.Sprint("/", i, strings.Repeat("x", 1000)) })
+		},
+		make: subscribed, sees: devicesOf,
+	},
+	// Each device has a state as soon as it gets a message. One that subscribes again is another
+	// device.
+	device.KindState: {
+		counts: device.KindDevices,
+		fill: func(t *testing.T, x *kindTest) (last gatewaytest.Reply) {
+			for range 120 {
+				last = x.subscribe(t, 1, func(int) string { return "/again" })
+				x.PostForm("/notify/k", "body=x&type=failure")
+			}
+			return last
+		},
+		make: pushed, sees: devicesOf,
+	},
+	device.KindReceipt: {
+		fill: func(t *testing.T, x *kindTest) (last gatewaytest.Reply) {
+			x.subscribe(t, 5, func(i int) string { return fmt.Sprint("/", i) })
+			for i := range 60 {
+				x.PostForm("/notify/k", fmt.Sprint("type=failure&body=x", i))
+			}
+			return last
+		},
+		make: pushed, ends: 31 * 24 * time.Hour,
+	},
+	alerting.KindIncident: {
+		fill: func(_ *testing.T, x *kindTest) gatewaytest.Reply {
+			for i := range 300 {
+				x.PostForm("/notify/k", gatewaytest.AlertForm("warning", "x", fmt.Sprintf("incident %04d", i)))
+				if i%10 == 0 {
+					time.Sleep(time.Second)
+				}
+			}
+			return gatewaytest.Reply{}
+		},
+		make: incident, sees: incidentsOf,
+	},
+	inbox.KindMessage: {
+		fill: func(_ *testing.T, x *kindTest) gatewaytest.Reply {
+			for i := range 200 {
+				x.PostForm("/notify/k", fmt.Sprintf("title=%d&body=%s", i, strings.Repeat("x", 10<<10)))
+			}
+			return gatewaytest.Reply{}
+		},
+		make: text, sees: messagesOf, ends: time.Hour,
+	},
+	alerting.KindSilences: {
+		fill: func(_ *testing.T, x *kindTest) (last gatewaytest.Reply) {
+			text := strings.Repeat("x", 190)
+			for i := range 2 * rules.MaxSilences {
+				last = x.PostForm("/notify/k/silences", fmt.Sprintf("for=2h&title=%s%03d&reason=%s", text, i, text))
+				if last.Status >= http.StatusBadRequest {
+					break
+				}
+			}
+			return last
+		},
+		make: func(x *live, key string) { x.AddSilence(key, "for=1h&title=x") },
+		sees: func(x *live, key string) string { return x.some(len(x.ListSilences(key)), nil) },
+		ends: time.Hour,
+	},
+	heartbeat.KindBeat: {
+		fill: func(_ *testing.T, x *kindTest) gatewaytest.Reply {
+			for i := range 100 {
+				x.PostForm(fmt.Sprintf("/notify/k?beat=nightly&exit=%d", i%2), "body="+strings.Repeat("x", 20<<10))
+			}
+			return gatewaytest.Reply{}
+		},
+		key:  "k",
+		make: func(x *live, key string) { x.post(key+"?beat=nightly", "") },
+		sees: func(x *live, _ string) string {
+			all, err := x.Rooms().Beats.AllBeats(x.t.Context())
+			if err != nil || len(all) == 0 || all[0].Beat.Last.IsZero() {
+				return ""
+			}
+			return all[0].Beat.Last.String()
+		},
+	},
+	outbox.KindGivenUp: {
+		fill: func(_ *testing.T, x *kindTest) gatewaytest.Reply {
+			for i := range 300 { // many texts to one destination, and many destinations
+				x.PostForm("/notify/saved", fmt.Sprintf("body=%d&template[room]=%d", i, max(0, i-150)))
+			}
+			return gatewaytest.Reply{}
+		},
+		refuses: true, make: text, ends: 31 * 24 * time.Hour,
+	},
+	alerting.KindIncidentID: {
+		counts: alerting.KindIncident,
+		fill: func(_ *testing.T, x *kindTest) gatewaytest.Reply { // of one incident
+			for i := range 400 {
+				x.PostForm("/notify/k", gatewaytest.AlertForm([]string{"failure", "success"}[i%2], "x", "again"))
+			}
+			return gatewaytest.Reply{}
+		},
+		make: incident, sees: incidentsOf,
+	},
+	alerting.KindLane: {
+		counts: alerting.KindIncident,
+		fill: func(_ *testing.T, x *kindTest) gatewaytest.Reply {
+			for i := range 300 {
+				x.PostForm("/notify/rated", fmt.Sprintf("body=x&template[room]=%d", i))
+			}
+			return gatewaytest.Reply{}
+		},
+		make: func(x *live, key string) {
+			for range 6 {
+				text(x, key)
+			}
+		},
+		ends: 24 * time.Hour, told: "info: x",
+	},
+	outbox.KindOpenAlert: {
+		fill: func(t *testing.T, x *kindTest) (r gatewaytest.Reply) {
+			open := func(i int) string {
+				return x.Post("/notify/plain/opsgenie/v2/alerts", gatewaytest.TypeJSON, fmt.Sprintf(`{"alias":"a%d","message":"x"}`, i)).Body
+			}
+			for i := range 200 {
+				open(i)
+				if i%20 == 0 {
+					time.Sleep(time.Second)
+				}
+			}
+			time.Sleep(5 * time.Second) // until the oldest are forgotten
+			if last, first := open(199), open(0); !strings.Contains(last, "Nothing was sent") || strings.Contains(first, "Nothing was sent") {
+				t.Errorf("again, the latest alert: %s, and one that is forgotten: %s", last, first)
+			}
+			return r
+		},
+		make: func(x *live, key string) {
+			x.Post("/notify/"+key+"/opsgenie/v2/alerts", gatewaytest.TypeJSON, `{"alias":"a","message":"x"}`)
+		},
+		ends: 31 * 24 * time.Hour,
+	},
+	outbox.KindCancelled: {
+		counts: planned.Kind,
+		fill: func(t *testing.T, x *kindTest) gatewaytest.Reply {
+			for range 100 {
+				id := x.PostForm("/notify/k", "body=x&send_at=1h").JSON(t).ID
+				x.Message(http.MethodDelete, id, "application/json")
+			}
+			return gatewaytest.Reply{}
+		},
+		brief: true,
+	},
+
+	// Those that are there with another one, which fills the queue.
+	alerting.KindSubject: {with: alerting.KindIncident, counts: alerting.KindIncident, make: incident, sees: incidentsOf},
+	inbox.KindInbox:      {with: inbox.KindMessage, counts: inbox.KindMessage, make: text, sees: messagesOf, ends: 3 * time.Hour},
+
+	// Those that are not of keys.
+	outbox.KindUsage:             {make: subscribed},
+	alerting.KindSilencesVersion: {make: func(x *live, key string) { x.AddSilence(key, "for=1h&title=x") }},
+	device.KindDevicesVersion:    {make: subscribed},
+	device.KindPushKey:           {make: subscribed},
+	heartbeat.KindUptime:         {key: "k", make: func(x *live, key string) { x.post(key+"?beat=nightly", "") }},
+	heartbeat.KindWatchdog:       {make: text},
+	tallystore.Kind:              {make: text},
+}
 
 // kindTest is a gateway whose queue one key fills, with its destinations.
 type kindTest struct {
@@ -67,287 +315,97 @@ func (x *kindTest) alerts(group int) gatewaytest.Reply {
 	})
 }
 
-// fillers add as many records of a kind as one key can. Those of a kind that refuses return the
-// refusal.
-var fillers = map[*outbox.Kind]func(t *testing.T, x *kindTest) gatewaytest.Reply{
-	planned.Kind: func(_ *testing.T, x *kindTest) gatewaytest.Reply {
-		return x.post("", 200, func(int) string { return `{"body":"` + strings.Repeat("x", 20<<10) + `","send_at":"30d"}` })
-	},
-	ask.Kind: func(_ *testing.T, x *kindTest) gatewaytest.Reply {
-		return x.post("", 200, func(int) string {
-			return `{"body":"` + strings.Repeat("x", 8<<10) + `","ask":{"text":true,"timeout":"7d"}}`
-		})
-	},
-	device.KindInvitation: func(t *testing.T, x *kindTest) (r gatewaytest.Reply) {
-		for range 2000 {
-			_, _, err := x.Rooms().Devices.Invitations.Make(t.Context(), site.Place{Key: "k"}, nil)
-			if e, ok := api.ErrorOf(err); ok {
-				return gatewaytest.Reply{Status: e.Status, Body: e.Error(), Header: http.Header{"Retry-After": {e.RetryAfter.String()}}}
-			} else if err != nil {
-				t.Fatal(err)
-			}
-		}
-		return r
-	},
-	ruler.KindGroup: func(_ *testing.T, x *kindTest) gatewaytest.Reply { return x.alerts(1) },
-	ruler.KindPiece: func(_ *testing.T, x *kindTest) gatewaytest.Reply { return x.alerts(100) },
-	device.KindDevices: func(t *testing.T, x *kindTest) gatewaytest.Reply {
-		return x.subscribe(t, 1000, func(i int) string { return fmt.Sprint("/", i, strings.Repeat("x", 1000)) })
-	},
-	// Each device has a state as soon as it gets a message. One that subscribes again is another
-	// device.
-	device.KindState: func(t *testing.T, x *kindTest) (last gatewaytest.Reply) {
-		for range 120 {
-			last = x.subscribe(t, 1, func(int) string { return "/again" })
-			x.PostForm("/notify/k", "body=x&type=failure")
-		}
-		return last
-	},
-	device.KindReceipt: func(t *testing.T, x *kindTest) (last gatewaytest.Reply) {
-		x.subscribe(t, 5, func(i int) string { return fmt.Sprint("/", i) })
-		for i := range 60 {
-			x.PostForm("/notify/k", fmt.Sprint("type=failure&body=x", i))
-		}
-		return last
-	},
-	alerting.KindIncident: func(_ *testing.T, x *kindTest) gatewaytest.Reply {
-		for i := range 300 {
-			x.PostForm("/notify/k", gatewaytest.AlertForm("warning", "x", fmt.Sprintf("incident %04d", i)))
-			if i%10 == 0 {
-				time.Sleep(time.Second)
-			}
-		}
-		return gatewaytest.Reply{}
-	},
-	inbox.KindMessage: func(_ *testing.T, x *kindTest) gatewaytest.Reply {
-		for i := range 200 {
-			x.PostForm("/notify/k", fmt.Sprintf("title=%d&body=%s", i, strings.Repeat("x", 10<<10)))
-		}
-		return gatewaytest.Reply{}
-	},
-	alerting.KindSilences: func(_ *testing.T, x *kindTest) (last gatewaytest.Reply) {
-		text := strings.Repeat("x", 190)
-		for i := range 2 * rules.MaxSilences {
-			last = x.PostForm("/notify/k/silences", fmt.Sprintf("for=2h&title=%s%03d&reason=%s", text, i, text))
-			if last.Status >= http.StatusBadRequest {
-				break
-			}
-		}
-		return last
-	},
-	heartbeat.KindBeat: func(_ *testing.T, x *kindTest) gatewaytest.Reply {
-		for i := range 100 {
-			x.PostForm(fmt.Sprintf("/notify/k?beat=nightly&exit=%d", i%2), "body="+strings.Repeat("x", 20<<10))
-		}
-		return gatewaytest.Reply{}
-	},
-	outbox.KindGivenUp: func(_ *testing.T, x *kindTest) gatewaytest.Reply {
-		for i := range 300 { // many texts to one destination, and many destinations
-			x.PostForm("/notify/saved", fmt.Sprintf("body=%d&template[room]=%d", i, max(0, i-150)))
-		}
-		return gatewaytest.Reply{}
-	},
-	alerting.KindIncidentID: func(_ *testing.T, x *kindTest) gatewaytest.Reply { // of one incident
-		for i := range 400 {
-			x.PostForm("/notify/k", gatewaytest.AlertForm([]string{"failure", "success"}[i%2], "x", "again"))
-		}
-		return gatewaytest.Reply{}
-	},
-	alerting.KindLane: func(_ *testing.T, x *kindTest) gatewaytest.Reply {
-		for i := range 300 {
-			x.PostForm("/notify/rated", fmt.Sprintf("body=x&template[room]=%d", i))
-		}
-		return gatewaytest.Reply{}
-	},
-	outbox.KindOpenAlert: func(t *testing.T, x *kindTest) (r gatewaytest.Reply) {
-		open := func(i int) string {
-			return x.Post("/notify/plain/opsgenie/v2/alerts", gatewaytest.TypeJSON, fmt.Sprintf(`{"alias":"a%d","message":"x"}`, i)).Body
-		}
-		for i := range 200 {
-			open(i)
-			if i%20 == 0 {
-				time.Sleep(time.Second)
-			}
-		}
-		time.Sleep(5 * time.Second) // until the oldest are forgotten
-		if last, first := open(199), open(0); !strings.Contains(last, "Nothing was sent") || strings.Contains(first, "Nothing was sent") {
-			t.Errorf("again, the latest alert: %s, and one that is forgotten: %s", last, first)
-		}
-		return r
-	},
-	outbox.KindCancelled: func(t *testing.T, x *kindTest) gatewaytest.Reply {
-		for range 100 {
-			id := x.PostForm("/notify/k", "body=x&send_at=1h").JSON(t).ID
-			x.Message(http.MethodDelete, id, "application/json")
-		}
-		return gatewaytest.Reply{}
-	},
+// live is a gateway with a key that has records of a kind.
+type live struct {
+	*gatewaytest.Gateway
+	t      *testing.T
+	phones *gatewaytest.PushService
+	made   *string // what identifies the record to clients
 }
 
-// filledWith are the kinds that are filled with another one.
-var filledWith = map[*outbox.Kind]*outbox.Kind{
-	alerting.KindSubject: alerting.KindIncident,
-	inbox.KindInbox:      inbox.KindMessage,
-}
-
-// TestKinds checks that one key cannot take the room of others with any kind of records: that
-// what exceeds its limits is refused with an answer that says what to do, or forgotten, and that
-// a failure of another key is kept.
-func TestKinds(t *testing.T) {
-	t.Parallel()
-	for _, kind := range outbox.Kinds() {
-		fill := fillers[kind]
-		if fill == nil && kind.OfKeys() && fillers[filledWith[kind]] == nil {
-			t.Errorf("no test fills the queue with %s", kind)
-		}
-		if fill == nil {
-			continue
-		}
-		t.Run(kind.String(), func(t *testing.T) {
-			t.Parallel()
-			x := &kindTest{
-				ok: gatewaytest.NewPager(t, http.StatusOK), refuses: gatewaytest.NewPager(t, http.StatusBadRequest),
-				fails:  gatewaytest.NewPager(t, http.StatusServiceUnavailable),
-				phones: gatewaytest.NewPushService(t),
-			}
-			dir := t.TempDir()
-			gatewaytest.InBubble(t, func(t *testing.T) { testKind(t, kind, x, dir, fill) })
-		})
-	}
-}
-
-// options returns the options of the gateway for the test of a kind.
-func (x *kindTest) options(kind *outbox.Kind, dir string) gatewaytest.Options {
-	k := gatewaytest.RuledKey("k", rules.Rules{Dedupe: &rules.Dedupe{Window: time.Hour}}, x.ok.NotifyURL())
-	k.Expects = []site.BeatOptions{{Expect: rules.Expect{Name: "nightly", Every: time.Hour, Grace: time.Hour}}}
-	if kind == inbox.KindMessage {
-		k.Inbox, k.Readers = 7*24*time.Hour, []string{"0123456789abcdef"}
-	}
-	o := gatewaytest.Options{
-		Global: gatewaytest.PushOptions(k, gatewaytest.Key("plain", x.ok.NotifyURL()), gatewaytest.Key("other", x.fails.NotifyURL())),
-		Site:   site.Options{Managers: gatewaytest.Everybody()},
-		Saved:  &saved.Options{Manage: true, Trusted: true},
-		Queue:  &outbox.Settings{Path: dir, MaxSize: 1 << 20},
-	}
-	o.Global.Push.Max = 500
-	switch kind {
-	case ruler.KindPiece: // they are of groups of more than 64 KiB
-		o.Queue.MaxSize = 4 << 20
-	case alerting.KindIncident, alerting.KindIncidentID, alerting.KindLane: // a share is reached with fewer messages
-		o.Queue.MaxSize = 256 << 10
-	}
-	if kind == alerting.KindLane {
-		o.Saved.Rules = &rules.Rules{Rate: []rules.Rate{{Count: 5, Per: 24 * time.Hour}}}
-	}
-	return o
-}
-
-func testKind(t *testing.T, kind *outbox.Kind, x *kindTest, dir string, fill func(*testing.T, *kindTest) gatewaytest.Reply) {
-	x.Gateway = gatewaytest.New(t, x.options(kind, dir))
-	for name, p := range map[string]*gatewaytest.Pager{"saved": x.refuses, "rated": x.ok} {
-		yaml := "version: 2\ntemplate: [room]\nurls:\n- " + p.NotifyURL() + "${room}"
-		if r := x.PostForm("/add/"+name, url.Values{"format": {"yaml"}, "config": {yaml}}.Encode()); r.Status != http.StatusOK {
-			t.Fatal(r.Status, r.Body)
-		}
-	}
-	refusal := fill(t, x)
-	refuses := kind.Refuses() || kind == ruler.KindPiece
-	if refuses && (refusal.Status != http.StatusTooManyRequests || refusal.Header.Get("Retry-After") == "" ||
-		!strings.Contains(refusal.Body, "; ")) {
-		t.Errorf("the refusal: status %d, Retry-After %q: %s", refusal.Status, refusal.Header.Get("Retry-After"), refusal.Body)
-	}
-	const alarm = "type=failure&body="
-	if got := x.PostForm("/notify/other", alarm+strings.Repeat("y", 64<<10)); got.Status >= http.StatusBadRequest {
-		t.Errorf("a failure of another key: status %d: %s", got.Status, got.Body)
-	}
-	if !refuses {
-		time.Sleep(15 * time.Second) // until the oldest are forgotten
-	}
-	synctest.Wait()
-	id := x.PostForm("/notify/other", alarm+strings.Repeat("z", 64<<10)).JSON(t).ID
-	time.Sleep(15 * time.Second)
-	if state, _ := x.State(id); state != string(message.StateQueued) {
-		t.Errorf("a failure of another key is %s", state)
-	}
-	s, err := x.Rooms().Outbox.Queue.Stats(t.Context())
-	if err != nil || s.Bytes > x.maxSize()/4*3 {
-		t.Errorf("%d bytes are taken, %v", s.Bytes, err)
-	}
-	x.checkShares(t, kind)
-}
-
-// maxSize is that of the queue.
-func (x *kindTest) maxSize() int64 { return x.Rooms().Outbox.Queue.MaxSize() }
-
-// countsWith are the kinds whose records count for the share of another one.
-var countsWith = map[*outbox.Kind]*outbox.Kind{
-	ruler.KindPiece:         ruler.KindGroup,
-	device.KindState:        device.KindDevices,
-	alerting.KindIncidentID: alerting.KindIncident,
-	alerting.KindSubject:    alerting.KindIncident,
-	alerting.KindLane:       alerting.KindIncident,
-	inbox.KindInbox:         inbox.KindMessage,
-	outbox.KindCancelled:    planned.Kind,
-}
-
-// checkShares reports kinds that take more than the share of one key, and a test that has not
-// filled the queue with a kind.
-func (x *kindTest) checkShares(t *testing.T, filled *outbox.Kind) {
-	t.Helper()
-	names, err := x.Rooms().Outbox.Store.SurplusRecords(t.Context(), 0, 1_000_000)
+// place returns the place of a key.
+func (x *live) place(key string) site.Place {
+	x.t.Helper()
+	k, err := x.Resolved.Key(x.t.Context(), key)
 	if err != nil {
-		t.Fatal(err)
+		x.t.Fatal(key, err)
 	}
-	has, of := map[*outbox.Kind]int64{}, map[*outbox.Kind]int64{}
-	for _, name := range names {
-		record, err := x.Rooms().Outbox.Queue.Records.Get(t.Context(), name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if kind := outbox.KindOf(record); kind != nil {
-			n := outbox.Weigh(record).Bytes
-			has[kind] += n
-			of[cmp.Or(countsWith[kind], kind)] += n
-		}
+	return k.Place(x.Site())
+}
+
+// post posts a form to a key.
+func (x *live) post(key, form string) gatewaytest.Reply {
+	x.t.Helper()
+	return x.PostForm("/notify/"+key, form)
+}
+
+// some says that there are n of what was looked for; "" for none.
+func (x *live) some(n int, err error) string {
+	if err != nil || n == 0 {
+		return ""
 	}
-	for kind, n := range of {
-		if kind.Limits() && n > kind.KeyShare(x.maxSize()) {
-			t.Errorf("%s take %d bytes of %d: %v", kind, n, kind.KeyShare(x.maxSize()), has)
-		}
+	return fmt.Sprint(n)
+}
+
+// invite makes an invitation to a key.
+func (x *live) invite(key string) string {
+	token, _, err := x.Rooms().Devices.Invitations.Make(x.t.Context(), x.place(key), nil)
+	if err != nil {
+		x.t.Fatal(err)
 	}
-	if has[filled] == 0 && filled != outbox.KindCancelled {
-		t.Errorf("there are no %s", filled)
+	return token
+}
+
+// alert posts an alert as a ruler does, with a label of a size. It ends in half an hour.
+func (x *live) alert(key string, size int) {
+	x.t.Helper()
+	*x.made += "i"
+	got := x.Post("/notify/"+key+"/prometheus/api/v2/alerts", gatewaytest.TypeJSON, fmt.Sprintf(
+		`[{"labels":{"alertname":"a","instance":"%s","x":"%s"},"startsAt":"2000-01-01T00:00:00Z","endsAt":"%s"}]`,
+		*x.made, strings.Repeat("x", size), time.Now().Add(30*time.Minute).Format(time.RFC3339)))
+	if got.Status != http.StatusOK {
+		x.t.Fatal(got.Status, got.Body)
 	}
 }
 
-// TestKindsOfRooms checks that each kind of records is in the list of one room.
-func TestKindsOfRooms(t *testing.T) {
-	t.Parallel()
-	g := gatewaytest.New(t, gatewaytest.Options{Queue: &outbox.Settings{}})
-	of := map[*outbox.Kind]int{}
-	for _, room := range g.Rooms().All() {
-		for _, kind := range room.Kinds() {
-			of[kind]++
-		}
-	}
-	for _, kind := range outbox.Kinds() {
-		if of[kind] != 1 {
-			t.Errorf("%d rooms have the %s", of[kind], kind)
-		}
+func text(x *live, key string) { x.post(key, "body=x") }
+
+func incident(x *live, key string) { x.post(key, gatewaytest.AlertForm("failure", "x", "disk")) }
+
+func subscribed(x *live, key string) {
+	x.t.Helper()
+	if got := x.Ask(http.MethodPost, "/notify/"+key+"/devices", map[string]any{
+		"name": "phone", "subscription": x.phones.Subscription("/" + key), "invite": x.invite(key),
+	}); got.Status != http.StatusCreated {
+		x.t.Fatal(got.Status, got.Body)
 	}
 }
 
-// TestKindsOfOneKey checks that all kinds together leave room.
-func TestKindsOfOneKey(t *testing.T) {
-	t.Parallel()
-	const size = 1 << 30
-	var of int64
-	for _, kind := range outbox.Kinds() {
-		if kind.Refuses() {
-			of += kind.KeyShare(size)
-		}
+func pushed(x *live, key string) {
+	subscribed(x, key)
+	x.post(key, "body=x&type=failure")
+}
+
+func alertsOf(x *live, key string) string {
+	open, err := x.Rooms().Rulers.Open(x.t.Context(), x.place(key))
+	return x.some(len(open), err)
+}
+
+func devicesOf(x *live, key string) string {
+	list, err := x.Rooms().Devices.List(x.t.Context(), x.place(key))
+	if len(list) == 0 {
+		return ""
 	}
-	if of > size/3 {
-		t.Errorf("one key may take %d of %d bytes with what is refused, beside what is forgotten", of, size)
-	}
+	return x.some(len(list), err) + list[0].Sent.String()
+}
+
+func incidentsOf(x *live, key string) string {
+	list, _, err := x.Rooms().Alerts.Incidents.List(x.t.Context(), []string{x.place(key).String()},
+		&alerting.IncidentQuery{Stage: rules.Stages[0], Limit: 10})
+	return x.some(len(list), err)
+}
+
+func messagesOf(x *live, key string) string {
+	list, err := x.Rooms().Inboxes.Read(x.t.Context(), x.place(key).String(), 0)
+	return x.some(len(list), err)
 }
