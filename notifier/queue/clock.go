@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// WrittenAhead reports whether what was written at a time was written when the clock was ahead,
-// and has been set back since.
+// WrittenAhead reports whether the time at comes from a clock that was ahead and has been set back
+// since.
 func WrittenAhead(at, now time.Time) bool { return at.Sub(now) > ClockTolerance }
 
 // clock tells the time of the machine.
@@ -21,7 +21,7 @@ func newClock() clock {
 	return clock{now: time.Now, runs: func() time.Duration { return time.Since(start) }}
 }
 
-// What counts as a disturbance, after which jobs get one more attempt.
+// The bounds of a disturbance, after which jobs get one more attempt.
 const (
 	maxJump  = 2 * time.Second // of the time of day, against the time that passes
 	maxPause = 3 * tickEvery   // between two looks, for example because the process was stopped
@@ -47,8 +47,8 @@ func (d *disturbance) begin(now time.Time, runs time.Duration) {
 }
 
 // look reports whether the clock has jumped, or the process was paused, since the last look.
-// A regular look is one of those that are tickEvery apart. Others do not hide a clock that
-// is changed step by step from them.
+// Regular looks are tickEvery apart. Other looks do not reset the comparison, so that regular looks
+// notice a clock that is changed in small steps.
 func (d *disturbance) look(now time.Time, runs time.Duration, regular bool) bool {
 	now = now.Round(0)
 	d.mu.Lock()
@@ -65,13 +65,13 @@ func (d *disturbance) look(now time.Time, runs time.Duration, regular bool) bool
 	return disturbed
 }
 
-// lookAtClock looks for a disturbance. Whoever decides that a job is dead because of the
-// time does it before, because the clock may have jumped since the last regular look.
+// lookAtClock looks for a disturbance. It is also called before a job is declared dead because of
+// its time, because the clock may have jumped since the last regular look.
 func (q *scheduler) lookAtClock(regular bool) {
 	if q.disturbed.look(q.Now(), q.clock.runs(), regular) {
 		q.recheck.Store(true)
 		q.changed.Store(true)
-		q.signal() // what is due has changed
+		q.signal() // other jobs may be due now
 	}
 }
 

@@ -53,9 +53,9 @@
 //
 // # Records
 //
-// The caller keeps records beside the messages. Each is due at a time. Records that are due take
-// turns ([Options.Turn]): one of a turn at a time, several turns at once, so that very many of
-// one turn delay no others. What the caller does not know stays as it is.
+// The caller stores records beside the messages. Each is due at a time. Due records take turns
+// ([Options.Turn]): one record of a turn at a time, several turns at once, so that a turn with very
+// many records delays no other. A record that the caller does not know stays unchanged.
 //
 // # Clocks
 //

@@ -15,28 +15,29 @@ const (
 	dueRarely  = 30              // times dueEvery, if nothing has to be punctual
 	dueAtOnce  = 1000            // records that are read at once
 	duePages   = 20              // such reads after each dueEvery
-	dueOverlap = 2 * time.Second // of what such reads look for: a record can be stored some time after it is due
+	dueOverlap = 2 * time.Second // by which reads overlap: a record can be stored some time after it is due
 	dueWorkers = 8
 	maxOfTurn  = 2 * dueAtOnce  // records of one turn that are remembered
 	maxDue     = 50 * dueAtOnce // records of all turns that are remembered
-	maxFailing = time.Minute    // until a record is tried again that fails
-	restOfLine = time.Minute    // until the record of an incident is looked at again of which something waits
+	maxFailing = time.Minute    // until a failed record is tried again
+	restOfLine = time.Minute    // until the record of an incident with waiting jobs is looked at again
 )
 
 // ErrUnknown is returned by [Options.Due] for a record that this version of the program does
 // not know. It stays as it is.
 var ErrUnknown = errors.New("another version of the program has stored this record")
 
-// dueWork is the work that is due in records. Records are read in the order in which they are
-// due, and take turns: one record of each turn at a time is worked on, in that order, and a turn
-// with very many records delays no other. What is read is remembered until it is done.
+// dueWork does the work that is due in records. Records are read in the order in which they are
+// due, and take turns: the work on one record of each turn is done at a time, in that order, so
+// that a turn with very many records delays no other. Records that were read are remembered until
+// their work is done.
 type dueWork struct {
 	*order
 
 	// Used only by the goroutine that looks for work.
 	swept  DuePlace  // where the search through all that is due goes on; zero for the beginning
-	newest time.Time // what is due later was not read yet
-	later  *DuePlace // up to where was looked at what is due later, for what was written when the clock was ahead; nil for done
+	newest time.Time // records that are due later were not read yet
+	later  *DuePlace // how far lookLater has come; nil for done
 
 	mu      sync.Mutex
 	turns   map[string]*dueTurn
@@ -53,8 +54,8 @@ type dueTurn struct {
 	working bool
 }
 
-// restingRecord is a record that is not looked at for a time, because its work has failed or
-// it has nothing to do yet.
+// restingRecord is a record that is left alone for a time, because its work has failed or there is
+// nothing to do yet.
 type restingRecord struct {
 	wait  time.Duration
 	until time.Time
@@ -69,8 +70,8 @@ func newDueWork(o *order) *dueWork {
 	return &dueWork{order: o, turns: map[string]*dueTurn{}, known: map[Hash]struct{}{}, resting: map[Hash]restingRecord{}}
 }
 
-// workDue calls Due for the records that are due, and Recheck when what is held has to
-// be looked at, both also at the start.
+// workDue calls Due for the records that are due, and Recheck when held jobs have to be checked. It
+// does both at the start, too.
 func (w *dueWork) workDue() {
 	work := func(n int) {
 		o := w.options.Load()
@@ -89,9 +90,9 @@ func (w *dueWork) workDue() {
 	w.every(dueEvery, work)
 }
 
-// look reads what is due, and begins to work on it. Mostly that is one page. While a crowd is
-// due, each look reads the next page of it and, so that it does not wait behind the crowd, what
-// has become due since the last look.
+// look reads due records, and begins to work on them. Mostly that is one page. While very many are
+// due, each look reads the next page of them and, so that they need not wait, the records that have
+// become due since the last look.
 func (w *dueWork) look(now time.Time) error {
 	if err := w.lookLater(now); err != nil {
 		return err
@@ -124,8 +125,8 @@ func (w *dueWork) look(now time.Time) error {
 	return nil
 }
 
-// lookLater looks, some at a time, for what is due later and was written when the clock was
-// ahead, after the clock was changed.
+// lookLater looks, after a change of the clock, for records that are due later because they were
+// written when the clock was ahead. It reads some at a time.
 func (w *dueWork) lookLater(now time.Time) error {
 	if w.changed.Swap(false) {
 		w.later = &DuePlace{Due: now}
@@ -151,7 +152,7 @@ func (w *dueWork) read(now time.Time, after DuePlace) (last DuePlace, more bool,
 	return w.readAll(now, after, now, func(*Options, *DueRecord) bool { return true })
 }
 
-// readAll is like read for the records that are due until a time and that match.
+// readAll is read for the matching records that are due until a time.
 func (w *dueWork) readAll(
 	now time.Time, after DuePlace, until time.Time, match func(*Options, *DueRecord) bool,
 ) (last DuePlace, more bool, err error) {
@@ -234,8 +235,8 @@ func (w *dueWork) work() {
 	w.workers--
 }
 
-// rest lets a record rest for a time; 0 for not at all. If it has failed before, too, it rests
-// for longer. The caller holds w.mu.
+// rest leaves a record alone for a time; 0 for not at all. The time is longer if the record has
+// failed before, too. The caller holds w.mu.
 func (w *dueWork) rest(name Hash, rest time.Duration, failed bool) {
 	if rest == 0 {
 		delete(w.resting, name)
@@ -250,7 +251,7 @@ func (w *dueWork) rest(name Hash, rest time.Duration, failed bool) {
 	w.resting[name] = restingRecord{rest, w.Now().Add(rest)}
 }
 
-// do does what is due in a record. It returns how long not to look at it.
+// do does the work that is due in a record. It returns how long to leave the record alone.
 func (w *dueWork) do(name Hash) (rest time.Duration, failed bool) {
 	o := w.options.Load()
 	b, err := w.store.Record(w.ctx, name)
@@ -281,7 +282,7 @@ func (o *Options) isDue(b []byte, now time.Time) bool {
 	return !callersDue(b).After(now) || o.Ahead != nil && o.Ahead(callers(b), now)
 }
 
-// checkDue logs that what is due could not be done: as a failure of the store, if it is one.
+// checkDue logs an error of work that was due, as a failure of the store if it is one.
 func (q *core) checkDue(err error) {
 	_, unavailable := errors.AsType[*UnavailableError](err)
 	if unavailable || errors.Is(err, ErrFull) {

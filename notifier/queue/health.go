@@ -261,7 +261,7 @@ func (h *health) takeTurns() []turned {
 	return t
 }
 
-// waits notes that a job waits for a destination and is not due.
+// waits notes that a job that is not due waits for a destination.
 func (h *health) waits(id Hash) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -270,8 +270,8 @@ func (h *health) waits(id Hash) {
 	}
 }
 
-// takeWake returns the destinations to wake. For each that turns out to have
-// more jobs that wait, the caller calls waits.
+// takeWake returns the destinations to wake. The caller calls waits for each that turns out to have
+// more waiting jobs.
 func (h *health) takeWake() (ids []Hash) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -446,8 +446,8 @@ func fromMicro(t int64) time.Time {
 	return time.UnixMicro(t)
 }
 
-// addWaiting fills in what waits for destinations. A destination that has no
-// state, for which jobs wait, is added.
+// addWaiting fills in what waits for destinations. It adds destinations without a state for which
+// jobs wait.
 func addWaiting(all []Health, waiting []Waiting) []Health {
 	byHash := make(map[Hash]int, len(all))
 	for i := range all {
@@ -464,15 +464,14 @@ func addWaiting(all []Health, waiting []Waiting) []Health {
 	return slices.Clip(all)
 }
 
-// Destinations knows the states of the destinations, which it keeps from the outcomes of
-// attempts and exchanges with the store.
+// Destinations has the states of the destinations. It derives them from the outcomes of attempts,
+// and exchanges them with the store.
 type Destinations struct {
 	*core
 	health *health
 }
 
-// wakeDestinations makes jobs due that wait for destinations which have
-// succeeded.
+// wakeDestinations makes jobs due that wait for destinations that have succeeded.
 func (d *Destinations) wakeDestinations() error {
 	ids := d.health.takeWake()
 	if len(ids) == 0 {
@@ -546,13 +545,13 @@ func (d *Destinations) tell() {
 	}
 }
 
-// Observe tells the queue about an attempt that the caller has made without a
-// job. Attempts that end with [Queue.Settle] or that the queue makes are known.
+// Observe records an attempt that the caller has made without a job. It is not needed for attempts
+// that end with [Queue.Settle] or that the queue makes.
 func (d *Destinations) Observe(a Attempt) { d.observe(a, d.Now()) }
 
-// All returns the states of all destinations that have been attempted
-// in the last 30 days or that jobs wait for, in no order. Those of clients are
-// only there while they fail or jobs wait for them.
+// All returns the states of all destinations that were attempted in the last 30 days or that jobs
+// wait for, in no order. A client's destination is included only while it fails or jobs wait for
+// it.
 func (d *Destinations) All(ctx context.Context) ([]Health, error) {
 	waiting, err := d.store.Waiting(ctx)
 	if err != nil {
@@ -561,8 +560,8 @@ func (d *Destinations) All(ctx context.Context) ([]Health, error) {
 	return addWaiting(d.health.get(), waiting), nil
 }
 
-// Of returns the states of the given destinations, as [Destinations.All] does. It leaves out
-// those without a state.
+// Of returns the states of destinations, as [Destinations.All] does. It leaves out destinations
+// without a state.
 func (d *Destinations) Of(ctx context.Context, destinations ...Hash) ([]Health, error) {
 	if len(destinations) == 0 {
 		return nil, nil

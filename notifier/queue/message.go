@@ -34,8 +34,8 @@ type Message struct {
 	// among clients; empty for none. Stores keep only its hash.
 	Key string
 
-	// EarlierKey is the Key that an earlier version has stored such a message with; empty for
-	// none. A message that is stored with it is the same. It is not stored.
+	// EarlierKey is the Key that an earlier version of the program gives the message; empty for
+	// none. A message stored with that key is the same. EarlierKey is not stored.
 	EarlierKey string
 
 	// Request is a hash of the request that Key belongs to.
@@ -46,7 +46,7 @@ type Message struct {
 	StoredSize int64
 }
 
-// Keys returns the keys of which a stored message must have none, each not empty.
+// Keys returns Key and EarlierKey if they are not empty. No stored message may have one of them.
 func (m *Message) Keys() (keys []string) {
 	for _, key := range []string{m.Key, m.EarlierKey} {
 		if key != "" {
@@ -147,8 +147,9 @@ type Job struct {
 	// Client reports whether a client decides the destination, not the operator.
 	Client bool
 
-	// OwnAttempts means that the job only fails by attempts of its own. Other jobs also fail if their destination is down and has failed in an
-	// attempt that began after they were due.
+	// OwnAttempts means that the job fails only by its own attempts. Without it, a failed attempt
+	// of a destination that is down also counts for its other jobs that were due before the attempt
+	// began.
 	OwnAttempts bool
 
 	// Text is the size of the message's Body. [Queue.Accept] sets it.
@@ -202,20 +203,20 @@ type Job struct {
 	// delivered. It is opaque and short.
 	Note []byte
 
-	// Missed is what the job tells besides. It is set by [Queue.Accept] for jobs that
-	// the caller sends, and before Deliver is called. It is not stored.
+	// Missed is what the job tells in addition to its message. It is set by [Queue.Accept] for jobs
+	// that the caller sends, and before Deliver is called. It is not stored.
 	Missed Missed
 
-	// By is the job that has replaced this one, if it is Superseded. It is also set if the
-	// job is Failed and another one is kept in its place, which tells the same.
+	// By is the job that has replaced this one, if it is Superseded. If the job is Failed, By is
+	// the job that is kept in its place and tells the same, if there is one.
 	By JobID
 
-	// Rule names the rule of the caller that holds the job until Due or, if it is
-	// Superseded, for which it is not sent. It is empty for a job that waits for its
-	// turn, or that a newer state of its incident has replaced.
+	// Rule names the rule of the caller that holds the job until Due or, if the job is Superseded,
+	// that has suppressed it. It is empty for a job that waits for its turn, or that a newer state
+	// of its incident has replaced.
 	Rule string
 
-	// Ruled holds what the rules have to know about the job when it ends. It is opaque.
+	// Ruled holds what the rules need to know about the job when it ends. It is opaque.
 	Ruled []byte
 }
 
@@ -226,8 +227,7 @@ func (j *Job) TryAgain(now time.Time, retryAfter time.Duration) {
 	j.tryAgain(now, RetryDelay(j.Attempts), retryAfter)
 }
 
-// Hurry makes a job due that is Queued, or Dead: then it is Queued again, as if it were new,
-// until expires.
+// Hurry makes a Queued job due. It makes a Dead job Queued again, as if it were new, until expires.
 func (j *Job) Hurry(now, expires time.Time) {
 	if j.Status == Dead {
 		j.Status, j.Attempts, j.Expires, j.Reason = Queued, 0, expires, ""
@@ -262,9 +262,9 @@ type Entry struct {
 	// Rules, if not nil, decide about the jobs.
 	Rules *Ruled
 
-	// Unlimited means that the entry replaces jobs that wait, or tells of a missing beat, so
-	// that [Queue.Accept] takes it also when the queue is full and, as long as half of the
-	// reserve is left, when the disk is.
+	// Unlimited is set for an entry that replaces waiting jobs or tells of a missing beat.
+	// [Queue.Accept] takes it even when the queue is full, and when the disk is full as long as
+	// half of the reserve is left.
 	Unlimited bool
 }
 

@@ -10,9 +10,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/wire"
 )
 
-// The jobs of one incident to one destination keep an order. The store has a
-// record of those that are not final, which changes in the transaction that
-// changes one of the jobs:
+// The jobs of one incident to one destination keep an order. A record has the jobs that are not
+// final. It changes in the transaction that changes one of the jobs:
 //
 //   - At most one is due or being sent. The others are Held.
 //   - A job that tells a new state replaces those before it that are not being sent,
@@ -37,7 +36,7 @@ type order struct{ *core }
 type line struct {
 	jobs    []linedJob
 	missed  []missedJob
-	omitted int // of missed, because there were too many
+	omitted int // how many were left out of missed
 }
 
 // linedJob is a job that is not final.
@@ -145,8 +144,7 @@ func (l *line) arrange() arranged {
 	return a
 }
 
-// miss notes that a job was not delivered, and that by tells it; zero for the next
-// one.
+// miss notes that a job was not delivered. by is the job that tells it; zero for the next one.
 func (l *line) miss(j linedJob, by JobID) {
 	for i := range l.missed { // what j should have told
 		if l.missed[i].by == j.id {
@@ -188,7 +186,7 @@ func (l *line) delivered(j *Job) {
 // Missed is what a destination did not get before a message of the same incident.
 type Missed struct {
 	Notes   [][]byte // of the jobs, the oldest first
-	Omitted int      // how many there were before them
+	Omitted int      // the number of earlier jobs
 }
 
 // lineName returns the name of the record of a job's line.
@@ -196,8 +194,8 @@ func (q *order) lineName(j *Job) Hash {
 	return q.store.Hash("line\x00" + j.Incident + "\x00" + j.Destination)
 }
 
-// readLines reads lines and the statuses of their jobs, except those in known. A line
-// that is damaged is empty: then [Queue.tidyOrder] releases its jobs.
+// readLines reads lines and the statuses of their jobs, except the jobs in known. A damaged line is
+// read as empty: [Queue.tidyOrder] then releases its jobs.
 func (q *order) readLines(tx *Tx, names []Hash, known ...JobID) ([]*line, error) {
 	lines := make([]*line, len(names))
 	var ids []JobID
@@ -239,7 +237,7 @@ func (q *order) putLines(tx *Tx, names []Hash, lines []*line, now time.Time) {
 	}
 }
 
-// change changes the jobs that are not in the hands of the caller.
+// change changes the jobs for which own returns false; the caller changes the others.
 func (a arranged) change(tx *Tx, now time.Time, own func(JobID) bool) {
 	for id, by := range a.superseded {
 		if !own(id) {
@@ -327,8 +325,8 @@ func (o *entryOrder) decide(tx *Tx) error {
 	return nil
 }
 
-// release adds jobs that the rules release to the lines of the incident, and returns
-// which ones it has added.
+// release adds jobs that the rules release to the lines of the incident, and returns the added
+// ones.
 func (o *entryOrder) release(jobs []Job, lines []*line) map[JobID]bool {
 	released := map[JobID]bool{}
 	for i := range jobs {
@@ -359,8 +357,8 @@ func (l *line) enter(j *Job, wanted Status) bool {
 	return true
 }
 
-// orderOutcome makes the settlement of a job keep the order of its incident, and adds
-// what rules change when the job ends. If there is a next message, its rules change something, too.
+// orderOutcome makes the settlement of a job keep the order of its incident, and adds the changes
+// of rules when the job ends. The rules of a next message make changes, too.
 func (q *order) orderOutcome(s *Settlement, rules *Ruled, now time.Time) {
 	r := s.Job
 	var nextRules *Ruled
@@ -475,8 +473,8 @@ func (q *order) orderJobs(ctx context.Context, jobs []Job, now time.Time, f stat
 	return before, err
 }
 
-// change gives jobs of the line the statuses of f, and returns their earlier ones and how
-// each job changes.
+// change gives jobs of the line the statuses of f, and returns their earlier statuses and the
+// change of each job.
 func (l *line) change(tx *Tx, jobs []*Job, f statusChange) (before []Status, own map[JobID]func(*Job), err error) {
 	own = map[JobID]func(*Job){}
 	for _, j := range jobs {
@@ -520,14 +518,14 @@ func (l *line) changeOf(id JobID, a arranged, change func(*Job), now time.Time) 
 
 // The bounds of what tidyOrder does at once.
 const (
-	maxLines = 500_000 // records that are kept although no job waits: for 100,000 open incidents, and more
+	maxLines = 500_000 // records without waiting jobs that are kept: for 100,000 open incidents, and more
 	tidyJobs = 1000
 	heldTime = 5 * time.Minute // until a held job is looked at
 )
 
-// tidyOrder releases jobs that are held although nothing is before them. That happens if a
-// record was damaged. If there are too many records, it removes the records of incidents of
-// which nothing waits any more, and lets the caller remove some of its own.
+// tidyOrder releases jobs that are held although nothing is before them. That happens if a record
+// was damaged. If there are too many records, it removes the records of incidents without waiting
+// jobs, and lets the caller remove some of its own records.
 func (w *dueWork) tidyOrder(now time.Time) {
 	surplus, err := w.store.SurplusRecords(w.ctx, maxLines, tidyJobs)
 	w.check(err)
@@ -547,8 +545,7 @@ func (w *dueWork) tidyOrder(now time.Time) {
 	})
 }
 
-// tidyRecord removes a record of an incident of which nothing waits any more, or one that is
-// damaged.
+// tidyRecord removes the record of an incident without waiting jobs, or a damaged record.
 func (q *order) tidyRecord(name Hash, now time.Time) {
 	names := []Hash{name}
 	q.check(q.store.Update(q.ctx, &Update{Names: names, Decide: func(tx *Tx) error {
@@ -615,7 +612,7 @@ func (q *order) followed(j *Job) bool {
 	return err != nil || len(l.jobs) == 0 || l.jobs[len(l.jobs)-1].id != j.JobID
 }
 
-// missed returns what a job of an incident has to tell about those before it.
+// missed returns what a job of an incident has to tell about earlier jobs.
 func (q *order) missed(ctx context.Context, j *Job) (Missed, error) {
 	if j.Incident == "" {
 		return Missed{}, nil

@@ -31,40 +31,40 @@ type Options struct {
 	// Settled, if set, is called when the outcome of an attempt is stored.
 	Settled func(j *Job)
 
-	// Down and Up, if set, are called when a destination of the operator's goes down
-	// and when it is back. Up gets the state before, with the jobs that wait now.
+	// Down and Up, if set, are called when an operator's destination goes down and when it is back.
+	// Up gets the state before that, with the number of jobs that wait now.
 	Down, Up func(h Health)
 
 	// Ended, if set, returns a change by rules to make in the transaction that ends a
 	// job, or nil. Its Decide reads the final status.
 	Ended func(j *Job) *Ruled
 
-	// Due, if set, is called for records of the caller that are due, until they are not.
-	// After an error it is called again later; see [ErrUnknown]. crowded means that there are
-	// too many records, and that this one is due before others. Several goroutines call it.
+	// Due, if set, is called for each due record of the caller until the record is no longer due.
+	// After an error it is called again later; see [ErrUnknown]. crowded means that there are too
+	// many records, and that this one is among the first to be due. Several goroutines call Due.
 	Due func(ctx context.Context, name Hash, data []byte, crowded bool) error
 
-	// Turn, if set, returns the turn of a record that is due. Due is called for one record of a
-	// turn after the other, in the order in which they are due, and very many of one turn do not
-	// delay others. known reports whether this version of the program knows the record. An
-	// unknown record stays as it is. Without Turn, all records have one turn.
+	// Turn, if set, returns the turn of a record that is due. Due is called for the records of a
+	// turn one after the other, in the order in which they are due, and a turn with very many
+	// records does not delay others. known reports whether this version of the program knows the
+	// record. An unknown record stays unchanged. Without Turn, all records have one turn.
 	Turn func(name Hash, data []byte) (turn string, known bool)
 
-	// Ahead, if set, reports whether a record was written when the clock was ahead. It is then
-	// due now, as such a job is, because its time is worth nothing. All records are looked at
-	// after the start and after the clock was changed.
+	// Ahead, if set, reports whether a record was written when the clock was ahead. Such a record
+	// is due at once, as such a job is, because its time is wrong. All records are checked after
+	// the start and after a change of the clock.
 	Ahead func(data []byte, now time.Time) bool
 
-	// Punctual, if set, reports whether Due is called within about a second of the time at
-	// which a record is due, and not within half a minute.
+	// Punctual, if set, reports whether Due must be called within about a second after a record is
+	// due. Otherwise it is called within half a minute.
 	Punctual func() bool
 
-	// Refresh, if set, is called at the start and then about each second. It reads records
-	// that the caller remembers and that others may have changed.
+	// Refresh, if set, is called at the start and then about each second. It reads the records that
+	// the caller caches and other processes may have changed.
 	Refresh func(ctx context.Context)
 
-	// Recheck is called with the jobs that rules hold when they have to be looked at:
-	// after the start, a new configuration, and a jump of the clock.
+	// Recheck is called with all jobs that rules hold after the start, after a new configuration,
+	// and after a jump of the clock.
 	Recheck func(ctx context.Context, held []Job)
 
 	// Arm is called before Recheck, at the same times. After an error it is called again.
@@ -72,7 +72,7 @@ type Options struct {
 
 	MaxAge  time.Duration // age at which a job that is not delivered becomes dead; default 24 h
 	Keep    time.Duration // how long results and dead jobs can be read; default 7 days
-	MaxSize int64         // maximum size of waiting messages, in bytes, and four times that of finished ones; default 1 GiB
+	MaxSize int64         // maximum size of waiting messages, in bytes; finished ones may take a quarter; default 1 GiB
 	Logger  *zap.Logger   // default: none
 }
 
@@ -83,15 +83,15 @@ const (
 	DefaultMaxSize = 1 << 30
 )
 
-// SharedSlots is the number of deliveries at once, besides those that have the
-// slot of a known destination (see [Slots]).
+// SharedSlots is the maximum number of deliveries at once that do not use the slot of a known
+// destination (see [Slots]).
 const SharedSlots = 256
 
 // Outcome is the result of one attempt.
 type Outcome struct {
-	// Status is Delivered, Failed or Dead, which are final, or Queued for another
-	// attempt. It is Superseded if the caller has sent a newer message instead, or if Rule
-	// names a rule for which it is not sent.
+	// Status is Delivered, Failed or Dead, which are final, or Queued for another attempt. It is
+	// Superseded if the caller has sent a newer message instead, or if Rule names the rule that has
+	// suppressed it.
 	Status Status
 	Rule   string
 	// State and Result are the new ones of the job.
@@ -142,10 +142,10 @@ type core struct {
 	stop   chan struct{} // closed by Close: nothing new begins
 	loops  sync.WaitGroup
 
-	recheck   atomic.Bool  // what rules hold has to be looked at
-	changed   atomic.Bool  // the clock may have been changed, so that records may be due that were written when it was ahead
+	recheck   atomic.Bool  // held jobs have to be checked
+	changed   atomic.Bool  // the clock may have changed, so that records written when it was ahead may be due
 	logged    atomic.Int64 // when a failure of the store was last logged, in seconds since 1970
-	loggedDue atomic.Int64 // when another failure of Due was
+	loggedDue atomic.Int64 // when another failure of Due was last logged
 }
 
 // New returns a queue with a store. It makes no deliveries before [Queue.Start].
@@ -177,7 +177,7 @@ func (q *Queue) Start() {
 	q.loops.Go(q.Destinations.tell)
 }
 
-// Limits of the options of now.
+// MaxAge, Keep and MaxSize return the fields of the present [Options].
 func (c *core) MaxAge() time.Duration { return c.options.Load().MaxAge }
 func (c *core) Keep() time.Duration   { return c.options.Load().Keep }
 func (c *core) MaxSize() int64        { return c.options.Load().MaxSize }
@@ -201,9 +201,8 @@ func (q *Queue) Configure(o Options) {
 	q.signal()
 }
 
-// Now returns the time by which records and jobs are due. The clock of a shared store has it, so
-// that several gateways agree although their clocks differ; otherwise it is the time of the machine.
-// Whoever decides what is due uses it.
+// Now returns the time that decides which records and jobs are due: the time of a shared store's
+// clock, so that gateways agree although their clocks differ, or else the time of the machine.
 func (q *core) Now() time.Time {
 	if now := q.store.Now(); !now.IsZero() {
 		return now
@@ -211,7 +210,7 @@ func (q *core) Now() time.Time {
 	return q.clock.now()
 }
 
-// At returns what [Queue.Now] returned at a time by the clock of the machine.
+// At converts a time by the clock of the machine to the clock of [Queue.Now].
 func (q *core) At(t time.Time) time.Time {
 	if now := q.store.Now(); !now.IsZero() {
 		return now.Add(t.Sub(q.clock.now()))
@@ -226,9 +225,9 @@ func (q *core) signal() { signal(q.wake) }
 // survives a crash. It sets the IDs of the jobs, and sets Created of the
 // message and Due and Expires of the jobs if they are zero.
 //
-// The caller sends the jobs that are Sending, and must call [Queue.Settle] for
-// each of them. Of an incident, some may be Held or Queued instead when Accept
-// returns: the queue sends them when it is their turn.
+// The caller sends the jobs that are Sending, and must call [Queue.Settle] for each of them. Jobs
+// of an incident may be Held or Queued instead when Accept returns: the queue sends them when it is
+// their turn.
 //
 // It returns [ErrFull], an [*UnavailableError], a [*DuplicateError] if a
 // message with the same Key is stored already, or [ErrClosed].
@@ -360,11 +359,10 @@ type Retried struct {
 	Queued int // were queued and are due now
 }
 
-// Retry makes the jobs of a message due now: those that wait, also if the destination has asked
-// for a pause or a rule holds them, and those that are dead, as if the message were new. Jobs that
-// one of the rules in keep holds stay held. In place of a job that a newer message has replaced, it
-// makes that one due. It returns how many there were of each. It returns [ErrNotFound] if the
-// message is unknown.
+// Retry makes the jobs of a message due now. These are waiting jobs, even if the destination has
+// asked for a pause or a rule holds them, and dead jobs, as if the message were new. Jobs held by a
+// rule in keep stay held. If a newer message has replaced a job, Retry makes the newer job due. It
+// returns the numbers of jobs. The error is [ErrNotFound] if the message is unknown.
 func (q *Queue) Retry(ctx context.Context, id uuid.UUID, keep ...string) (n Retried, err error) {
 	defer q.signal()
 	e, err := q.store.Get(ctx, id)
@@ -399,8 +397,8 @@ func (q *Queue) Retry(ctx context.Context, id uuid.UUID, keep ...string) (n Retr
 	return n, err
 }
 
-// hurryJobs makes the jobs due that have one of the statuses, Queued or Dead, and
-// returns the statuses that they had.
+// hurryJobs makes the jobs with one of the statuses, Queued or Dead, due, and returns their earlier
+// statuses.
 func (q *order) hurryJobs(ctx context.Context, jobs []Job, statuses ...Status) (before []Status, err error) {
 	now := q.Now()
 	expires := now.Add(q.options.Load().MaxAge)
@@ -416,7 +414,7 @@ func (q *order) hurryJobs(ctx context.Context, jobs []Job, statuses ...Status) (
 	})
 }
 
-// maxFollowed is the maximum number of jobs that have replaced each other.
+// maxFollowed is the maximum length of a chain of replaced jobs that Replacement follows.
 const maxFollowed = 1000
 
 // Replacement returns j or, if another job has replaced it, the newest one that tells it.
@@ -434,8 +432,8 @@ func (q *Queue) Replacement(ctx context.Context, j *Job) (*Job, error) {
 	return j, nil
 }
 
-// RetryDestinations makes all jobs that wait for destinations due now, also if one has asked
-// for a pause, and returns how many there are. Dead jobs stay dead; see [Queue.RetryDead].
+// RetryDestinations makes all jobs that wait for destinations due now, even if one has asked for a
+// pause, and returns the number of jobs. Dead jobs stay dead; see [Queue.RetryDead].
 func (q *Queue) RetryDestinations(ctx context.Context, destinations ...Hash) (n int, err error) {
 	defer q.signal()
 	for some := range slices.Chunk(destinations, retryAtOnce) {
@@ -457,8 +455,8 @@ func (q *Queue) RetryDestinations(ctx context.Context, destinations ...Hash) (n 
 // retryAtOnce is how many destinations RetryDestinations wakes in one transaction.
 const retryAtOnce = 50
 
-// RetryDead makes the dead jobs due that may accepts, as if their messages were new, and
-// returns how many there were.
+// RetryDead makes the dead jobs for which may returns true due, as if their messages were new, and
+// returns their number.
 func (q *Queue) RetryDead(ctx context.Context, may func(*Job) bool) (n int, err error) {
 	defer q.signal()
 	for after := (JobID{}); ; {
@@ -475,10 +473,9 @@ func (q *Queue) RetryDead(ctx context.Context, may func(*Job) bool) (n int, err 
 	}
 }
 
-// DropDestination cancels jobs that wait for a destination, and with dead also those
-// that were given up, but not those that are being sent. It returns how many there
-// were, and reports whether there may be more: it looks at no more than maxDropScan
-// jobs. Jobs that may does not accept stay.
+// DropDestination cancels the waiting jobs of a destination for which may returns true, and with
+// dead the dead ones, too, but no jobs that are being sent. It returns how many it has cancelled,
+// and reports whether there may be more: it looks at no more than maxDropScan jobs.
 func (q *Queue) DropDestination(ctx context.Context, destination Hash, dead bool, may func(*Job) bool) (n int, more bool, err error) {
 	defer q.signal()
 	statuses := []Status{Queued, Held}
@@ -510,12 +507,12 @@ const (
 	maxDropScan = 25_000
 )
 
-// statusChange returns the status that a job of a status is to have, and how to change it, or
-// 0 to leave it as it is.
+// statusChange returns the new status for a job with a status, and how to change the job, or 0 to
+// leave it unchanged.
 type statusChange = func(Status) (to Status, apply func(*Job))
 
-// changeJobs changes jobs that nobody has claimed, and returns the statuses of those that
-// have changed. The jobs of an incident keep their order.
+// changeJobs changes jobs that nobody has claimed, and returns the earlier statuses of the changed
+// ones. The jobs of an incident keep their order.
 func (q *order) changeJobs(ctx context.Context, jobs []Job, f statusChange) (before []Status, err error) {
 	now := q.Now()
 	var free []JobID // of no incident, or held by rules: they have no order
@@ -569,7 +566,7 @@ func (q *Queue) Check(ctx context.Context) error {
 	return q.store.Accept(ctx, q.options.Load().MaxSize)
 }
 
-// Hash returns the hash by which the queue knows a destination, of its [Job.Destination].
+// Hash returns the hash of a [Job.Destination].
 func (q *core) Hash(destination string) Hash { return q.store.Hash(destination) }
 
 // known returns nil if err is [ErrNotFound] and the results of the message are

@@ -226,11 +226,11 @@ func (r *results) recorded(ctx context.Context, id uuid.UUID) (*Entry, error) {
 	return nil, ErrNotFound
 }
 
-// Messages returns about n messages and their jobs, without the text, the latest
-// first. It begins before the position before, or with the last message if before is
-// zero. next is the position before which the next messages come; it is zero if there
-// are no more. Messages that came in within a second may have another order. Messages
-// of which only the results are stored have jobs as [Queue.Record] keeps them.
+// Messages returns about n messages and their jobs, without the text, the latest first. It begins
+// before the position before, or with the last message if before is zero. next is the position
+// before which the next messages come; it is zero if there are no more. Messages that came in
+// within a second may have another order. For a message with stored results only, the jobs have the
+// fields that [Queue.Record] keeps.
 func (q *Queue) Messages(ctx context.Context, before uuid.UUID, n int) (entries []*Entry, next uuid.UUID, err error) {
 	var recorded []*Entry
 	if before == (uuid.UUID{}) {
@@ -274,9 +274,9 @@ const messagesAtOnce = 64
 // batchResult is the field of a batch: a result, one for each message.
 const batchResult wire.Field = 1
 
-// batchedResult is the result of one message in a batch. The jobs of messages to one
-// destination hardly differ, so a result has only the bytes of its encoded jobs that differ
-// from the result before.
+// batchedResult is the result of one message in a batch. The jobs of messages to one destination
+// hardly differ, so a result has only the bytes of its encoded jobs that differ from the previous
+// result.
 type batchedResult struct {
 	id         uuid.UUID
 	created    time.Time
@@ -293,7 +293,8 @@ func (r *batchedResult) fields(c *wire.Codec) {
 	wire.Number(c, 5, &r.tail)
 }
 
-// compare sets what differs between jobs and the jobs of the result before.
+// compare sets the fields to the difference between jobs and before, the jobs of the previous
+// result.
 func (r *batchedResult) compare(jobs, before []byte) {
 	most := min(len(before), len(jobs))
 	for r.head < most && before[r.head] == jobs[r.head] {
@@ -337,7 +338,7 @@ func resultsOf(batch []byte) iter.Seq[batchedResult] {
 	}
 }
 
-// recordedJobs are the summary and the jobs of a message of which only the results are stored.
+// recordedJobs are the summary and the jobs of a message with stored results only.
 type recordedJobs struct {
 	summary []byte
 	jobs    []Job

@@ -11,21 +11,19 @@ import (
 	"github.com/google/uuid"
 )
 
-// Rules over time are the caller's. The queue stores what they decide: it keeps their
-// records, holds jobs for them, and lets a job that a rule releases wait for its turn
-// in its incident.
+// The caller has rules over time. The queue stores their decisions: it keeps their records, holds
+// jobs for them, and lets a job that a rule releases wait for its turn in its incident.
 
-// Ruled is a change by rules: of records, of jobs that they hold and, as part of an
-// [Entry], of its jobs. It must not name the records of lines, which the queue keeps itself.
+// Ruled is a change by rules. It changes records, jobs that rules hold and, as part of an [Entry],
+// the jobs of the entry. It must not name the records of lines, which belong to the queue.
 type Ruled struct {
 	Names []Hash
 
 	// Held are jobs that Decide may release.
 	Held []Job
 
-	// Adds means that the change adds what is to be kept, so that [Records.Apply] refuses it
-	// when the queue or its disk is full, as [Queue.Accept] refuses a message. It has no
-	// meaning as part of an entry.
+	// Adds means that the change adds data, so that [Records.Apply] refuses it when the queue or
+	// its disk is full, as [Queue.Accept] refuses a message. It has no meaning as part of an entry.
 	Adds bool
 
 	// Decide reads the records and changes them, as in [Update]. As part of an entry,
@@ -68,8 +66,8 @@ func joinNames(a, b []Hash) []Hash {
 // begins with it.
 const callersRecord = 0
 
-// dueSize is the size of the time after callersRecord, at which the record is
-// due: stores write only what has changed, and a later time alone is a change, too.
+// dueSize is the size of the due time after callersRecord. The content includes the time because
+// stores write only changed contents, and a new time alone is a change, too.
 const dueSize = 8
 
 // callers returns the content of a record of the caller, or nil.
@@ -128,8 +126,8 @@ func (l *line) joinLine(j *Job) {
 	}
 }
 
-// unhold changes a job that a rule holds no more. l is its line after arrange, or nil
-// without an incident.
+// unhold changes a job that a rule no longer holds. l is its line after arrange, or nil without an
+// incident.
 func (q *order) unhold(tx *Tx, id JobID, l *line, a arranged, now time.Time) {
 	tx.Change(id, func(j *Job) {
 		j.Rule, j.Updated, j.Expires = "", now, now.Add(q.options.Load().MaxAge)
@@ -173,8 +171,8 @@ func (q *Records) Apply(ctx context.Context, u *Ruled) error {
 	return err
 }
 
-// releaseIn changes the jobs that tx releases. lines are the names of their lines, and lineOf is the
-// index of each job's line; one without an incident has none.
+// releaseIn changes the jobs that tx releases. names are the names of their lines, and lineOf has
+// the index of each job's line; a job without an incident has none.
 func (q *order) releaseIn(tx *Tx, names []Hash, lineOf map[JobID]int, now time.Time) error {
 	lines, err := q.readLines(tx, names)
 	if err != nil {
@@ -205,7 +203,7 @@ func (q *order) releaseIn(tx *Tx, names []Hash, lineOf map[JobID]int, now time.T
 	return nil
 }
 
-// indexOrAdd returns the index of a name, which it adds if it is new.
+// indexOrAdd returns the index of a name. It adds a new name.
 func indexOrAdd(names *[]Hash, name Hash) int {
 	if i := slices.Index(*names, name); i >= 0 {
 		return i
@@ -223,8 +221,8 @@ func (q *Records) Get(ctx context.Context, name Hash) ([]byte, error) {
 	return callers(b), err
 }
 
-// Group returns at most n of the caller's records of a group, in the order of
-// their names, after the one with the name after. If they are fewer, no more follow.
+// Group returns at most n records of a caller's group, in the order of their names, after the name
+// after. If it returns fewer than n, no more follow.
 func (q *Records) Group(ctx context.Context, group, after Hash, n int) ([]NamedRecord, error) {
 	records, err := q.store.Group(ctx, group, after, n)
 	for i := range records {
@@ -275,7 +273,7 @@ func (w *dueWork) recheckHeld(o *Options) {
 	}
 }
 
-// tidyCallers reports whether a record is one of the caller, which may remove it because
+// tidyCallers reports whether a record belongs to the caller, and lets the caller remove it because
 // there are too many.
 func (w *dueWork) tidyCallers(name Hash) bool {
 	b, err := w.store.Record(w.ctx, name)
@@ -288,8 +286,8 @@ func (w *dueWork) tidyCallers(name Hash) bool {
 	return true
 }
 
-// releaseHeld makes a job due that a rule holds, and returns how many it was. The record
-// of the rule names a job then that is not held.
+// releaseHeld makes a job that a rule holds due, and returns 1, or 0 if the job is not held. The
+// record of the rule still names the job.
 func (q *Records) releaseHeld(ctx context.Context, j *Job) (n int, err error) {
 	err = q.Apply(ctx, &Ruled{Held: []Job{*j}, Decide: func(tx *Tx) error {
 		status, err := tx.StatusOf(j.JobID)

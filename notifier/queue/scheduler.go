@@ -16,7 +16,7 @@ const (
 	renewEvery   = lease / 3
 	tickEvery    = 5 * time.Second // until the clock is checked and states of destinations are exchanged
 	forgetEvery  = time.Minute
-	recheckEvery = 10 * time.Minute // until what rules hold is looked at, because a record may have been damaged
+	recheckEvery = 10 * time.Minute // until held jobs are checked, because a record may have been damaged
 	idleTime     = time.Minute      // until the next claim if no job is queued
 	pause        = time.Second      // after the store has failed
 )
@@ -140,8 +140,7 @@ func (q *scheduler) dispatch() time.Duration {
 	}
 }
 
-// deliver makes an attempt for a job that was claimed when the queue had run for a
-// time.
+// deliver makes an attempt for a job. claimed is when the job was claimed, by clock.runs.
 func (q *scheduler) deliver(j *Job, claimed time.Duration) {
 	defer q.signal()
 	defer q.end(&q.running, 1)
@@ -181,13 +180,11 @@ func (q *scheduler) deliver(j *Job, claimed time.Duration) {
 	q.settle(a)
 }
 
-// isOld reports whether the lease of a job may be over that was claimed when the queue
-// had run for a time: the process was paused, or the store was slow. Then another
-// gateway may have told a newer state of the incident.
+// isOld reports whether the lease of a job claimed at claimed may be over, because the process was
+// paused or the store was slow. Then another gateway may have told a newer state of the incident.
 func (q *scheduler) isOld(claimed time.Duration) bool { return q.clock.runs()-claimed > lease/2 }
 
-// isLate reports whether an attempt would be too late that was claimed when the queue had
-// run for a time.
+// isLate reports whether an attempt for a job claimed at claimed would be too late.
 func (q *scheduler) isLate(j *Job, claimed time.Duration) bool {
 	return Lease{q, claimed}.Err() != nil || j.Incident != "" && q.isOld(claimed)
 }
@@ -227,8 +224,8 @@ type attempt struct {
 	deferrable bool     // the store may wait for other changes
 }
 
-// settle stores the outcome of a job, with what follows from it. It tries until it
-// succeeds or the queue is closed.
+// settle stores the outcome of a job and its consequences. It tries until it succeeds or the queue
+// is closed.
 func (q *scheduler) settle(a attempt) {
 	o := q.options.Load()
 	now := q.Now()
@@ -248,8 +245,8 @@ func (q *scheduler) settle(a attempt) {
 	}
 }
 
-// waitForDestination postpones a job whose destination the caller does not know, until it
-// has not known it for unknownTime. After a disturbance that time begins once more.
+// waitForDestination postpones a job whose destination the caller does not know, for unknownTime at
+// most. After a disturbance, that time begins once more.
 func (q *scheduler) waitForDestination(a *attempt, r *Job, now time.Time) {
 	if a.out.Note != nil {
 		r.Note = a.out.Note
@@ -291,8 +288,8 @@ func (q *scheduler) apply(a attempt, r *Job, now time.Time) (states []Health) {
 	return states
 }
 
-// share makes a failure count for all jobs that wait for the destination. One that is that
-// of another job does so unless it changes more than the time of the job.
+// share makes a failure count for all jobs that wait for the destination. The failure of another
+// job's attempt counts, too, unless it changes more than the time of this job.
 func (q *scheduler) share(a attempt, s *Settlement, now time.Time) {
 	if r := s.Job; a.shared != nil {
 		if r.Status == Queued && r.Spared == a.job.Spared && !q.followed(r) {
@@ -309,8 +306,8 @@ func (q *scheduler) share(a attempt, s *Settlement, now time.Time) {
 	}
 }
 
-// follow adds what changes together with the job: the message of [Options.Dead], and what
-// the order of its incident and rules need.
+// follow adds the changes in the transaction of the job: the message of [Options.Dead], and the
+// changes for the order of its incident and for rules.
 func (q *scheduler) follow(s *Settlement, o *Options, now time.Time) {
 	if s.Job.Status == Dead && o.Dead != nil {
 		if s.Next = o.Dead(s.Job); s.Next != nil {
@@ -420,7 +417,7 @@ func (q *scheduler) observed(r *Job, a attempt, now time.Time) *Health {
 	}, now)
 }
 
-// maintain does what is done now and then.
+// maintain does the periodic work.
 func (q *Queue) maintain() {
 	ran := q.clock.runs()
 	q.every(tickEvery, func(n int) {
@@ -470,19 +467,17 @@ func (q *scheduler) renew() {
 	})
 }
 
-// errLeaseOver is returned when another process may have claimed what this one sends.
+// errLeaseOver is returned when another process may have claimed the job that this one sends.
 var errLeaseOver = errors.New("the gateway was paused, or could not reach its queue, for longer than it may keep a delivery")
 
-// leases knows until when this process has the jobs that it has claimed. Times are
-// by clock.runs.
+// leases knows how long this process holds the jobs that it has claimed. Times are by clock.runs.
 type leases struct {
 	mu      sync.Mutex
-	renewed time.Duration // when the last renewal began that has succeeded
-	lost    time.Duration // what was claimed before that was renewed too late
+	renewed time.Duration // when the last successful renewal began
+	lost    time.Duration // jobs claimed before this time were renewed too late
 }
 
-// renew notes a renewal that has succeeded. It comes too late for jobs whose lease was over
-// when it ended.
+// renew notes a successful renewal. It is too late for jobs whose lease ended before it did.
 func (l *leases) renew(began, ended time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -499,8 +494,8 @@ func (l *leases) hold(claimed, now time.Duration) bool {
 	return claimed >= l.lost && now-max(claimed, l.renewed) < lease
 }
 
-// Lease is the right to send jobs that were claimed at some moment. It is over when it was
-// not renewed in time. The zero value is never over.
+// Lease is the right to send jobs claimed at some moment. It is over if it is not renewed in time.
+// The zero value is never over.
 type Lease struct {
 	q       *scheduler
 	claimed time.Duration
@@ -509,7 +504,7 @@ type Lease struct {
 // Lease returns the lease of jobs that are accepted as Sending after the call.
 func (q *scheduler) Lease() Lease { return Lease{q, q.clock.runs()} }
 
-// Err returns an error if the lease is over. Whoever sends a job asks before each attempt.
+// Err returns an error if the lease is over. It is called before each attempt of a job.
 func (l Lease) Err() error {
 	if l.q == nil || l.q.leases.hold(l.claimed, l.q.clock.runs()) {
 		return nil

@@ -4,8 +4,8 @@ import "sync"
 
 // The limits of deliveries that run at once.
 const (
-	// PerDestination is the limit for one destination, and perDownDestination that
-	// for one that is down.
+	// PerDestination is the limit for one destination, and perDownDestination the limit for a
+	// destination that is down.
 	PerDestination     = 4
 	perDownDestination = 1
 
@@ -19,11 +19,10 @@ const (
 
 // Slots counts the deliveries under way and decides which others have room.
 //
-// Each known destination of the operator's has one slot of its own. All other
-// deliveries share a number of slots. Of the shared slots, deliveries that
-// clients decide take at most half, those to one host at most 16, and those with
-// texts above 64 KiB as many as have 64 MiB of text together. Besides, at most
-// four deliveries go to one destination at once, and one if it is down.
+// Each known destination of the operator has its own slot. All other deliveries share a number of
+// slots. Deliveries that clients decide take at most half of the shared slots, deliveries to one
+// host at most 16, and deliveries with texts above 64 KiB as many as have 64 MiB of text together.
+// In addition, at most four deliveries go to one destination at once, and one if it is down.
 //
 // So a delivery to a known destination with none under way always has a slot,
 // however many others hang.
@@ -127,8 +126,8 @@ func (s *Slots) Take(c Candidate) (full Full, ok bool) {
 	return full, true
 }
 
-// hold adds n, 1 or -1, to the deliveries to a destination that a caller of
-// [Queue.Accept] makes. They take no slot, but the queue makes fewer meanwhile.
+// hold adds n, 1 or -1, to the deliveries to a destination that a caller of [Queue.Accept] makes.
+// They take no slot, but count for the limit of the destination.
 func (s *Slots) hold(destination Hash, n int) {
 	if s == nil {
 		return
@@ -193,8 +192,8 @@ func (s *Slots) release(id JobID) {
 	}
 }
 
-// claimed ends a claim that returned jobs: it gives the slots back of other jobs
-// that the claim took them for.
+// claimed ends a claim that returned jobs. It gives back the slots that the claim took for other
+// jobs.
 func (s *Slots) claimed(jobs []Job) {
 	s.mu.Lock()
 	claiming := s.claiming

@@ -24,17 +24,14 @@ import (
 // Every method may return an [*UnavailableError]. The store recovers by itself,
 // so that a later call can succeed.
 type Store interface {
-	// Accept stores entries in one transaction. Jobs are Queued, Sending or final;
-	// those that are Sending count as claimed by this handle. Accept returns
-	// [ErrFull] if the waiting messages and the records would take more than maxSize
-	// bytes; entries without a waiting job are not limited. While the disk has room only
-	// for what ends jobs, it returns [ErrDiskFull]. Jobs can also be Held. If an
-	// entry has an Update, its Decide is called before the statuses of the entry's
-	// jobs are read. Accept returns a
-	// [*DuplicateError] if a message with the same Key is stored already, and
-	// another error if one with the same ID is. The entries must not change
-	// afterwards. Without entries, it returns an error if it could not store any
-	// now.
+	// Accept stores entries in one transaction. Jobs are Queued, Sending or final; Sending jobs
+	// count as claimed by this handle. Accept returns [ErrFull] if the waiting messages and the
+	// records would take more than maxSize bytes; entries without a waiting job are not limited.
+	// While the disk has room only for what ends jobs, it returns [ErrDiskFull]. Jobs can also be
+	// Held. If an entry has an Update, its Decide is called before the statuses of the entry's jobs
+	// are read. Accept returns a [*DuplicateError] if a message with the same Key is stored
+	// already, and another error if one with the same ID is. The entries must not change
+	// afterwards. Without entries, it returns an error if it could not store any now.
 	Accept(ctx context.Context, maxSize int64, entries ...*Entry) error
 
 	// Now returns the time by the clock that all handles of the store share, or the zero
@@ -47,42 +44,39 @@ type Store interface {
 	// return the same.
 	Hash(text string) Hash
 
-	// Claim returns jobs that are due, and marks them as Sending. It takes a slot
-	// of c.Slots for each of them, and leaves out those for which there is none.
-	// Slots that it takes for jobs that it does not return are given back by the
-	// caller. Jobs that have a slot of their own ([Slots.HasOwn]) are first, and destinations take turns,
-	// which the next claim goes on with. None waits for one that has no slot: the
-	// store puts aside what has no room, and does not look at it again with each
-	// claim. A job that waits after a [SharedFailure] is not looked at either, until its
-	// destination has its turn. A destination without a free slot may have one again when one of its
-	// jobs is settled or when Wake names it; for other limits, [Slots.Free] tells.
+	// Claim returns jobs that are due, and marks them as Sending. It takes a slot of c.Slots for
+	// each of them, and leaves out those for which there is none. The caller gives back slots that
+	// were taken for jobs that are not returned. Jobs with their own slot ([Slots.HasOwn]) come
+	// first, and destinations take turns across claims. No destination waits for one without a
+	// slot: the store puts aside destinations without room, and does not look at them in each
+	// claim. It does not look at a job that waits after a [SharedFailure] either, until the
+	// destination has its turn. A destination may have a free slot again when one of its jobs is
+	// settled or when Wake names it; for other limits, [Slots.Free] tells.
 	//
 	// next is the earliest known time when another call can return more jobs; it
 	// does not consider jobs without a slot. next is the zero time if no other job
 	// is queued. Claim can return jobs together with an error.
 	//
-	// A job whose Updated is more than [ClockTolerance] after c.Now was written
-	// before the clock was set back. It is due now, because its Due is worth
-	// nothing; a shared store may notice it some seconds later.
+	// A job whose Updated is more than [ClockTolerance] after c.Now was written before the clock
+	// was set back. It is due now, because its Due is wrong; a shared store may notice that some
+	// seconds later.
 	Claim(ctx context.Context, c Claim) (jobs []Job, next time.Time, err error)
 
-	// Wake makes jobs due that wait for destinations. It returns the destinations
-	// for which other jobs wait that it would make due if Max were larger. What it
-	// changes may be lost in a crash.
+	// Wake makes jobs due that wait for destinations. It returns the destinations with more jobs
+	// that it would make due if Max were larger. The change may be lost in a crash.
 	Wake(ctx context.Context, w Wake) ([]Hash, error)
 
-	// Health returns the stored states of destinations. If age is not 0, it may
-	// leave out those that this handle has stored, and those that were stored
-	// longer than age ago.
+	// Health returns the stored states of destinations. If age is not 0, it may leave out states
+	// that this handle has stored, and states that were stored longer than age ago.
 	Health(ctx context.Context, age time.Duration) ([]Health, error)
 
 	// SaveHealth stores states of destinations. A state that is neither known nor
 	// down is removed.
 	SaveHealth(ctx context.Context, states ...Health) error
 
-	// Waiting returns what waits for the given destinations, or for all if none is
-	// given. Destinations that nothing waits for are left out. In a shared store,
-	// the numbers may be some seconds old.
+	// Waiting returns what waits for the given destinations, or for all if none is given. It leaves
+	// out destinations without waiting jobs. In a shared store, the numbers may be some seconds
+	// old.
 	Waiting(ctx context.Context, destinations ...Hash) ([]Waiting, error)
 
 	// Renew extends the lease of all jobs that this handle has claimed.
@@ -102,22 +96,20 @@ type Store interface {
 	// [*DamagedError] if it cannot be read.
 	Record(ctx context.Context, name Hash) ([]byte, error)
 
-	// Group returns at most n records of a group, in the order of their names, after
-	// the one with the name after. It leaves out those that are damaged. They may be
-	// fewer than n only if no more follow.
+	// Group returns at most n records of a group, in the order of their names, after the one with
+	// the name after. It leaves out damaged records. If it returns fewer than n, no more follow.
 	Group(ctx context.Context, group, after Hash, n int) ([]NamedRecord, error)
 
 	// GroupSizes returns how many records each group has. Groups without records are
 	// left out. It does not read the records.
 	GroupSizes(ctx context.Context) (map[Hash]int, error)
 
-	// DueRecords returns at most n records that are due, in the order in which they are due
-	// and of their names, after the one at a place. more reports whether others follow:
-	// together they have about [MaxDueSize] bytes at most. One that is damaged has no Data.
+	// DueRecords returns at most n records that are due, ordered by due time and name, after a
+	// place. Together they have about [MaxDueSize] bytes at most; more reports whether others
+	// follow. A damaged record has no Data.
 	DueRecords(ctx context.Context, now time.Time, after DuePlace, n int) (due []DueRecord, more bool, err error)
 
-	// SurplusRecords returns the names of at most n of the records beyond keep, the ones that
-	// are due first.
+	// SurplusRecords returns the names of at most n of the records beyond keep, those due first.
 	SurplusRecords(ctx context.Context, keep, n int) ([]Hash, error)
 
 	// Load returns a message with Body and Files, for a delivery. The caller calls
@@ -138,26 +130,25 @@ type Store interface {
 	// with the first job if after is zero.
 	List(ctx context.Context, after JobID, n int, statuses ...Status) ([]Job, error)
 
-	// Messages returns at most n messages without Body and Files, and their jobs, in
-	// the reverse order of their IDs. It begins before the message before, or with the
-	// last one if before is zero. Batches (see [IsBatch]) are among them; damaged ones
-	// are not. next is before which the next messages come; it is zero if there are no
-	// more.
+	// Messages returns at most n messages without Body and Files, and their jobs, in the reverse
+	// order of their IDs. It begins before the message before, or with the last one if before is
+	// zero. It includes batches (see [IsBatch]) and leaves out damaged messages. next is the
+	// position before which the next messages come; it is zero if there are no more.
 	Messages(ctx context.Context, before uuid.UUID, n int) (entries []*Entry, next uuid.UUID, err error)
 
-	// Forget removes messages without a waiting job: first those that finished
-	// before the given time, then the oldest until the rest takes at most maxSize
-	// bytes. Those with a dead job or a Key are removed for their size only when no
-	// others are left, and Forget logs how many. It returns the number of messages
-	// removed. In a shared store, it does nothing while another handle does so.
+	// Forget removes messages without a waiting job: first those that finished before the given
+	// time, then the oldest until the rest takes at most maxSize bytes. Messages with a dead job or
+	// a Key are removed for their size only when no others are left, and Forget logs how many. It
+	// returns the number of messages removed. In a shared store, it does nothing while another
+	// handle does so.
 	Forget(ctx context.Context, before time.Time, maxSize int64) (int, error)
 
 	// Stats returns counts, which may be some seconds old in a shared store.
 	Stats(ctx context.Context) (Stats, error)
 
-	// Changed returns a channel that receives a value when Claim can return more
-	// jobs than before, because another process has added jobs, because Settle has
-	// begun, or because an update leaves jobs as they were that it has kept from it.
+	// Changed returns a channel that receives a value when Claim can return more jobs than before:
+	// another process has added jobs, Settle has begun, or an update has released jobs that it had
+	// locked.
 	Changed() <-chan struct{}
 
 	// Close gives up all claims and closes the handle.
@@ -172,8 +163,8 @@ type Claim struct {
 	Lease time.Duration // how long the claim lasts unless it is renewed
 }
 
-// ClockTolerance is the difference between the clocks of several gateways that
-// is not taken for a clock that was set back.
+// ClockTolerance is the maximum difference between the clocks of gateways. A larger difference is
+// taken for a clock that was set back.
 const ClockTolerance = 5 * time.Second
 
 // Wake selects jobs to make due.
@@ -181,8 +172,8 @@ type Wake struct {
 	Now          time.Time
 	Destinations []Hash
 
-	// Max is the maximum number of jobs of each destination, those that are due
-	// already included; 0 for all. Those that are due first come first.
+	// Max is the maximum number of jobs of each destination, including jobs that are due already; 0
+	// for all. Jobs that are due first come first.
 	Max int
 
 	// Force makes jobs due whose NotBefore is later, too. Otherwise they are due at
@@ -215,44 +206,43 @@ type Settlement struct {
 	// changed, which the store may lose in a crash. It does the same with other
 	// jobs, so that they need not be claimed.
 	Shared *SharedFailure
-	// Failure, if not nil, is the attempt of Job, which has failed. It counts for the
-	// other jobs for which it can.
+	// Failure, if not nil, is the failed attempt of Job. It counts for other jobs, too (see
+	// [SharedFailure]).
 	Failure *SharedFailure
 	// Update changes records in the same transaction. Its Decide may change Job and
 	// Next.
 	Update *Update
 }
 
-// SharedFailure is a failed attempt to a destination that is down. It counts for
-// all jobs without OwnAttempts that were due before it began and have not
-// expired. A store may leave some of them as they are, if they are many.
+// SharedFailure is a failed attempt to a destination that is down. It counts for all jobs without
+// OwnAttempts that were due before it began and have not expired. A store may leave some of many
+// such jobs unchanged.
 type SharedFailure struct {
 	Began time.Time
 	Until time.Time // when the destination has its next turn; each of these jobs is due then, or when it expires
 }
 
-// Update is a change of records in a transaction. A record is a text that a store
-// keeps under a name besides the messages, encrypted. Transactions that name the
-// same record follow each other, also transactions of different handles. A store decides an
-// update with [Update.Run].
+// Update is a change of records in a transaction. A record is an encrypted text that a store keeps
+// under a name, beside the messages. Transactions that name the same record run one after the
+// other, even if they are of different handles. A store decides an update with [Update.Run].
 type Update struct {
 	// Names are the names of the records that Decide uses, each once.
 	Names []Hash
 
-	// MaxSize is not 0 if the update adds what is to be kept, as a message does. Then
-	// [Store.Update] refuses it if the records grow and they and the waiting messages
-	// would take more than MaxSize bytes, or if [Store.Accept] refuses messages because
-	// the disk is full. Other updates end something, so they are never refused.
+	// MaxSize is not 0 if the update adds data, as a message does. Then [Store.Update] refuses it
+	// if the records grow and they and the waiting messages would take more than MaxSize bytes, or
+	// if the disk is so full that [Store.Accept] refuses messages. Other updates end something, so
+	// they are never refused.
 	MaxSize int64
 
 	// Decide reads the records and changes them. It may be called several times, and only
 	// the last call counts. Callers find its error with errors.Is.
 	Decide func(tx *Tx) error
 
-	// Size is about how many bytes of large records Decide writes or removes.
+	// Size is the approximate size of large records that Decide writes or removes, in bytes.
 	Size int
 
-	// Jobs is the maximum number of jobs that Decide changes, besides one for each record.
+	// Jobs is the maximum number of jobs that Decide changes, in addition to one for each record.
 	Jobs int
 }
 
@@ -262,11 +252,11 @@ type OwnedRecord struct {
 	Record
 }
 
-// Record is the content of a record. One without Data is no record.
+// Record is the content of a record. Without Data, there is no record.
 type Record struct {
 	Data  []byte
 	Due   time.Time // when [Store.DueRecords] returns it
-	Group Hash      // that [Store.Group] lists; the zero value for none
+	Group Hash      // listed by [Store.Group]; the zero value for none
 }
 
 // NamedRecord is the content of a record with its name.
@@ -275,8 +265,8 @@ type NamedRecord struct {
 	Data []byte
 }
 
-// DuePlace is the place of a record in the order in which records are due. The zero value is
-// before all of them.
+// DuePlace is the position of a record in the order in which records are due. The zero value is
+// before all records.
 type DuePlace struct {
 	Due  time.Time
 	Name Hash
@@ -310,18 +300,18 @@ type Stats struct {
 var (
 	// ErrFull is returned when the messages that wait and the records take too much space.
 	ErrFull = errors.New("the queue is full")
-	// ErrDiskFull is returned, in an [*UnavailableError], when the disk has room only for
-	// what ends jobs.
+	// ErrDiskFull is returned, in an [*UnavailableError], when the disk has room only for ending
+	// jobs.
 	ErrDiskFull = errors.New("the disk is full: what is left is needed to deliver the messages that wait; make room on it")
 	// ErrNotFound is returned when the message is unknown.
 	ErrNotFound = errors.New("the queue has no such message")
-	// ErrNotClaimed is returned when a job is settled that the handle has not
-	// claimed, or whose lease has run out.
+	// ErrNotClaimed is returned when a job is settled that the handle has not claimed, or after its
+	// lease ran out.
 	ErrNotClaimed = errors.New("the delivery is not claimed any more")
 	// ErrClosed is returned after Close.
 	ErrClosed = errors.New("the queue is closed")
-	// ErrChanged is returned by a Decide whose records have changed since they were read. What
-	// is due is then looked at again, and nothing has failed.
+	// ErrChanged is returned by a Decide whose records have changed since they were read. It is no
+	// failure: due records are then looked at again.
 	ErrChanged = errors.New("it has changed meanwhile")
 )
 

@@ -5,9 +5,8 @@ import (
 	"fmt"
 )
 
-// Tx is the transaction of an [Update] or of a [Ruled] change. It reads the records that the
-// change names, and collects what changes. Whatever is not changed stays as it was. What was put
-// is read again from then on.
+// Tx is the transaction of an [Update] or of a [Ruled] change. It reads the records that the change
+// names, and collects changes. Get returns a content that was put earlier in the transaction.
 type Tx struct {
 	names   []Hash
 	old     [][]byte    // the contents of the records; nil for one that does not exist or is damaged
@@ -25,12 +24,12 @@ type Tx struct {
 // newRecord is the new content of a record.
 type newRecord struct {
 	Record
-	put bool // or deleted; otherwise it stays as it was
+	put bool // put or deleted; otherwise unchanged
 }
 
-// Run calls u.Decide, and returns what changes. A store calls it when nobody else can change the
-// records any more. old has their contents in the order of u.Names, nil for one that does not
-// exist or is damaged, and status is as [Tx.Status].
+// Run calls u.Decide, and returns the changes. A store calls it when nobody else can change the
+// records. old has their contents in the order of u.Names, nil for one that does not exist or is
+// damaged, and status is as [Tx.Status].
 func (u *Update) Run(old [][]byte, status func([]JobID) ([]Status, error)) (*Tx, error) {
 	tx := &Tx{names: u.Names, old: old, status: status}
 	if err := u.Decide(tx); err != nil {
@@ -67,7 +66,7 @@ func (tx *Tx) Get(name Hash) []byte {
 	return b
 }
 
-// Put replaces a record. With the content that it has, nothing changes, and without any, it is deleted.
+// Put replaces a record. An unchanged content changes nothing, and an empty one deletes the record.
 func (tx *Tx) Put(name Hash, r Record) {
 	if tx.callers {
 		r = r.asCallers()
@@ -83,9 +82,9 @@ func (tx *Tx) Put(name Hash, r Record) {
 // Delete deletes a record, also a damaged one.
 func (tx *Tx) Delete(name Hash) { tx.Put(name, Record{}) }
 
-// PutOwned adds a record whose name Decide has chosen, or removes it if r has no content; it cannot
-// be changed. One of the records that the update names owns it: whoever adds or removes it names
-// that one, so that no two transactions do so at once.
+// PutOwned adds a record with a name that Decide has chosen, or removes it if r has no content. The
+// record cannot be changed. One of the records that the update names owns it: every transaction
+// that adds or removes it must name the owner, so that no two do so at once.
 func (tx *Tx) PutOwned(name Hash, r Record) {
 	if tx.callers {
 		r = r.asCallers()
@@ -96,8 +95,8 @@ func (tx *Tx) PutOwned(name Hash, r Record) {
 // DeleteOwned removes a record that was added with [Tx.PutOwned].
 func (tx *Tx) DeleteOwned(name Hash) { tx.PutOwned(name, Record{}) }
 
-// Status returns the statuses of jobs, 0 for an unknown one. They stay as they are until the
-// transaction ends, except that another handle can claim a job later that is Sending.
+// Status returns the statuses of jobs, 0 for an unknown one. They do not change until the
+// transaction ends, except that another handle can claim a Sending job again.
 func (tx *Tx) Status(ids ...JobID) ([]Status, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -120,18 +119,18 @@ func (tx *Tx) Change(id JobID, apply func(*Job)) {
 	tx.jobs = append(tx.jobs, JobChange{id, apply})
 }
 
-// Release lets jobs be sent that rules hold, in this order. They have their ID, Incident,
-// Destination, NewState and Note. Of an incident, those before the newest state become Superseded.
-// With an entry, they are of the incident and the destination of one of its jobs, which replaces
+// Release lets jobs that rules hold be sent, in this order. They have their ID, Incident,
+// Destination, NewState and Note. Jobs of an incident before its newest state become Superseded.
+// With an entry, the jobs have the incident and the destination of one of its jobs, which replaces
 // them; otherwise they are some of [Ruled.Held].
 func (tx *Tx) Release(jobs ...Job) { tx.release = append(tx.release, jobs...) }
 
-// Quiet means that the message which [Options.Dead] has returned is not accepted. It has no
-// meaning outside of [Options.Ended].
+// Quiet keeps the message that [Options.Dead] has returned from being accepted. It has no effect
+// outside of [Options.Ended].
 func (tx *Tx) Quiet() { tx.quiet = true }
 
-// Changed returns the new content of the record with the i-th name, none to delete it, and reports
-// whether it changes.
+// Changed returns the new content of the record with the i-th name, which is empty to delete it,
+// and reports whether the record changes.
 func (tx *Tx) Changed(i int) (r Record, ok bool) {
 	if tx.new == nil || !tx.new[i].put || len(tx.new[i].Data) > 0 && bytes.Equal(tx.new[i].Data, tx.old[i]) {
 		return r, false

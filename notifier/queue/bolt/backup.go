@@ -167,7 +167,7 @@ func (b *backups) removeKept() {
 	b.dir.removeFiles(files)
 }
 
-// keep reports whether attachments are kept for a back-up, and removed later.
+// keep reports whether a back-up needs the attachments, so that they are removed later.
 func (b *backups) keep(files []string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -178,9 +178,9 @@ func (b *backups) keep(files []string) bool {
 	return true
 }
 
-// initialMapping returns the number of bytes that bbolt maps at first. It waits
-// for all readers to map more, so a back-up would delay everything. The mapping
-// takes addresses, but no memory. On Windows it would be the size of the file.
+// initialMapping returns the number of bytes that bbolt maps at first. To map more, bbolt waits for
+// all readers, so that a back-up would delay everything. A mapping takes addresses, but no memory.
+// On Windows, it would be the size of the file.
 func initialMapping(goos string) int {
 	if goos == "windows" || strconv.IntSize < 64 {
 		return 0
@@ -189,8 +189,7 @@ func initialMapping(goos string) int {
 	return int(size)
 }
 
-// mappingOf returns the number of bytes that bbolt maps for a file that needs so
-// many.
+// mappingOf returns the number of bytes that bbolt maps for a file of this size.
 func mappingOf(size int64) int64 {
 	for n := int64(32 << 10); n <= 1<<30; n *= 2 {
 		if size <= n {

@@ -40,8 +40,8 @@ const deferTime = 5 * time.Millisecond
 // wait.
 const maxDeferred = 128
 
-// coolDown is the time without writes after a failed commit, because bbolt then
-// reads the whole tree again.
+// coolDown is the time without writes after a failed commit, after which bbolt reads the whole tree
+// again.
 const coolDown = 500 * time.Millisecond
 
 // errUnclear is returned when the store was closed before it was known whether
@@ -75,7 +75,7 @@ type batch struct {
 	began  time.Time
 	tx     *bbolt.Tx
 	room   int             // pages that the transaction can use
-	told   map[string]bool // as reserve.told, of this transaction
+	told   map[string]bool // reserve.told for this transaction
 	tight  bool            // the results of delivered messages are not kept, because the disk is full
 	open   map[string]*bbolt.Bucket
 	counts map[uuid.UUID]*counts
@@ -174,7 +174,7 @@ func (b *batch) addAccepted(x *index) {
 	clear(b.accepted) // so that the messages can be freed
 }
 
-// counts are the jobs of a message as the transaction sees them.
+// counts has the numbers of a message's jobs in the transaction.
 type counts struct{ waiting, dead int }
 
 func (b *batch) count(m *message) *counts {
@@ -684,8 +684,7 @@ func (b *batch) put(bucket string, key, plain []byte) error {
 	return b.bucket(bucket).Put(key, b.seal.Seal(plain, bucket, key))
 }
 
-// putJob stores a job in the bucket of those that wait or are dead, or of those
-// that have ended.
+// putJob stores a job in a bucket: bucketJobs or bucketDone.
 func (b *batch) putJob(bucket string, j *queue.Job, size int64) error {
 	b.plain = record.AppendJob(b.plain[:0], j, size)
 	return b.put(bucket, b.jobKey(j.JobID), b.plain)
@@ -697,7 +696,7 @@ func (b *batch) jobKey(id queue.JobID) []byte {
 	return b.key
 }
 
-// hash returns what [Store.Hash] returns. It remembers many hashes.
+// hash is [Store.Hash] with a cache.
 func (b *batch) hash(text string) seal.Hash {
 	h, ok := b.hashes[text]
 	if !ok {
@@ -817,8 +816,8 @@ func (b *batch) accept(e *queue.Entry) error {
 	return b.finish(m.ID, r.Size, len(e.Jobs), c.dead, m.Key != "", m.Created)
 }
 
-// asked reports whether updates ask for the status of a job: its incident may, rules that know it
-// may and, if it is dead, a job that replaces it.
+// asked reports whether updates may ask for the status of a job. They do for a job with an
+// incident, a job that rules know, and a dead job, which another job can replace.
 func asked(j *queue.Job) bool { return j.Incident != "" || len(j.Ruled) > 0 || j.Status == queue.Dead }
 
 // finish adds a message to the finished ones. It is called when none of its
@@ -848,8 +847,7 @@ func (b *batch) unfinish(id uuid.UUID) error {
 	return nil
 }
 
-// finishedKind tells which finished messages are forgotten first if there are
-// too many.
+// finishedKind decides which finished messages are forgotten first if there are too many.
 type finishedKind byte
 
 const (
@@ -952,7 +950,7 @@ func (b *batch) ended(m *message, before counts, now time.Time) error {
 	if c.waiting > 0 {
 		return nil
 	}
-	keyed := c.dead == 0 && b.keyed(m) // with a dead job it does not matter
+	keyed := c.dead == 0 && b.keyed(m) // does not matter if a job is dead
 	if b.tight && c.dead == 0 && !keyed {
 		if err := b.delete(bucketMessages, m.id[:]); err != nil {
 			return err

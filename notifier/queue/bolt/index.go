@@ -22,7 +22,7 @@ type index struct {
 	destinations map[seal.Hash]*destination
 
 	timed  timedHeap                 // destinations with a queued job, by the due time of their first
-	ready  [2][]*destination         // destinations with a due job, those with slots of their own and others, in order of their turns
+	ready  [2][]*destination         // destinations with a due job, by turn: with their own slots, and the others
 	parked map[queue.Full]*list.List // destinations with a due job that wait for a limit other than their own
 
 	latest int64 // no queued job has a later time updated
@@ -256,9 +256,8 @@ func (x *index) attach(j *job) *destination {
 	return d
 }
 
-// beginSettling marks a claimed job as being settled. Its delivery has ended, so
-// its destination may have room for another one. It reports whether there is
-// one.
+// beginSettling marks a claimed job as being settled. Its delivery has ended, so that its
+// destination may have room for another job. It reports whether another job is queued.
 func (x *index) beginSettling(j *job) bool {
 	j.writing = settling
 	d := x.destinations[j.destination.hash]
@@ -269,7 +268,7 @@ func (x *index) beginSettling(j *job) bool {
 	return d.len() > 0
 }
 
-// offer lets a destination have a turn that may have more room than before.
+// offer lets a destination that may have more room than before have a turn.
 func (x *index) offer(d *destination) {
 	if d.turn == parkedTurn {
 		x.leave(d)
@@ -298,8 +297,7 @@ func (x *index) leave(d *destination) {
 	x.makeReady(d, false)
 }
 
-// makeReady lets a destination have a turn after the others that have slots of their own, or
-// after all.
+// makeReady lets a destination have a turn, after the others with their own slots or after all.
 func (x *index) makeReady(d *destination, own bool) {
 	d.turn = readyTurn
 	list := &x.ready[1]
@@ -378,7 +376,7 @@ func (x *index) claim(now int64, n int, slots *queue.Slots) (claimed []*job, nex
 	for len(claimed) < n {
 		d := x.nextReady()
 		if d == nil {
-			if x.unpark(slots); x.idle() { // those that were ready may not have used all room
+			if x.unpark(slots); x.idle() { // the ready ones may not have used all slots
 				break
 			}
 			continue
@@ -424,9 +422,8 @@ func (d *destination) candidate(j *job) queue.Candidate {
 	return queue.Candidate{Job: j.id(), Destination: d.hash, Host: d.host, Client: d.client, Text: int64(j.message.text)}
 }
 
-// unpark makes destinations ready again, as many as the limits have room for
-// that they wait for. So each of them is looked at once for each slot that
-// becomes free, however many wait.
+// unpark makes as many parked destinations ready again as their limits have room for. So the work
+// for each free slot does not depend on how many destinations wait.
 func (x *index) unpark(slots *queue.Slots) {
 	for full, all := range x.parked {
 		free := slots.Free(full)
@@ -445,7 +442,7 @@ func (x *index) unpark(slots *queue.Slots) {
 	}
 }
 
-// correct makes the jobs due that were written when the clock was ahead of now.
+// correct makes jobs due that were written when the clock was ahead of now.
 func (x *index) correct(now int64) {
 	limit := now + queue.ClockTolerance.Microseconds()
 	if x.latest <= limit {
@@ -466,9 +463,9 @@ func (x *index) correct(now int64) {
 	}
 }
 
-// wake makes jobs of a destination due: at most n that are due or can be, or all
-// if n is 0. With force, it includes those that should not be due yet. It
-// reports whether there are more that are not due or may not be.
+// wake makes at most n jobs of a destination due, counting due ones, or all if n is 0. Without
+// force, it leaves jobs that must not be sent yet. It reports whether there are more jobs that are
+// not due.
 func (x *index) wake(hash seal.Hash, now int64, n int, force bool) (more bool) {
 	d := x.destinations[hash]
 	if d == nil {
@@ -507,8 +504,7 @@ func (x *index) wake(hash seal.Hash, now int64, n int, force bool) (more bool) {
 	return more
 }
 
-// waitingFor returns what waits for the given destinations, or for all if none
-// is given.
+// waitingFor returns what waits for destinations, or for all if none is given.
 func (x *index) waitingFor(hashes []seal.Hash) (all []queue.Waiting) {
 	add := func(d *destination) {
 		if d == nil || d.len() == 0 {

@@ -121,8 +121,8 @@ func (s *Store) Waiting(_ context.Context, destinations ...queue.Hash) (all []qu
 	return all, err
 }
 
-// read returns the records of claimed jobs. It gives up the claims of those
-// that it cannot read, and returns the first error.
+// read returns the records of claimed jobs. It gives up the claims of jobs that it cannot read, and
+// returns the first error.
 func (s *Store) read(all []claimedJob) ([]queue.Job, error) {
 	if len(all) == 0 {
 		return nil, nil
@@ -132,7 +132,7 @@ func (s *Store) read(all []claimedJob) ([]queue.Job, error) {
 		j.Status, j.Due, j.Updated = queue.Sending, time.UnixMicro(c.due), time.UnixMicro(c.updated)
 		jobs = append(jobs, *j)
 	}
-	var stored []claimedJob // that are not recent
+	var stored []claimedJob // not in recent
 	for _, c := range all {
 		if j := s.recent.job(c.id); j != nil && !s.closed() {
 			add(j, c)
@@ -308,7 +308,7 @@ func (s *Store) postpone(r *queue.Job, f *queue.SharedFailure) error {
 	return nil
 }
 
-// fail postpones other jobs for which the attempt of a job counts.
+// fail postpones the other jobs for which a failed attempt counts.
 func (s *Store) fail(r *queue.Job, f *queue.SharedFailure) {
 	s.index.mu.Lock()
 	defer s.index.mu.Unlock()
@@ -442,8 +442,8 @@ func (s *Store) entry(tx *bbolt.Tx, id uuid.UUID, sealed []byte) (*queue.Entry, 
 	})
 }
 
-// update sets what the index knows better than the database: which jobs are being
-// sent, and when the others are due. The caller holds the lock.
+// update sets the fields that only the index knows: which jobs are being sent, and when the others
+// are due. The caller holds the lock.
 func (x *index) update(e *queue.Entry) {
 	m := x.messages[e.Message.ID]
 	if m == nil {
@@ -585,9 +585,8 @@ type finishedRow struct {
 	size int64
 }
 
-// forgettable returns the messages to forget in this transaction: those that
-// finished before a time, then the oldest results, then the oldest of the
-// others. early is how many of the last there are.
+// forgettable returns the messages to forget in this transaction: those that finished before a
+// time, then the oldest results, then the oldest of the others. early is the number of the others.
 func (b *batch) forgettable(before time.Time, maxSize int64) (rows []finishedRow, early int) {
 	most := min(forgetAtOnce, max(1, (b.room-pagesPerCommit)/pagesPerForget))
 	left := b.store.kept.Load() + b.kept

@@ -10,9 +10,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// records is what the index knows of the records of updates: when each is due, and its
-// group. It holds about 100 bytes for each, and no content. It is ordered, so that nobody
-// waits while somebody looks for a few of very many.
+// records is the part of the index about the records of updates: when each is due, and its group.
+// It holds about 100 bytes for each, and no content. It is ordered, so that a search for a few of
+// very many is fast.
 type records struct {
 	places  map[seal.Hash]recordPlace
 	due     *btree.BTreeG[dueRecord]
@@ -25,8 +25,8 @@ type records struct {
 	nameNodes *btree.FreeListG[seal.Hash] // of all groups
 }
 
-// recordPlace is where a record stands in the order of records. It has no pointer, so that
-// the garbage collector does not look at each of very many records.
+// recordPlace is the position of a record in the order of records. It has no pointer, so that the
+// garbage collector does not visit each of very many records.
 type recordPlace struct {
 	due   int64
 	group uint32 // the number of its group; 0 for none
@@ -73,7 +73,7 @@ func (r *records) put(name seal.Hash, due int64, group seal.Hash) {
 	r.due.ReplaceOrInsert(dueRecord{due, name})
 }
 
-// group returns a group, which it makes if there is none.
+// group returns a group, and makes it if there is none.
 func (r *records) group(hash seal.Hash) *recordGroup {
 	if g := r.groups[hash]; g != nil {
 		return g
@@ -119,8 +119,8 @@ func (r *records) dueAfter(now int64, after dueRecord, n int) (due []dueRecord) 
 	return due
 }
 
-// surplus returns the names of at most n of the records beyond keep, the ones that are due
-// first.
+// surplus returns the names of at most n of the records beyond keep. The records that are due first
+// are surplus first.
 func (r *records) surplus(keep, n int) (names []queue.Hash) {
 	n = min(n, len(r.places)-keep)
 	r.due.Ascend(func(d dueRecord) bool {

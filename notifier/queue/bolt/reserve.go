@@ -12,20 +12,19 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// bbolt never overwrites a page that is in use: a commit writes copies of the
-// pages that it changes. So a delivery that ends needs free pages first, and a
-// store without any could never remove what it has delivered. The reserve is
-// pages that have been written before and are not in use. Writing them again
-// needs no room on the disk, whoever has filled it. On file systems that copy
-// on write, such as btrfs and ZFS, this does not hold.
+// bbolt never overwrites a page that is in use: a commit writes copies of the pages that it
+// changes. So a delivery that ends needs free pages first, and a store without free pages could
+// never remove a delivered message. The reserve is pages that have been written before and are not
+// in use. Writing them again needs no room on the disk. On file systems that copy on write, such as
+// btrfs and ZFS, this does not hold.
 const (
 	minReserve    = 4 << 20 / pageSize // pages
 	reservePerJob = 1 << 10            // bytes for each waiting job, whose record moves when it ends
 	growStep      = 4 << 20 / pageSize // pages by which the file grows at least
 )
 
-// The maximum number of pages that a change needs, roughly, apart from those of
-// its content: one in each bucket, and what is above them.
+// The approximate maximum number of pages that a change needs without its content: one in each
+// bucket, and the pages above them.
 const (
 	pagesPerCommit  = 32
 	pagesPerMessage = 8
@@ -42,11 +41,11 @@ type reserve struct {
 	failed  time.Time       // when the file could not be extended
 	err     error           // why
 	tight   bool            // the reserve is smaller than it should be
-	told    map[string]bool // destinations that got a message about a delivery that was given up since then
+	told    map[string]bool // destinations that got a message about a given-up delivery since then
 }
 
-// reset begins to count for a database that has just been opened, and of which
-// so many bytes have been written.
+// reset begins to count for a database that has just been opened. written is the number of its
+// bytes that have been written.
 func (r *reserve) reset(db *bbolt.DB, written int64) {
 	r.written = 0
 	if info, err := os.Stat(db.Path()); err == nil {
@@ -74,16 +73,16 @@ func (w *writer) room(db *bbolt.DB) int {
 	return free + int(max(w.reserve.written-end(db), 0)/pageSize)
 }
 
-// end returns where the part of the file ends that bbolt has used.
+// end returns the end of the part of the file that bbolt has used.
 func end(db *bbolt.DB) (n int64) {
 	// The function returns no error, and reads no page.
 	_ = db.View(func(tx *bbolt.Tx) error { n = tx.Size(); return nil })
 	return n
 }
 
-// fit refuses the changes that would use up the reserve. It returns the others,
-// and how many of them the next transaction should make. What replaces jobs that wait frees
-// pages only after it is stored, so it may use half of the reserve.
+// fit refuses the changes that would use up the reserve. It returns the others, and how many of
+// them the next transaction should make. A change that replaces waiting jobs frees pages only after
+// it is stored, so it may use half of the reserve.
 func (w *writer) fit(db *bbolt.DB, changes []*change) (rest []*change, n int) {
 	need := pagesPerCommit
 	for _, c := range changes {
@@ -131,10 +130,9 @@ func (w *writer) fit(db *bbolt.DB, changes []*change) (rest []*change, n int) {
 	return rest, n
 }
 
-// leavesOut reports whether e, a message about a delivery that is given up, is
-// not stored. While the disk is full, each destination gets one: as many as
-// there are deliveries could take more than the reserve, and nothing could be
-// stored any more.
+// leavesOut reports whether e, a message about a given-up delivery, is not stored. While the disk
+// is full, each destination gets one such message: one for each delivery could use up the reserve,
+// and then nothing could be stored any more.
 func (b *batch) leavesOut(e *queue.Entry) bool {
 	if !b.tight || len(e.Jobs) == 0 {
 		return false
@@ -150,8 +148,8 @@ func (b *batch) leavesOut(e *queue.Entry) bool {
 	return false
 }
 
-// extend extends the file until so many pages can be written. It reports false
-// if the disk has no room.
+// extend extends the file until this number of pages can be written. It reports false if the disk
+// has no room.
 func (w *writer) extend(db *bbolt.DB, pages int) bool {
 	room := w.room(db)
 	if room >= pages {
@@ -171,8 +169,8 @@ func (w *writer) extend(db *bbolt.DB, pages int) bool {
 	return room+int(written/pageSize) >= pages
 }
 
-// writeZeros writes zeros to the end of a file, or over what follows from. It
-// returns the number of bytes written, in whole pages, also with an error.
+// writeZeros writes n zeros to a file, starting at from. It returns the number of bytes written, in
+// whole pages, even with an error.
 func writeZeros(path string, from, n int64, sync bool) (written int64, err error) {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {

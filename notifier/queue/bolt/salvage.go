@@ -193,8 +193,7 @@ func (v *salvager) read() error {
 	return nil
 }
 
-// badPage reads what can be parsed of a damaged page, and visits the pages
-// below it.
+// badPage reads the parts of a damaged page that can be parsed, and visits the pages below it.
 func (v *salvager) badPage(id uint64, bucket string, root bool) {
 	v.partial = v.partial || root || bucket == bucketMessages
 	if id < 2 || id >= v.old.count || v.visited[id] {
@@ -580,7 +579,7 @@ func (v *salvager) complete(g *group) (fixes []func(b *batch) error, header *rec
 	return fixes, header
 }
 
-// lose returns changes that record the jobs of a message as lost whose records are missing.
+// lose returns changes that record jobs without records as lost.
 func (v *salvager) lose(g *group, header *record.Message) (fixes []func(b *batch) error) {
 	there := make([]bool, header.Jobs)
 	for _, j := range slices.Concat(header.Done, g.done, g.jobs) {

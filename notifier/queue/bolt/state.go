@@ -9,9 +9,9 @@ import (
 	"go.uber.org/zap"
 )
 
-// state is what a second file knows about the database, so that a start after
-// its loss can tell what is lost. It is written in place, and has always the
-// same length, so that it can be written when the disk is full.
+// state is the content of a second file about the database. If the database is lost, the next start
+// uses it to say what is lost. It is written in place and always has the same length, so that it
+// can be written when the disk is full.
 type state struct {
 	waiting int   // about how many deliveries wait
 	written int64 // bytes of the database that have been written; see reserve

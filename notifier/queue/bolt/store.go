@@ -56,8 +56,8 @@ type Options struct {
 	// none.
 	Logger *zap.Logger
 
-	// NoSync means that what is stored survives the end of the process, but no power cut. Tests
-	// of other things need not wait for the disk.
+	// NoSync means that stored data survives the end of the process, but not a power cut. It makes
+	// tests faster.
 	NoSync bool
 
 	commit func(*bbolt.Tx) error // for a test of failing disks; default: its method Commit
@@ -100,7 +100,7 @@ type folder struct {
 	log    *zap.Logger
 }
 
-// database is the open database, and what is known of its content.
+// database is the open database with its index.
 type database struct {
 	*folder
 	rollback *rollbackGuard

@@ -19,7 +19,7 @@ import (
 // transaction, because it changes a job that the transaction adds.
 var errLater = errors.New("it has to wait for the next transaction")
 
-// growth returns by how much the records of an update grow that tx has decided, roughly.
+// growth returns approximately by how many bytes an update decided in tx makes the records grow.
 func growth(u *queue.Update, tx *queue.Tx, old [][]byte) (n int64) {
 	for i := range u.Names {
 		if r, ok := tx.Changed(i); ok {
@@ -100,8 +100,8 @@ func (b *batch) lockJobs(ids []queue.JobID) ([]queue.Status, error) {
 	return statuses, nil
 }
 
-// unlockJobs lets the jobs be claimed that lockJobs has locked and nobody has
-// changed. If the scheduler has looked for jobs meanwhile, it has not seen them.
+// unlockJobs lets jobs be claimed that lockJobs has locked, unless they were changed. It wakes the
+// scheduler, which may not have seen these jobs in the meantime.
 func (b *batch) unlockJobs() {
 	if len(b.locked) == 0 {
 		return
@@ -255,9 +255,9 @@ func (s recordStore) Update(ctx context.Context, u *queue.Update) error {
 	return s.do(ctx, &change{size: 1<<10 + 512*u.Jobs, pages: pagesOfUpdate(u), adds: u.MaxSize > 0, check: check, write: write})
 }
 
-// pagesOfUpdate returns the maximum number of pages that an update needs,
-// roughly: for each record, the page of a job and the page of its message, and besides the pages of
-// other jobs and of large records.
+// pagesOfUpdate returns the approximate maximum number of pages that an update needs: for each
+// record, the page of a job and the page of its message, and in addition the pages of other jobs
+// and of large records.
 func pagesOfUpdate(u *queue.Update) int {
 	if u == nil {
 		return 0

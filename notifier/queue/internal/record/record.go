@@ -129,8 +129,7 @@ func KeptSize(size int64, jobs, dead int) int64 {
 // UpdateOverhead is the approximate overhead of a record of an update.
 const UpdateOverhead = 128
 
-// UpdateSize returns the counted size of a record of an update, sealed as it is stored. It is
-// 0 if there is none.
+// UpdateSize returns the counted size of a sealed record of an update; 0 if there is none.
 func UpdateSize(sealed []byte) int64 {
 	if len(sealed) == 0 {
 		return 0
@@ -174,7 +173,7 @@ func doneFields(j *queue.Job, c *wire.Codec) {
 	jobFields(j, c)
 }
 
-// jobFields are the fields of a job. Those that a final one does not need are left out.
+// jobFields are the fields of a job, without the ones that a final job does not need.
 func jobFields(j *queue.Job, c *wire.Codec) {
 	wire.Number(c, jobStatus, &j.Status)
 	wire.Number(c, jobAttempts, &j.Attempts)

@@ -80,8 +80,8 @@ func (s *Sealer) OpenMessage(id uuid.UUID, head, body []byte) (*queue.Message, [
 	return m, r.Files, nil
 }
 
-// OpenEntry opens the record of a message, and returns it with its jobs: those that are part
-// of it, and jobs, which are stored beside it. One that is missing is Lost.
+// OpenEntry opens the record of a message, and returns it with its jobs: the ones in the record,
+// and jobs, which are stored separately. A missing job is Lost.
 func (s *Sealer) OpenEntry(id uuid.UUID, head []byte, jobs iter.Seq[*queue.Job]) (*queue.Entry, error) {
 	r, err := s.openHead(id, head)
 	if err != nil {
