@@ -256,8 +256,7 @@ func valuesByName(variables map[string]string) (values []string) {
 	return values
 }
 
-// keyBlock is the block of a key, or that of configs, which has some of the options for every
-// saved key.
+// keyBlock is the block of a key or of configs, which has some of the options for every saved key.
 type keyBlock struct {
 	Key
 	name     string // "" for configs

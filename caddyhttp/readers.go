@@ -89,7 +89,7 @@ func (s *Settings) checkRead(readers bool, ofKey, ofSaved error) error {
 	return nil
 }
 
-// checkSecrets checks those of the secrets that have no placeholders.
+// checkSecrets checks the secrets without placeholders.
 func checkSecrets(secrets []string) error {
 	for _, secret := range secrets {
 		if err := placeholder.Check(secret); err != nil {

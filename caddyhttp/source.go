@@ -206,7 +206,7 @@ func readTemplate(path string) (string, error) {
 	return string(text), nil
 }
 
-// resolveSources returns the sources that s sets, and those of base that it does not set.
+// resolveSources returns the sources of s, and the sources of base that s does not set.
 func (s *Settings) resolveSources(base source.Set) (source.Set, error) {
 	sources := source.Set{}
 	for _, name := range slices.Sorted(maps.Keys(s.Sources)) {

@@ -151,8 +151,8 @@ func TestAskWho(t *testing.T) {
 	})
 }
 
-// TestAskLogin checks that the page of a question with login is behind that of the console,
-// and nowhere else.
+// TestAskLogin checks that the page of a question with login needs the login of the console, and
+// nowhere else.
 func TestAskLogin(t *testing.T) {
 	t.Parallel()
 	dir, p := t.TempDir(), gatewaytest.NewPager(t, http.StatusOK)

@@ -96,7 +96,7 @@ func TestAskReload(t *testing.T) {
 	})
 }
 
-// TestAskAtOnce checks that of many answers at the same moment one counts, which all see.
+// TestAskAtOnce checks that one of many simultaneous answers counts, and that all see it.
 func TestAskAtOnce(t *testing.T) {
 	t.Parallel()
 	dir, x := t.TempDir(), gatewaytest.NewTeam(t, 3)

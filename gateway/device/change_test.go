@@ -8,7 +8,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/webpush"
 )
 
-// checkTag refuses one tag, as that of a key.
+// checkTag refuses one tag, as a key does.
 func checkTag(tag string) error {
 	if tag == "all" {
 		return errors.New("all stands for every URL")

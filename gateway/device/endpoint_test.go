@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestEndpoint checks which endpoints are those of push services.
+// TestEndpoint checks which endpoints belong to push services.
 func TestEndpoint(t *testing.T) {
 	others := []string{"push.example.com", "192.0.2.7", "[2001:db8::1]"}
 	for endpoint, want := range map[string]bool{

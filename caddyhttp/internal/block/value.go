@@ -47,7 +47,7 @@ func Text(to *string, check func(string) error) func([]string) error {
 	}
 }
 
-// List appends texts to those of the lines before, and checks them.
+// List appends the texts of each line, and checks them.
 func List(to *[]string, check func([]string) error) func([]string) error {
 	return func(args []string) error {
 		*to = append(*to, args...)

@@ -156,7 +156,7 @@ func TestEqualRequests(t *testing.T) {
 	s, disk := openFailing(t)
 	for round := range racetest.Amount(20, 6) {
 		if round%2 == 1 {
-			disk.before.Store(2) // the common commit, and that of the first alone
+			disk.before.Store(2) // the common commit, and the commit of the first alone
 		}
 		var accepted, refused, failed atomic.Int32
 		var wg sync.WaitGroup

@@ -62,8 +62,8 @@ func sizeOf(entries []*queue.Entry) (size int64) {
 	return size
 }
 
-// insert inserts the entries, and returns what was decided with them. A simple one shares
-// a transaction with entries of other callers.
+// insert inserts the entries, and returns the decisions about them. A simple entry shares a
+// transaction with entries of other callers.
 func (w *writer) insert(ctx context.Context, entries []*queue.Entry) (decided []*decision, err error) {
 	if len(entries) == 1 && len(entries[0].Message.Files) == 0 && entries[0].Update == nil {
 		if err = w.accepting.do(entries[0], false); isUnclear(err) && w.rest() {
@@ -113,8 +113,8 @@ func (w *writer) insertOrdered(ctx context.Context, c *conn, entries []*queue.En
 	return decided, w.insertLast(ctx, c, entries, calls, n)
 }
 
-// insertLast ends a transaction: it stores entries with their files, makes the calls, adds
-// to the counts and commits. What needs no answer is one exchange with the server.
+// insertLast ends a transaction: it stores entries with their files, makes the calls, adds to the
+// counts and commits. Calls that need no answer share one exchange with the server.
 func (w *writer) insertLast(ctx context.Context, c *conn, entries []*queue.Entry, calls []call, n counts) error {
 	var last []call
 	for part := range slices.Chunk(entries, batchSize) {
@@ -236,9 +236,8 @@ func (w *writer) keyed(ctx context.Context, c *conn, key string, request []byte)
 	return &queue.DuplicateError{ID: first, SameRequest: bytes.Equal(m.Request, request)}, nil
 }
 
-// duplicate returns an error for the entry that is stored already. repeated
-// reports whether an earlier attempt may have stored the entries. Only what is stored for
-// good counts, see [conn.confirm].
+// duplicate returns an error for the entry that is stored already. repeated reports whether an
+// earlier attempt may have stored the entries. Only confirmed messages count, see [conn.confirm].
 func (w *writer) duplicate(ctx context.Context, c *conn, entries []*queue.Entry, repeated bool) error {
 	stored := 0
 	for _, e := range entries {

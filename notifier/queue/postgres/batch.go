@@ -123,9 +123,8 @@ type writer struct {
 	loseReply func() error // of Options
 }
 
-// accept stores entries without files in one transaction. Those that are stored
-// already, or have the same idempotency key as another one, are left out and
-// stored separately.
+// accept stores entries without files in one transaction. Entries that are stored already, or that
+// have the idempotency key of another entry, are left out and stored separately.
 func (w *writer) accept(entries []*queue.Entry) []error {
 	ctx := context.Background()
 	// All transactions store keys in the same order, because each waits for others
@@ -208,8 +207,8 @@ func (w *writer) storing(ctx context.Context, f func(ctx context.Context, c *con
 	return err
 }
 
-// unstored returns the entries whose ID and idempotency key are not stored. Of
-// those with the same key, it returns the first.
+// unstored returns the entries whose ID and idempotency key are not stored. Of entries with the
+// same key, it returns the first.
 func (w *writer) unstored(ctx context.Context, entries []*queue.Entry) (rest []*queue.Entry, err error) {
 	ids, keys := array{oid: oidUUID}, array{oid: oidBytea}
 	for _, e := range entries {
@@ -270,8 +269,8 @@ func isDuplicate(err error) bool {
 	return ok && e.Code == "23505" // unique_violation
 }
 
-// insertion returns the statement that stores messages and their jobs, and what they add
-// to the counts.
+// insertion returns the statement that stores messages and their jobs, and its change of the
+// counts.
 func (w *writer) insertion(entries []*queue.Entry) (insert call, all counts) {
 	var m struct{ id, created, size, kept, jobs, waiting, dead, files, finished, key, head, body array }
 	var j jobColumns
@@ -405,9 +404,8 @@ type settling struct {
 	tokens []uuid.UUID
 }
 
-// settle records the outcomes of jobs in one transaction. If t is not nil, it is
-// the settlement of the only job, and the transaction stores what else belongs to
-// it.
+// settle records the outcomes of jobs in one transaction. If t is not nil, it is the settlement of
+// the only job, and the transaction stores all of it.
 func (w *writer) settle(ctx context.Context, jobs []*settling, t *queue.Settlement) []error {
 	// Earlier calls have tokens, too, if their commit may have succeeded without a
 	// reply.
@@ -592,7 +590,7 @@ const settleMessages = `UPDATE notify_queue_messages m SET waiting = m.waiting -
 			files,
 			k.n, k.dead, m.kept`
 
-// settledCounts returns what settleMessages has changed in the counts.
+// settledCounts returns the change of the counts by settleMessages.
 func settledCounts(rows [][][]byte) (n counts) {
 	for _, row := range rows {
 		n.add(counts{bytes: -number(row[1]), waiting: -number(row[3]), dead: number(row[4]), kept: number(row[5])})
@@ -600,8 +598,8 @@ func settledCounts(rows [][][]byte) (n counts) {
 	return n
 }
 
-// finishMessages is settleMessages, and counts what it has changed. It is for transactions
-// that end with it.
+// finishMessages is settleMessages with the change of the counts, for transactions that end with
+// it.
 const finishMessages = `WITH m AS (` + settleMessages + `),
 	n AS (
 		UPDATE notify_queue_counts c SET waiting = c.waiting - t.n, dead = c.dead + t.dead, bytes = c.bytes - t.ended, kept = c.kept + t.kept

@@ -203,10 +203,10 @@ func (s *Store) endDamaged(ctx context.Context, jobs []queue.Job) []queue.Job {
 	})
 }
 
-// claimJobs claims jobs, except those that another statement claims at the same
-// time. A parked job is claimed if its destination has its turn, of which there is one: the
-// next comes when the lease is over, unless the outcome changes it. A failed attempt of the
-// destination counts as one of a parked job.
+// claimJobs claims jobs, except those that another statement claims at the same time. A parked job
+// is claimed if its destination has its turn. Each turn is for one job: the next comes when the
+// lease is over, unless the outcome changes it. A failed attempt to the destination counts as an
+// attempt of a parked job.
 const claimJobs = `WITH t AS (
 		UPDATE notify_queue_destinations SET until = $5 + $4::BIGINT WHERE hash IN (
 			SELECT d.hash FROM notify_queue_destinations d WHERE d.hash = ANY ($6::BYTEA[]) AND d.parks = 1 AND d.until <= $5 FOR UPDATE SKIP LOCKED)

@@ -24,8 +24,8 @@ type serverClock struct {
 // elapsed returns the time since start.
 func (c *serverClock) elapsed() time.Duration { return time.Since(c.start) }
 
-// set notes that the clock of the server showed a time at some moment of an exchange. It
-// changes what is known no more than the exchange proves, so that a slow one does no harm.
+// set notes that the clock of the server showed a time at some moment of an exchange. It corrects
+// the known time no more than the exchange proves, so that a slow exchange does no harm.
 func (c *serverClock) set(server time.Time, began, ended time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// TestServerClock checks that a handle knows the time of the server, which differs from
-// that of this machine, and follows it when it changes.
+// TestServerClock checks that a handle knows the time of the server, which differs from clock of
+// this machine, and follows it when it changes.
 func TestServerClock(t *testing.T) {
 	t.Parallel()
 	dsn := sharedServer(t).schema(t) + ",pg_catalog"
@@ -36,7 +36,7 @@ func TestServerClock(t *testing.T) {
 	}
 }
 
-// setClock sets the clock of a server, as the handles with dsn see it, ahead of that of this
+// setClock sets the clock of a server, as the handles with dsn see it, ahead of the clock of this
 // machine.
 func setClock(t *testing.T, dsn string, ahead time.Duration) {
 	t.Helper()

@@ -12,14 +12,14 @@ import (
 // connection: the standby may get the transaction later, or never.
 var errAlone = errors.New("the server has committed without its synchronous standby")
 
-// errUnconfirmed is returned for what a server has stored and its synchronous standby may not
-// have. It is lost if the server is. Another attempt would wait as long again.
+// errUnconfirmed is returned when the server has stored data that its synchronous standby may not
+// have. The data is lost if the server is. Another attempt would wait as long again.
 var errUnconfirmed = errors.New("the server does not confirm in time what it has stored; its synchronous standby may hang")
 
-// confirm returns nil if what the connection can read is also on the synchronous standbys,
-// if there are any. A transaction can be visible without that: when a connection is lost
-// during a commit, the server no longer waits for a standby. The commit of a later write
-// confirms all that was written before it.
+// confirm returns nil if all data that the connection can read is also on the synchronous standbys,
+// if there are any. A visible transaction may be missing there: when a connection is lost during a
+// commit, the server no longer waits for a standby. The commit of a later write confirms all
+// earlier writes.
 func (c *conn) confirm(ctx context.Context) error {
 	rows, err := c.query(ctx, "UPDATE notify_queue_counts SET waiting = waiting WHERE shard = $1 RETURNING shard", c.counter)
 	switch {

@@ -32,8 +32,8 @@ type conn struct {
 	counter    int // the row of counts that its transactions change
 }
 
-// askSession finds out whether the connection has a session of the server of its own. A
-// pooler makes up the number of the process that it tells its clients.
+// askSession finds out whether the connection has its own session on the server. A pooler makes up
+// the process number that it tells its clients.
 func (c *conn) askSession(ctx context.Context) error {
 	results, err := c.pg.Exec(ctx, "SELECT pg_backend_pid()").ReadAll()
 	if _, refused := errors.AsType[*pgconn.PgError](err); err != nil && !refused {

@@ -5,12 +5,11 @@ package postgres
 // gateways have connections together, for these to have rows of their own.
 const counters = 512
 
-// counts is what a transaction adds to the counts of the store. They are the sums of the
-// columns of notify_queue_counts.
+// counts is what a transaction adds to the counts of the store, which are the sums of the columns
+// of notify_queue_counts.
 //
-// A transaction locks its row last, together with its commit: nothing that can wait
-// follows, neither for a lock nor for an answer of this program. It locks one row only, so
-// that no two wait for each other.
+// A transaction locks its row last, together with its commit: no step that waits for a lock or for
+// this program follows. It locks one row only, so that no two wait for each other.
 type counts struct {
 	waiting, dead        int64 // jobs
 	bytes                int64 // of messages that wait

@@ -146,10 +146,9 @@ func (d *due) waits() bool {
 	return len(d.known) > 0 || d.partial || d.stale
 }
 
-// choose takes slots for jobs and returns these. Those that have slots of their own are
-// first, and destinations take turns, with which the next call goes on: those that had no room keep theirs. It
-// leaves out jobs for which held returns true. empty are destinations that may
-// have more jobs in the tables.
+// choose takes slots for jobs and returns these jobs. Destinations with their own slots come first.
+// Destinations take turns across calls: one without room keeps its turn. choose leaves out jobs for
+// which held returns true. empty are destinations that may have more jobs in the tables.
 func (d *due) choose(c queue.Claim, n int, held func(queue.JobID) bool) (chosen []candidate, empty [][]byte) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -221,8 +220,8 @@ func (d *due) skip(l *lane, now int64, held func(queue.JobID) bool) {
 	}
 }
 
-// parked removes what is parked of a destination, because an attempt that began at a time
-// counts for it. next is when some of it is due.
+// parked removes the parked jobs of a destination: those for which an attempt that began at began
+// counts. next is when the first of them is due.
 func (d *due) parked(destination seal.Hash, began, next int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -276,9 +275,9 @@ func (d *due) toRead(c queue.Claim, every time.Duration) (r reading) {
 	return r
 }
 
-// replace replaces the jobs by what was read from the tables: jobs that are due, and jobs of
-// destinations that have their turn. It keeps jobs that came meanwhile and, if not all could
-// be read, some of each destination. The order of turns goes on.
+// replace replaces the jobs by those read from the tables: jobs that are due, and jobs of
+// destinations that have their turn. It keeps jobs that came after the read began and, if not all
+// could be read, some of each destination. It keeps the order of turns.
 func (d *due) replace(c queue.Claim, r reading, rows, turns [][][]byte, next int64) {
 	before, partial := d.turns, d.partial
 	d.reset()

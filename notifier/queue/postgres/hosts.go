@@ -154,7 +154,8 @@ func lookUp(ctx context.Context, lookUp pgconn.LookupFunc, timeout time.Duration
 	return names
 }
 
-// rank returns a number that is lower for what is tried earlier. The caller holds the lock.
+// rank returns a number for an address, which is lower if the address is tried earlier. The caller
+// holds the lock.
 func (h *hosts) rank(address string) int {
 	switch {
 	case address == h.answered:

@@ -56,8 +56,8 @@ func (s *Store) Settle(ctx context.Context, t *queue.Settlement) error {
 	return err
 }
 
-// turnEnded stores what the outcome of a job means for others that wait for its destination.
-// turn reports whether it was claimed because the destination had its turn.
+// turnEnded stores the effect of a job's outcome on other jobs that wait for its destination. turn
+// means that the job was claimed because the destination had its turn.
 func (s *Store) turnEnded(ctx context.Context, t *queue.Settlement, turn bool) {
 	switch {
 	case t.Failure != nil:

@@ -8,8 +8,8 @@ import (
 )
 
 // Work on all that the tables hold is done by one gateway at a time: it holds a row of
-// notify_queue_leases. A gateway that dies leaves its row until the lease ends. Nothing
-// breaks if two do the same work, so that a gateway which was paused may go on.
+// notify_queue_leases. A gateway that dies leaves its row until the lease ends. Nothing breaks if
+// two gateways do the same work, so that a paused gateway may go on.
 //
 // Locks of sessions (advisory locks) would not do: they are lost behind a pooler that
 // gives each transaction another session, and not every server has them.
@@ -52,8 +52,8 @@ type work struct {
 	result func() []byte
 }
 
-// do does work, unless another gateway is at it. done is when it was begun that has now
-// been completed, by the clock of the server, or the zero time if another gateway is at it.
+// do does work, unless another gateway is at it. done is when the completed work began, by the
+// clock of the server, or the zero time if another gateway is doing it.
 func (t *tables) doWork(ctx context.Context, w work) (done time.Time, err error) {
 	held, completed, began, err := t.takeLease(ctx, w.name)
 	if err != nil || !held {
@@ -94,8 +94,7 @@ func (t *tables) doWork(ctx context.Context, w work) (done time.Time, err error)
 	return began, nil
 }
 
-// takeLease takes a lease or renews it. completed is when the work was last begun that has
-// been completed.
+// takeLease takes a lease or renews it. completed is when the last completed work began.
 func (t *tables) takeLease(ctx context.Context, name string) (held bool, completed, now time.Time, err error) {
 	err = t.store(ctx, func(ctx context.Context, c *conn, _ bool) error {
 		rows, err := c.query(ctx, takeLease, name, t.owner, workLease.Microseconds())

@@ -19,12 +19,12 @@ const shards = 16
 // YugabyteDB have in common. Times are microseconds since 1970. status is a
 // queue.Status.
 //
-// A message waits as long as finished is NULL. The shard of a job comes from the
-// ID of its message. A job with the status Queued is parked if it waits for its destination,
-// which is down; then it is due when it expires. A destination parks such jobs; until is when
-// it has its next turn, and failed is when its last failed attempt began. A count is the sum of a column of all rows of
-// notify_queue_counts; each transaction changes one of the rows. A row of
-// notify_queue_leases is held by the gateway that does something for all.
+// A message waits as long as finished is NULL. The shard of a job comes from the ID of its message.
+// A job with the status Queued is parked if it waits for its destination, which is down; then it is
+// due when it expires. A destination parks such jobs; until is when it has its next turn, and
+// failed is when its last failed attempt began. A count is the sum of a column of all rows of
+// notify_queue_counts; each transaction changes one of the rows. A gateway that works for all
+// gateways holds a row of notify_queue_leases.
 var migrations = [][]string{{
 	`CREATE TABLE IF NOT EXISTS notify_queue_messages (
 		id UUID PRIMARY KEY,

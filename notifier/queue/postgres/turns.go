@@ -12,17 +12,16 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// What waits for a destination that is down is parked: until it expires, it is not due,
-// and only the row of its destination tells when the destination has its next turn. So an
-// attempt that fails for all changes one row, and a claim reads nothing of what waits.
-// In its turn, the first parked job is claimed. A success makes the others due again
-// (see wakeJobs).
+// What waits for a destination that is down is parked: until it expires, it is not due, and only
+// the row of its destination tells when the destination has its next turn. So an attempt that fails
+// for all jobs changes one row, and a claim does not read the parked jobs. In its turn, the first
+// parked job is claimed. A success makes the others due again (see wakeJobs).
 
 // parkedAtOnce is the number of jobs of one destination that one transaction parks. The
 // others are due, and each that fails parks as many again.
 const parkedAtOnce = 1000
 
-// failing is an attempt that counts for all that waits for its destination.
+// failing is a failed attempt that counts for all jobs that wait for its destination.
 type failing struct {
 	failure     queue.SharedFailure
 	now         time.Time
@@ -30,18 +29,18 @@ type failing struct {
 	client      bool
 	shared      *queue.Job // a claimed job that the attempt counts for; nil for none
 
-	next int64 // when something of what was parked is due; park sets it
+	next int64 // when the first parked job is due; park sets it
 }
 
-// parking parks what waits for destinations that are down, and lets it have turns.
+// parking parks jobs that wait for destinations that are down, and gives the destinations turns.
 type parking struct {
 	*tables
 	due      *due
 	failures batch[*failing]
 }
 
-// fail parks what an attempt counts for that was made for a job. shared reports whether
-// another job had the attempt.
+// fail parks the jobs for which the failed attempt of j counts. shared means that another job had
+// the attempt.
 func (p *parking) fail(j *queue.Job, f *queue.SharedFailure, shared, linger bool) error {
 	v := &failing{failure: *f, now: j.Updated, destination: p.sealer.DestinationHash(j.Destination), client: j.Client}
 	if shared {
@@ -54,8 +53,8 @@ func (p *parking) fail(j *queue.Job, f *queue.SharedFailure, shared, linger bool
 	return err
 }
 
-// park stores what failed attempts count for, in one transaction. It returns an error for
-// each whose shared job is not claimed.
+// park parks the jobs for which failed attempts count, in one transaction. It returns an error for
+// each attempt whose shared job is not claimed.
 func (p *parking) park(all []*failing) []error {
 	errs := make([]error, len(all))
 	err := p.do(context.Background(), func(ctx context.Context, c *conn, _ bool) error {
@@ -142,8 +141,8 @@ func (p *parking) parkShared(all []*failing) call {
 	return call{parkClaimed, []any{message, index, parked, due, updated, expires, p.owner}}
 }
 
-// parkClaimed parks claimed jobs. One that is parked already was, by this statement, before
-// its reply was lost.
+// parkClaimed parks claimed jobs. If one is parked already, an earlier run of this statement did
+// it, whose reply was lost.
 const parkClaimed = `UPDATE notify_queue_jobs j SET status = 1, owner = NULL, lease = NULL, parked = k.parked, due = k.due, not_before = 0,
 		updated = k.updated, expires = k.expires
 	FROM unnest($1::UUID[], $2::BIGINT[], $3::BIGINT[], $4::BIGINT[], $5::BIGINT[], $6::BIGINT[]) AS k (message, idx, parked, due, updated,

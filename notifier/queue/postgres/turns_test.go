@@ -111,8 +111,8 @@ func TestKnownAmongMany(t *testing.T) {
 	}
 }
 
-// TestRowsOfClients checks that rows of clients' destinations go when nothing waits, and
-// those of others stay.
+// TestRowsOfClients checks that rows of clients' destinations go when nothing waits, and jobs of
+// other destinations stay.
 func TestRowsOfClients(t *testing.T) {
 	t.Parallel()
 	dsn := sharedServer(t).schema(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue/internal/record"
 )
 
-// decision is what an update has decided within a transaction.
+// decision is the result of an update's Decide within a transaction.
 type decision struct {
 	calls  []call // that make the changes
 	counts counts // that the transaction adds to, after them
@@ -227,9 +227,8 @@ const (
 	lockMessage = "SELECT waiting, dead, jobs, size, files, kept FROM notify_queue_messages WHERE id = $1 FOR UPDATE"
 )
 
-// changeRows returns the statements that change jobs of a message with f, which
-// sets Updated, and what they add to the counts. rows are the result of readJobs, and row
-// is the result of lockMessage.
+// changeRows returns the statements that change jobs of a message with f, and their change of the
+// counts. f sets Updated. rows are the result of readJobs, and row is the result of lockMessage.
 func (t *tables) changeRows(id uuid.UUID, rows [][][]byte, row [][]byte, f func(j *queue.Job)) (calls []call, all counts,
 	e ended, err error) {
 	waiting, dead, total := int(number(row[0])), int(number(row[1])), int(number(row[2]))
@@ -280,7 +279,7 @@ func (t *tables) changeRows(id uuid.UUID, rows [][][]byte, row [][]byte, f func(
 	return append(calls, call{changeMessage, []any{id, waiting, dead, finished, kept}}), all, e, nil
 }
 
-// done takes note of what a decision has changed, after its transaction.
+// done updates this handle after the transaction of a decision.
 func (s *Store) done(ctx context.Context, d *decision) {
 	if d == nil || len(d.calls) == 0 {
 		return

@@ -10,10 +10,10 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// Another gateway of a later version may bring the tables up to date while this one runs, which
-// does not know then what to store. So it stores nothing new: it takes no messages, claims no
-// jobs and changes no records. The outcomes of deliveries that are under way are stored for a
-// time, so that they are not made twice; then this gateway gives up what it has claimed.
+// A gateway of a later version may upgrade the tables while this one runs. This one does not know
+// the new tables, so it stores nothing new: it takes no messages, claims no jobs and changes no
+// records. The outcomes of deliveries that are under way are stored for a time, so that they are
+// not made twice; then this gateway gives up what it has claimed.
 const (
 	versionEvery = 2 * time.Second
 	handOverTime = 10 * time.Second

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/crypto/bcrypt"
 )
 
-// TestHashPassword checks that the hash is that of the password, and that guesses are slow.
+// TestHashPassword checks that the hash matches the password, and that guesses are slow.
 func TestHashPassword(t *testing.T) {
 	hash, err := HashPassword("secret")
 	if err != nil {
