@@ -131,7 +131,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 	return block.LogRejected(a.gateway.Conf.Log, cmp.Or(a.provisionMail(ctx), a.awaitSites(ctx)))
 }
 
-// Gateway returns what events are sent with. It is ready before the events app is loaded.
+// Gateway returns the gateway that sends events. It is ready before the events app is loaded.
 func (a *App) Gateway() *gateway.Gateway { return &a.gateway }
 
 // Check makes the checks that need all apps provisioned. It returns an
@@ -140,8 +140,7 @@ func (a *App) Gateway() *gateway.Gateway { return &a.gateway }
 // provisions a configuration can call it, too.
 func (a *App) Check() error { return a.CheckWith(nil) }
 
-// CheckWith is Check, with a function that is called with each warning instead of logging
-// it, unless it is nil.
+// CheckWith is Check with a function that gets each warning. If warned is nil, warnings are logged.
 func (a *App) CheckWith(warned routing.WarnFunc) error {
 	routes := a.Routes()
 	routes.Warned = warned
@@ -157,7 +156,7 @@ func (a *App) CheckWith(warned routing.WarnFunc) error {
 // of all sites are known.
 func (a *App) Start() error {
 	defer a.ready()
-	defer a.Caddyfile.Trim() // of what errors of sites and of the start may name
+	defer a.Caddyfile.Trim() // after the errors of sites and of the start, which need the positions
 	if err := a.Check(); err != nil {
 		return block.LogRejected(a.gateway.Conf.Log, err)
 	}

@@ -273,15 +273,14 @@ func (a *App) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	return a.unmarshal(d, inherited{}, a)
 }
 
-// inherited is what a block has from the global option: the services that apply if the
-// block sets none, and whether devices can subscribe to keys.
+// inherited is what a block inherits from the global option: the services that apply if the block
+// sets none, and whether devices can subscribe to keys.
 type inherited struct {
 	services *Services
 	push     bool
 }
 
-// unmarshal is UnmarshalCaddyfile with what the block inherits. app is nil for the
-// directive.
+// unmarshal is UnmarshalCaddyfile for a block that inherits from. app is nil for the directive.
 func (s *Settings) unmarshal(d *caddyfile.Dispenser, from inherited, app *App) error {
 	d.Next() // the directive's name
 	if d.NextArg() {

@@ -81,8 +81,8 @@ func (h *Handler) checkEffects() error {
 	return nil
 }
 
-// checkQueue returns an error for what has no effect without a queue. durable reports whether
-// there is one. r is what s became.
+// checkQueue returns an error for settings that have no effect without a queue. durable means that
+// there is one. r is s in use.
 func (s *Settings) checkQueue(r *site.Site, durable bool) error {
 	for _, name := range slices.Sorted(maps.Keys(r.Keys)) {
 		if err := outbox.CheckFallback(r.Keys, r.Keys[name], durable); err != nil {

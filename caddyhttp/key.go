@@ -150,7 +150,7 @@ func parseUnshared(url string, files notifier.Files) (*notifier.Destination, err
 	return notifier.ParseWithFiles(url, nil, files)
 }
 
-// keyLoader makes what a site needs of the keys and URLs in its settings.
+// keyLoader makes the keys and destinations of a site from its settings.
 type keyLoader struct {
 	parse    parseFunc
 	services *site.ServiceRule // of imported URLs

@@ -19,10 +19,10 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// keyOption describes an option of a key. What it does, and its default, stand in the comment
-// of its field of [Key]. From both follow how a Caddyfile is read, the errors that list the
-// options, the checks of a configuration in either format, the syntax in the comment of
-// [Settings.UnmarshalCaddyfile], and the row in docs/caddyfile.md.
+// keyOption describes an option of a key. The comment of its field of [Key] says what the option
+// does, and its default. The Caddyfile's reader, the errors that list the options, the checks of
+// both formats, the syntax in the comment of [Settings.UnmarshalCaddyfile], and the row in
+// docs/caddyfile.md all come from these two.
 type keyOption struct {
 	name    string
 	args    string   // its arguments in the syntax, such as "<duration>"
@@ -30,13 +30,13 @@ type keyOption struct {
 	repeat  bool     // it may occur several times
 	configs bool     // configs has it, too, for every saved key
 	pages   string   // the pages in docs/ about it
-	located bool     // its line is recorded, for errors of what is checked after the Caddyfile is read
+	located bool     // its line is recorded, for errors found after the Caddyfile is read
 
 	// read reads its arguments: one or, with many, any number but none.
 	read func(k *keyBlock, d *caddyfile.Dispenser, args []string) error
 	many bool
 
-	// inner returns what reads the lines in the block of the option that was read last.
+	// inner returns the options in the block of the option that was read last.
 	inner func(k *keyBlock) block.Options
 
 	// has reports whether the key has it. Options without has are always handed over.
@@ -46,7 +46,7 @@ type keyOption struct {
 	// if the option needs more than the key.
 	to func(c *Key, o *site.KeyOptions) error
 
-	// keeps says what is kept in the queue, without which the option has no effect.
+	// keeps is the reason why the option has no effect without the queue, for errors.
 	keeps string
 
 	// texts returns the texts of the option that may have placeholders.
@@ -263,10 +263,11 @@ type keyBlock struct {
 	settings *settingsBlock
 	file     string              // where the block begins
 	tagAt    caddyfile.Dispenser // the position of default_tag
-	checked  site.KeyOptions     // of what is read so far
+	checked  site.KeyOptions     // of the lines read so far
 }
 
-// options returns the options of the block. configs means those that configs has, too.
+// options returns the options of the block. With configs, it returns only the options that configs
+// has, too.
 func (k *keyBlock) options(configs bool) block.Options {
 	known := block.Options{}
 	for i := range keyOptions {

@@ -45,8 +45,8 @@ func TestKeyOptionSyntax(t *testing.T) {
 }
 
 // TestKeyOptionRows checks that docs/caddyfile.md has a row for each option of a key. The text
-// is that of its field, which Caddy's website shows: the first sentence and the default. With
-// UPDATE_GOLDEN set, it writes the rows.
+// comes from the comment of its field, which Caddy's website shows: the first sentence and the
+// default. With UPDATE_GOLDEN set, it writes the rows.
 func TestKeyOptionRows(t *testing.T) {
 	docs := readTypeDocs(t, ".")
 	var rows strings.Builder

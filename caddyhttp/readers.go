@@ -75,8 +75,8 @@ func (a *App) checkInboxReaders() error {
 	return a.checkRead(true, errInboxUnread, errInboxSavedUnread)
 }
 
-// checkRead returns an error for an inbox of a key, or of saved keys, that nobody can read.
-// readers means that whoever has a reader of the key can.
+// checkRead returns an error for an inbox of a key, or of saved keys, that nobody can read. readers
+// means that clients with a reader of the key can read it.
 func (s *Settings) checkRead(readers bool, ofKey, ofSaved error) error {
 	for _, name := range slices.Sorted(maps.Keys(s.Keys)) {
 		if k := s.Keys[name]; k.Inbox != 0 && (!readers || len(k.Readers) == 0) {

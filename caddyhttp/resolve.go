@@ -20,7 +20,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
-// settled are settings in use, with what only settings that inherit them need.
+// settled are settings in use, with the values that only inheriting settings need.
 type settled struct {
 	*site.Site
 	sources source.Set // besides the built-in ones

@@ -37,8 +37,7 @@ func (s *Source) rulerOptions() block.Options {
 	}
 }
 
-// loadRuler returns what the settings of the source prometheus say, after replacing
-// placeholders.
+// loadRuler returns the settings of the source prometheus, with placeholders replaced.
 func (s *Source) loadRuler() (*site.Ruler, error) {
 	if s == nil {
 		return nil, errors.New("it is empty; remove it, or give it a token")
@@ -59,7 +58,7 @@ func (s *Source) loadRuler() (*site.Ruler, error) {
 	})
 }
 
-// resolveRuler returns what s says of rulers, or nil if it says nothing.
+// resolveRuler returns the settings of rulers in s, or nil if there are none.
 func (s *Settings) resolveRuler() (*site.Ruler, error) {
 	c, ok := s.Sources[site.SourceRuler]
 	if !ok {

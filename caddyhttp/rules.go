@@ -165,8 +165,8 @@ const maxRules = 20
 
 var errManyRules = fmt.Errorf("it may occur %d times", maxRules)
 
-// rule returns the description of a rule, which keys and configs have. block has the lines of
-// its block besides those of its scope.
+// rule returns the description of a rule, which keys and configs have. block has the lines of its
+// block in addition to the lines of its scope.
 func rule(o keyOption, has func(c *Rules) bool, to func(c *Rules, r *rules.Rules) error) keyOption {
 	o.pages, o.configs, o.located = cmp.Or(o.pages, "routing.md"), true, true
 	o.keeps = "rules keep what they hold and what was sent in the queue"

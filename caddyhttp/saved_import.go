@@ -22,11 +22,10 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
-// SaveKeys saves keys where the sites with configs keep their own, under the
-// limits and the secret of configs, and returns a report for each. The sites may
-// be running. It saves nothing and returns an error if there would be more than
-// max_keys saved keys, or if a key has tags and neither configs nor the options have
-// a default tag.
+// SaveKeys saves keys in the storage of the sites with configs, under the limits and the secret of
+// configs, and returns a report for each. The sites may be running. It saves nothing and returns an
+// error if there would be more than max_keys saved keys, or if a key has tags and neither configs
+// nor the options have a default tag.
 func (c *Config) SaveKeys(ctx context.Context, keys []saved.KeyText, options saved.SaveOptions) ([]saved.KeyReport, error) {
 	pool := egress.NewPool(version.Agent)
 	defer pool.Close()

@@ -15,7 +15,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// What the states of destinations on the storage are kept for.
+// The times of the states of destinations on the storage.
 const (
 	stateSweepAfter = time.Minute         // after the start
 	stateSweepEvery = 24 * time.Hour      // from then on
@@ -27,7 +27,7 @@ const (
 // age is the time since a gateway had the URL in its configuration.
 const stateMark = "used"
 
-// stateSweeper removes the states on a storage that are not needed any more.
+// stateSweeper removes states from a storage that are no longer needed.
 type stateSweeper struct {
 	storage certmagic.Storage
 	log     *zap.Logger

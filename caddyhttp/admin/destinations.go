@@ -55,8 +55,8 @@ type Destination struct {
 	Health
 }
 
-// configuredHealth returns the destinations of the configuration by the hashes that the
-// queue has for them, without their states. Saved keys are not among them.
+// configuredHealth returns the destinations of the configuration by their hashes in the queue,
+// without their states. It leaves out saved keys.
 func configuredHealth(a *site.Directory, q *outbox.Outbox) map[queue.Hash]*Destination {
 	out := map[queue.Hash]*Destination{}
 	add := func(name string, limits *notifier.Limits, targets []notifier.Target) {
@@ -182,7 +182,7 @@ func serveDestinations(w http.ResponseWriter, r *http.Request) error {
 
 var errNoDestination = errors.New("there is no such destination; caddy notify queue destinations and GET /notify/destinations list all")
 
-// serveRetryDestination makes due what waits for one destination, and what was given up.
+// serveRetryDestination makes the deliveries to one destination due that wait or were given up.
 func serveRetryDestination(w http.ResponseWriter, r *http.Request) error {
 	q, err := runningQueue()
 	if err != nil {

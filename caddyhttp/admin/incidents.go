@@ -54,7 +54,7 @@ type incidentsJSON struct {
 	Next      string           `json:"next,omitempty"` // address of the next page
 }
 
-// listedIncident is an incident with what a silence keeps back of it.
+// listedIncident is an incident with its silences.
 type listedIncident struct {
 	alerting.IncidentJSON
 	Silenced time.Time `json:"silenced_until,omitzero"`
@@ -79,7 +79,7 @@ type incidentJSON struct {
 	Changed bool `json:"changed_now"` // false if it was so before
 	alerting.IncidentJSON
 
-	Warnings []string `json:"warnings,omitempty"` // about what of the request could not be read
+	Warnings []string `json:"warnings,omitempty"` // about parts of the request that could not be read
 }
 
 // changeIncidentOf calls change for the incident in the path of r, and responds with the

@@ -107,8 +107,8 @@ func serveEndSilence(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, silence.New(r.PathValue("key"), &ended, q.Outbox.Queue.Now()))
 }
 
-// answerError answers an operator after an error of a use case: with the status that a client
-// would get, and with the fault of the gateway, which clients must not know.
+// answerError answers an operator after an error of a use case. The status is as for a client; the
+// text includes the fault of the gateway, which clients do not see.
 func answerError(w http.ResponseWriter, err error) error {
 	e, _ := api.ErrorOf(httpapi.Answer(err))
 	if e.RetryAfter > 0 {

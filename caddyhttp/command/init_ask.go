@@ -200,7 +200,7 @@ func (c *choice) name() string {
 	return c.Service.Name
 }
 
-// named returns the choices that a text names or describes.
+// named returns the choices that text names or describes.
 func named(text string) (found []*choice) {
 	if device.IsMeant(text) {
 		found = append(found, &choice{device: true})
@@ -474,8 +474,8 @@ func urlOf(text string) (url, service string, err error) {
 	return url, r.Service.Name, nil
 }
 
-// notRecognized returns the error for a text that is of no service. err comes from
-// [notifier.Recognize], whose remedy for other texts than URLs is one of a page.
+// notRecognized returns the error for a text that belongs to no service. err comes from
+// [notifier.Recognize]; its remedy for texts other than URLs fits a page, not a command.
 func notRecognized(text string, err error) error {
 	if e, ok := errors.AsType[*notifier.URLError](err); ok && !strings.Contains(text, "://") {
 		return errors.New(e.Problem + "; give a notification URL: caddy notify services <name> shows how it is written")

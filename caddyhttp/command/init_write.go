@@ -18,7 +18,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp/command/internal/folder"
 )
 
-// What the Caddyfile of init calls things: as in the examples of the documentation.
+// Names in the Caddyfile of init, as in the examples of the documentation.
 const (
 	initKey  = "ops"
 	initUser = "monitoring"
@@ -52,7 +52,7 @@ func (c *firstConfig) makeSecrets() {
 	}
 }
 
-// errNoPublic is returned for a site at which browsers take no notifications.
+// errNoPublic is returned for a site that cannot send notifications to browsers.
 var errNoPublic = errors.New("a phone or a browser needs a domain name with HTTPS that it reaches, such as alerts.example.com")
 
 // public returns the address of the site if it has HTTPS and a name, or "".
@@ -222,7 +222,7 @@ func (c *firstConfig) writeSite(w *folder.CaddyfileWriter, secret func(name, tex
 	return nil
 }
 
-// report writes what was written and what to do next.
+// report lists the written files and the next steps.
 func (c *firstConfig) report(w io.Writer, out string) error {
 	secrets := filepath.Join(out, folder.Secrets)
 	caddyfile, user, invite := filepath.Join(out, folder.Caddyfile), "", ""

@@ -76,14 +76,14 @@ func (s routedSite) isOpen() bool {
 		(s.follow(http.MethodPost, "/notify") == reached || s.followRequest(http.MethodPost, "/notify", "KEY") == reached)
 }
 
-// management is something that people who may manage can do.
+// management is an action for people who may manage.
 type management struct {
 	pattern string // of the route
 	can     string // what, with a preposition before the address
 	setting string // whose manage decides
 }
 
-// managements returns what [routedSite.openManagement] looks for, the worst first.
+// managements returns the actions that [routedSite.openManagement] looks for, the worst first.
 func managements() []management {
 	const configs, either = "configs", "console or configs"
 	const saved = "read and change saved keys, as with POST "
@@ -101,9 +101,8 @@ func managements() []management {
 	}
 }
 
-// openManagement returns what an anonymous client on another machine can manage and with
-// which path, or nil. A matcher may leave out addresses that readers, phones and links use
-// without a login, and who may manage with rights.
+// openManagement returns an action that an anonymous client on another machine can do, and its
+// path, or nil. A matcher may exclude addresses that readers, phones and links use without a login.
 func (s routedSite) openManagement() (*management, string) {
 	m := s.handler.API.Resolved.Managers
 	if m == nil || !m.Open || s.requiresCertificate() || !slices.ContainsFunc(s.server.Listen, isOutside) {
@@ -171,8 +170,8 @@ func waysToSend(sources source.Set, k *site.Key) []probe {
 	return out
 }
 
-// warnSpellings warns if the authentication for one way to send to a key does not apply to
-// another: with or without a slash at the end, with a source, or beside what reads.
+// warnSpellings warns if the authentication for one way to send to a key does not apply to another:
+// with or without a slash at the end, with a source, or at an address beside those for readers.
 func (s routedSite) warnSpellings() {
 	r := s.handler.API.Resolved
 	ways := [][]probe{{{http.MethodPost, httpapi.RouteNotify}, {http.MethodPost, httpapi.RouteNotify + "/"}}}
@@ -207,9 +206,8 @@ func (s routedSite) warnSpellings() {
 	}
 }
 
-// warnLinks warns about addresses that phones and links in messages use, if they require
-// an authentication, which a phone in the background does not have. They have secrets of
-// their own.
+// warnLinks warns if addresses that phones and links in messages use require authentication. A
+// phone in the background cannot authenticate; these addresses have their own secrets.
 func (s routedSite) warnLinks() {
 	r := s.handler.API.Resolved
 	var links []probe

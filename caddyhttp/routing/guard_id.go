@@ -8,9 +8,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
-// warnConfigID warns if X-Apprise-Config-ID gets a stranger past what keeps strangers from
-// the address of a key: a matcher of the path /notify/KEY does not match /notify. Without
-// config_id on, the header needs a secret of the key on every path.
+// warnConfigID warns if X-Apprise-Config-ID gets a stranger past the protection of a key's address:
+// a matcher of the path /notify/KEY does not match /notify. Without config_id on, the header needs
+// a secret of the key on every path.
 func (s routedSite) warnConfigID() {
 	r := s.handler.API.Resolved
 	if !r.ConfigID || s.requiresCertificate() {
@@ -30,8 +30,8 @@ func (s routedSite) warnConfigID() {
 	}
 }
 
-// isOpenByID reports whether the header gets a stranger something at a route without a
-// key: the routes of saved keys need a right to manage that everybody has.
+// isOpenByID reports whether the header gives a stranger access at a route without a key. The
+// routes of saved keys give access only if everybody may manage.
 func (s routedSite) isOpenByID(c httpapi.ConfigIDRoute, name string) bool {
 	r := s.handler.API.Resolved
 	k := r.Keys[name]

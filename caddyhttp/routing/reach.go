@@ -103,8 +103,8 @@ func (c *reach) err() error {
 		"write handle_path /alerts/* { notify { … } }, which removes the prefix")
 }
 
-// path reports whether a request for a path may reach the handler. The method and
-// everything else but path and host may be as the routes want it.
+// path reports whether a request for a path may reach the handler. Only path and host are fixed:
+// the method and the rest of the request are assumed to match.
 func (c *reach) path(path string) (ok bool) {
 	defer func() {
 		if recover() != nil {

@@ -1,6 +1,6 @@
-// Package routing finds out what of a Caddy configuration reaches the sites of the gateway,
-// by following requests of its own through the routes: whether any does, whether strangers
-// do, and at which addresses. It answers none of them.
+// Package routing finds out which requests reach the sites of the gateway in a Caddy configuration:
+// whether any does, whether strangers' requests do, and at which addresses. It makes requests and
+// follows them through the routes, without answering them.
 package routing
 
 import (
@@ -55,8 +55,8 @@ type About string
 
 // What warnings are about.
 const (
-	AboutStrangers About = "strangers" // what those can do who have no password
-	AboutAddresses About = "addresses" // what becomes of requests to wrong addresses
+	AboutStrangers About = "strangers" // what clients without a password can do
+	AboutAddresses About = "addresses" // the answers to requests to wrong addresses
 )
 
 // servers returns the servers, sorted by their names.

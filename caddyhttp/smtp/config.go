@@ -275,7 +275,7 @@ type settings struct {
 	listen, implicitTLS []caddy.NetworkAddress
 	domain              string           // Caddy manages its certificate; "" for none
 	certificate         *tls.Certificate // nil for none
-	server              smtpd.Config     // without what is known when the server starts
+	server              smtpd.Config     // without the values that are known when the server starts
 }
 
 // resolve returns the settings with placeholders replaced and files read.

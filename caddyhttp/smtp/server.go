@@ -1,5 +1,5 @@
-// Package smtp takes messages as mails: the settings of the mail server, its listeners and
-// certificate, and what becomes of a mail. Package smtpd speaks the protocol.
+// Package smtp takes messages as mails: it has the settings of the mail server, its listeners and
+// its certificate, and sends each mail as a message. Package smtpd speaks the protocol.
 package smtp
 
 import (

@@ -18,8 +18,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/webpush"
 )
 
-// subscriptionAt returns a subscription with an endpoint, whose keys are those of the
-// example in RFC 8291.
+// subscriptionAt returns a subscription with an endpoint, with the keys of the example in RFC 8291.
 func subscriptionAt(t *testing.T, endpoint string) webpush.Subscription {
 	t.Helper()
 	var s webpush.Subscription

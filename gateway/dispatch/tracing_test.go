@@ -19,9 +19,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
-// TestTracing checks that a message has a span below that of its request, and
-// each delivery one below that, and that destinations get them only with
-// propagate_trace.
+// TestTracing checks that a message has a span below its request's span, and each delivery one
+// below that, and that destinations get them only with propagate_trace.
 func TestTracing(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex

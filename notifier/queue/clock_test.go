@@ -14,7 +14,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// clockedStore is a store that has a clock: that of the bubble.
+// clockedStore is a store with a clock, the bubble's.
 type clockedStore struct{ queue.Store }
 
 func (clockedStore) Now() time.Time { return time.Now() }

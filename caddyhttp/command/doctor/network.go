@@ -182,14 +182,15 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// date is how far the clock of this machine is ahead of another one.
+// date is the difference between the clock of this machine and another clock.
 type date struct {
 	of    clockOf
 	whose string
 	ahead time.Duration
 }
 
-// clockOf says what a clock is of, the best last: public_url may be of this machine.
+// clockOf is the kind of machine that has a clock, the most useful last: public_url may be this
+// machine.
 type clockOf int
 
 const (
@@ -217,8 +218,8 @@ func (d *doctor) date(of clockOf, address string, header http.Header) bool {
 // maxAsked is how many destinations are asked for their time.
 const maxAsked = 3
 
-// askDestinations asks an https destination for its time, with a request that has nothing of
-// its URL but the host. Other destinations are asked only if it does not answer.
+// askDestinations asks an https destination for its time, with a request that contains only the
+// host of its URL. It asks further destinations only if one does not answer.
 func (d *doctor) askDestinations() {
 	var hosts []string
 	for _, k := range d.config.Keys() {

@@ -95,8 +95,8 @@ func (d *doctor) checkVersions(own string) {
 	d.add(stateOK, "versions", own, "")
 }
 
-// checkQueue checks whether messages can be stored: it asks the server or, if none runs,
-// tries what the server would need.
+// checkQueue checks whether messages can be stored: it asks the server or, if none runs, tries to
+// use the folder or the database.
 func (d *doctor) checkQueue() {
 	configured := d.config != nil && d.config.Conf != nil && d.config.Conf.QueueSettings != nil
 	switch {
@@ -202,7 +202,8 @@ func (d *doctor) checkAddresses() {
 	}
 }
 
-// addWarnings adds what the gateway would warn of when it starts, and reports whether it would.
+// addWarnings adds the warnings that the gateway would give at its start, and reports whether there
+// are any.
 func (d *doctor) addWarnings(about routing.About) (found bool) {
 	for _, w := range d.config.Warnings {
 		if w.About == about {
@@ -214,7 +215,7 @@ func (d *doctor) addWarnings(about routing.About) (found bool) {
 	return found
 }
 
-// checkStrangers says what is open to those without a password.
+// checkStrangers checks what clients without a password can do.
 func (d *doctor) checkStrangers() {
 	open := d.addWarnings(routing.AboutStrangers)
 	if listen := d.config.Admin.Listen; !d.config.Admin.Disabled && isOutside(listen) {

@@ -43,9 +43,9 @@ func ResolveURL(url string) (string, error) {
 	return url, CheckURL(url)
 }
 
-// substitute replaces what pattern matches in a URL, if isOne reports true for its
-// position. value returns the value of the name in the first group, and how an error
-// names it. literal is applied to the rest of the URL.
+// substitute replaces matches of pattern in a URL, if isOne returns true for their position. value
+// returns the value of the name in the first group, and how an error names it. literal is applied
+// to the rest of the URL.
 func substitute(
 	url string, pattern *lazyregexp.Regexp, isOne func(begin int) bool,
 	value func(name string) (label, value string, err error), literal *strings.Replacer,
@@ -114,8 +114,8 @@ func isHostPlace(pattern *lazyregexp.Regexp, text string, begin, end int) bool {
 // isEncoded matches a value that is percent-encoded already.
 var isEncoded = lazyregexp.New(`^(?:[A-Za-z0-9._~,!*'()-]|%[0-9A-Fa-f]{2})*$`).MatchString
 
-// encodePart percent-encodes a value that is a part of a URL, but for the comma, which
-// separates items of lists, and the characters in keep.
+// encodePart percent-encodes a value that is a part of a URL, except the comma, which separates
+// items of lists, and the characters in keep.
 //
 // A value that is encoded already stays as it is. That is a value with a percent
 // sign in which each percent sign is followed by two hexadecimal digits and all

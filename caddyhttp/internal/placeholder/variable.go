@@ -68,7 +68,7 @@ func (v *Variables) IsVariable(url string) bool {
 	return v != nil && variable.FindString(url) == url && url != ""
 }
 
-// Has reports whether a URL has a variable in it besides those that a template declares.
+// Has reports whether a URL has a variable that its template does not declare.
 func (v *Variables) Has(url string, declared ...notifier.Variable) bool {
 	return v != nil && slices.ContainsFunc(variable.FindAllStringSubmatch(url, -1), func(m []string) bool {
 		return !isDeclared(m[1], declared)
@@ -87,8 +87,8 @@ func (v *Variables) Value(name string) (value string, ok bool) {
 	return value, ok
 }
 
-// Expand replaces the variables in a URL, as ResolveURL replaces placeholders, but not those
-// that a template declares.
+// Expand replaces the variables in a URL, as ResolveURL replaces placeholders, except the ones that
+// its template declares.
 func (v *Variables) Expand(url string, declared ...notifier.Variable) (string, error) {
 	if !v.Has(url, declared...) {
 		return url, nil

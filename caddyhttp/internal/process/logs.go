@@ -11,15 +11,15 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/recipient"
 )
 
-// Logs are the open log writers of the process, and the recipients of those in
-// configurations that are loading. Caddy keeps a writer over a reload.
+// Logs are the open log writers of the process, and the recipients of log writers in configurations
+// that are loading. Caddy keeps a writer over a reload.
 type Logs struct {
 	mu       sync.Mutex
 	open     map[*LogWriter]struct{}
 	expected map[<-chan struct{}][]recipient.Recipient // by the Done channel of the configuration
 }
 
-// LogWriter is an open log writer, with what a gateway that stops does to it.
+// LogWriter is an open log writer, with functions that a stopping gateway calls.
 type LogWriter struct {
 	Flush   func() // sends what it has collected
 	Discard func() // writes what it has collected to standard error

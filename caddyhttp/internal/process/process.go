@@ -1,7 +1,7 @@
-// Package process holds what the configurations of a process share: the dispatcher with its
-// connections, history and metrics, the gateways that run, the open log writers, and what
-// the mail server remembers. While Caddy replaces a configuration, both use it, so that
-// connections, sessions and tokens survive.
+// Package process holds the state that the configurations of a process share: the dispatcher with
+// its connections, history and metrics, the running gateways, the open log writers, and the logins
+// of mail clients. While Caddy replaces a configuration, both use it, so that connections, sessions
+// and tokens survive.
 package process
 
 import (
@@ -20,8 +20,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// Process has what all configurations of the process share. It exists as long as there is a [Use]
-// of it.
+// Process has the state that all configurations of the process share. It exists as long as there is
+// a [Use] of it.
 type Process struct {
 	Gateways  Gateways
 	Logs      Logs
@@ -135,7 +135,7 @@ func (u *Use) Release() error {
 	return err
 }
 
-// Gateways are those that Caddy has started and not stopped: two of them while one
+// Gateways are the gateways that Caddy has started and not stopped. There are two while one
 // configuration replaces another.
 type Gateways struct {
 	mu  sync.Mutex

@@ -1,6 +1,5 @@
-// Package recipient has who gets the messages that do not come from a request: a key of
-// the notify app, and tags that choose among its destinations. Events and logs have it
-// among their settings.
+// Package recipient has the recipient of messages about events and logs: a key of the notify app,
+// and tags that choose among its destinations. It is embedded in the settings of both.
 package recipient
 
 import (

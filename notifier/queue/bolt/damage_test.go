@@ -247,8 +247,8 @@ func walk(t *testing.T, path string) *walker {
 	return w
 }
 
-// used returns the offsets of the bytes in use in a database: all of them, and
-// those of page headers with the first elements.
+// used returns the offsets of all bytes in use in a database, and of the page headers with the
+// first elements.
 func used(t *testing.T, path string) (all, heads []int) {
 	t.Helper()
 	w := walk(t, path)

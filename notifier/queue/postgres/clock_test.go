@@ -10,8 +10,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// TestServerClock checks that a handle knows the time of the server, which differs from clock of
-// this machine, and follows it when it changes.
+// TestServerClock checks that a handle knows the time of a server whose clock differs from this
+// machine's, and follows it when it changes.
 func TestServerClock(t *testing.T) {
 	t.Parallel()
 	dsn := sharedServer(t).schema(t) + ",pg_catalog"

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestSessionOfItsOwn checks that statements are prepared once for each session where it is the
-// connection's own session, and that they are not as soon as one is not found.
+// TestSessionOfItsOwn checks that a connection with its own session prepares each statement once,
+// and stops doing so when a prepared statement is not found.
 func TestSessionOfItsOwn(t *testing.T) {
 	t.Parallel()
 	s := open(t, sharedServer(t).schema(t))

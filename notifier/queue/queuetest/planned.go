@@ -62,7 +62,7 @@ func (s *suite) sendPlanned(q *queue.Queue, i int, planned uuid.UUID) (uuid.UUID
 	return e.Message.ID, q.Accept(s.Context(), e)
 }
 
-// planned checks that of all callers that send or cancel a planned message at the same moment, one
+// planned checks that if several callers send or cancel a planned message at the same moment, one
 // does, and that its idempotency key counts for as long as it waits.
 func (s *suite) planned() { s.runPlanned(s.Store) }
 

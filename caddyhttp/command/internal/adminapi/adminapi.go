@@ -1,4 +1,4 @@
-// Package adminapi reads what Caddy's admin API answers to the commands of caddy notify.
+// Package adminapi reads errors of Caddy's admin API for the commands of caddy notify.
 package adminapi
 
 import (
@@ -13,8 +13,8 @@ import (
 // dialled matches the error of a request that reached no server. Caddy wraps none.
 var dialled = lazyregexp.New(`"https?://([^/"]+)[^"]*": dial `)
 
-// Error returns what an error of the admin API says, without the JSON that it is written in
-// and the status before it. Other errors say that the API was asked.
+// Error returns an error with the text of an admin API's error, without the status and the JSON
+// around it. It adds to other errors that the admin API was asked.
 func Error(err error) error {
 	_, text, _ := strings.Cut(err.Error(), "{")
 	var answer struct {

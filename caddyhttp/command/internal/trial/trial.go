@@ -1,5 +1,5 @@
-// Package trial loads a whole configuration of Caddy without starting it, and says what the
-// gateway would warn of.
+// Package trial loads a whole configuration of Caddy without starting it, and collects the warnings
+// that the gateway would give.
 package trial
 
 import (
@@ -87,8 +87,8 @@ func Load(stdin io.Reader, file, adapter string) (*Config, error) {
 	return c, nil
 }
 
-// shorten leaves out the modules of Caddy that an error of the gateway came through. Caddy
-// writes them before the error, each with the next, and wraps none.
+// shorten removes the modules of Caddy from the beginning of an error of the gateway. Caddy writes
+// them before the error, and does not wrap it.
 func shorten(err error) error {
 	text := err.Error()
 	for _, module := range []string{"http.handlers.notify", "notify"} {
