@@ -38,8 +38,8 @@ var outside = []string{
 	"net/http", "html/template", "net/mail", "net/smtp", module + "internal/smtp", "github.com/emersion", "github.com/modelcontextprotocol",
 }
 
-// layers are the floors of the house, from the lowest to the highest. A package may import
-// those of its floor and of the floors below.
+// layers are the floors of the house, from the lowest to the highest. A package may import the
+// packages of its floor and of the floors below.
 var layers = append(domain, [][]string{
 	{"gateway/mail", "gateway/openapi", "gateway/source/payload"},
 	{"gateway/source"},
