@@ -63,7 +63,7 @@ type Incidents struct {
 	// and any destination even if a silence has begun since.
 	Opened incidentTimes
 
-	// bypassed has the last message that was sent while the store of the queue did not answer, by
+	// bypassed has the time of the last message sent while the store of the queue did not answer, by
 	// incident and destination. Older messages are not sent when the store answers again.
 	bypassed incidentTimes
 }
