@@ -77,7 +77,7 @@ var apart = []string{"caddyhttp/admin", "caddyhttp/events", "caddyhttp/logs", "c
 const (
 	maxLines   = 6000
 	maxFiles   = 60
-	maxMethods = 40 // of a type, without those of embedded ones
+	maxMethods = 40 // of a type, without promoted methods
 )
 
 // own are the limits of packages that have others.
