@@ -117,7 +117,7 @@ func testKind(t *testing.T, kind *outbox.Kind, x *kindTest, dir string, fill fun
 	x.checkShares(t, kind)
 }
 
-// maxSize is that of the queue.
+// maxSize is the maximum size of the queue.
 func (x *kindTest) maxSize() int64 { return x.Rooms().Outbox.Queue.MaxSize() }
 
 // checkShares reports kinds that take more than the share of one key, and a test that has not
