@@ -157,7 +157,7 @@ func (keptStore) Close() error { return nil }
 
 // join lets the gateway use a store with others.
 func (x *live) join(store *bolt.Store) {
-	rooms, conf := x.Rooms(), &x.Gateway.Gateway.Engine
+	rooms, conf := x.Rooms(), &x.Gateway.Gateway.Conf
 	if err := rooms.Outbox.Queue.Close(x.t.Context()); err != nil {
 		x.t.Fatal(err)
 	}
