@@ -35,6 +35,7 @@ type kindCase struct {
 	sees    func(x *live, key string) string // what somebody sees of the key; "" for nothing, nil if only the records show it
 	key     string                           // a key of the configuration that alone can have them; default: a saved key
 	refuses bool                             // the destination of the key refuses messages
+	forgets bool                             // nothing is left of a key that was removed
 	brief   bool                             // a record is there only during an attempt, while it is filled
 	ends    time.Duration                    // when the record is due, and nobody sees it any more; 0 for never
 	then    string                           // what somebody sees after that
@@ -114,7 +115,7 @@ var kindCases = map[*outbox.Kind]kindCase{
 		fill: func(t *testing.T, x *kindTest) gatewaytest.Reply {
 			return x.subscribe(t, 1000, func(i int) string { return fmt.Sprint("/", i, strings.Repeat("x", 1000)) })
 		},
-		make: subscribed, sees: devicesOf,
+		make: subscribed, sees: devicesOf, forgets: true,
 	},
 	// Each device has a state as soon as it gets a message. One that subscribes again is another
 	// device.
@@ -158,7 +159,7 @@ var kindCases = map[*outbox.Kind]kindCase{
 			}
 			return gatewaytest.Reply{}
 		},
-		make: text, sees: messagesOf, ends: time.Hour,
+		make: text, sees: messagesOf, forgets: true, ends: time.Hour,
 	},
 	alerting.KindSilences: {
 		fill: func(_ *testing.T, x *kindTest) (last gatewaytest.Reply) {
@@ -172,7 +173,13 @@ var kindCases = map[*outbox.Kind]kindCase{
 			return last
 		},
 		make: func(x *live, key string) { x.AddSilence(key, "for=1h&title=x") },
-		sees: func(x *live, key string) string { return x.some(len(x.ListSilences(key)), nil) },
+		sees: func(x *live, key string) string {
+			n := len(x.ListSilences(key))
+			if place := x.place(key); x.Rooms().Alerts.Silences.Has(place.String()) != (n > 0) {
+				return "not what messages find"
+			}
+			return x.some(n, nil)
+		},
 		ends: time.Hour,
 	},
 	heartbeat.KindBeat: {
@@ -393,6 +400,9 @@ func alertsOf(x *live, key string) string {
 
 func devicesOf(x *live, key string) string {
 	list, err := x.Rooms().Devices.List(x.t.Context(), x.place(key))
+	if known := x.Rooms().Devices.Known(x.place(key)); (known != nil) != (len(list) > 0) {
+		return "not what messages find"
+	}
 	if len(list) == 0 {
 		return ""
 	}

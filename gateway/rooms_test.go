@@ -186,6 +186,15 @@ func (x *live) records(kind *outbox.Kind) (names []queue.Hash) {
 	return names
 }
 
+// punctual reports whether the room of a kind looks each second for what is due.
+func (x *live) punctual(kind *outbox.Kind) bool {
+	conf := &x.Gateway.Gateway.Engine
+	return slices.ContainsFunc(x.Rooms().All(), func(room outbox.Room) bool {
+		may := room.Punctual(conf)
+		return slices.Contains(room.Kinds(), kind) && may != nil && may()
+	})
+}
+
 // do posts a form that has to succeed.
 func (x *live) do(target, form string) {
 	x.t.Helper()
@@ -275,6 +284,9 @@ func testLife(t *testing.T, kind *outbox.Kind, c kindCase) {
 				t.Error("a new key has the place of one that was removed")
 			}
 			time.Sleep(15 * time.Second)
+			if n := len(x.records(kind)); c.forgets && n > 0 {
+				t.Errorf("after the key was removed, %d records are left", n)
+			}
 			look("after the key was removed", x, "old", "")
 			look("at the other gateway, after the key was removed", other, "old", "")
 			key = "saved"
@@ -296,6 +308,9 @@ func testLife(t *testing.T, kind *outbox.Kind, c kindCase) {
 			}
 		}
 		look("at the other gateway", other, key, want)
+		if x.punctual(kind) != other.punctual(kind) {
+			t.Error("the other gateway does not look for what is due as often")
+		}
 		if c.key == "" {
 			x.do("/move/saved", "to=moved")
 			key = "moved"

@@ -30,7 +30,7 @@ type Questions struct {
 	alerts *alerting.Engine
 
 	any     atomic.Bool   // a question may be open
-	looked  atomic.Bool   // it is known whether one was open at the start
+	looked  atomic.Int64  // when it was last looked whether one is open, as UnixNano; 0 for never
 	usage   *outbox.Usage // limits what a key can have
 	waiters waiters
 }

@@ -94,14 +94,19 @@ func (q *Questions) Wait(ctx context.Context, siteID string, id uuid.UUID, d tim
 	return q.Get(ctx, id)
 }
 
-// Refresh looks for decisions of other gateways. The queue calls it each second.
+// lookEvery is how often a gateway that knows of no question looks whether others have asked.
+const lookEvery = 10 * time.Second
+
+// Refresh looks for questions and decisions of other gateways. The queue calls it each second.
 func (q *Questions) Refresh(ctx context.Context, _ *outbox.Configuration) {
-	if !q.looked.Load() {
+	now := q.outbox.Queue.Now().UnixNano()
+	since := now - q.looked.Load()
+	if !q.any.Load() && (q.looked.Load() == 0 || q.outbox.Shared && (since < 0 || since >= int64(lookEvery))) {
 		sizes, err := q.outbox.Queue.Records.GroupSizes(ctx)
 		if err != nil {
 			return
 		}
-		q.looked.Store(true)
+		q.looked.Store(now)
 		if len(sizes) > 0 { // some of the records may be questions
 			q.any.Store(true)
 		}
