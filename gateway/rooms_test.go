@@ -188,7 +188,7 @@ func (x *live) records(kind *outbox.Kind) (names []queue.Hash) {
 
 // punctual reports whether the room of a kind looks each second for what is due.
 func (x *live) punctual(kind *outbox.Kind) bool {
-	conf := &x.Gateway.Gateway.Engine
+	conf := &x.Gateway.Gateway.Conf
 	return slices.ContainsFunc(x.Rooms().All(), func(room outbox.Room) bool {
 		may := room.Punctual(conf)
 		return slices.Contains(room.Kinds(), kind) && may != nil && may()
