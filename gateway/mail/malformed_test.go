@@ -20,16 +20,22 @@ func TestMalformed(t *testing.T) {
 	multipart := "Subject: S\nMIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"b\"\n"
 	for name, test := range map[string]struct{ mail, want string }{
 		"no empty line": {"Subject: S\nThe UPS is on battery.\nPlease look.\n", "S|The UPS is on battery.\nPlease look."},
-		"no empty line before a text with one": {"Subject: S\nThe UPS is on battery.\n\nPlease look.\n",
-			"S|The UPS is on battery.\n\nPlease look."},
-		"no empty line before names and values": {"From: ups@x\nSubject: S\nState: on battery\nTime: 12:00\n",
-			"S|State: on battery\nTime: 12:00"},
+		"no empty line before a text with one": {
+			"Subject: S\nThe UPS is on battery.\n\nPlease look.\n",
+			"S|The UPS is on battery.\n\nPlease look.",
+		},
+		"no empty line before names and values": {
+			"From: ups@x\nSubject: S\nState: on battery\nTime: 12:00\n",
+			"S|State: on battery\nTime: 12:00",
+		},
 		"a byte order mark":                {"\uFEFFSubject: S\n\nText\n", "S|Text"},
 		"names and values alone":           {"State: on battery\nTime: 12:00\n", "|State: on battery\nTime: 12:00"},
 		"an address without an empty line": {"Subject: S\nhttp://192.168.1.5/\n", "S|http://192.168.1.5/"},
 		"a line that is no field":          {"Subject: S\n<<broken>>\nContent-Type: text/plain\n\nText\n", "S|<<broken>>\n\nText"},
-		"a line that is no field before base64": {"Subject: S\n<<broken>>\nContent-Transfer-Encoding: base64\n\nVGV4dA==\n",
-			"S|<<broken>>\n\nText"},
+		"a line that is no field before base64": {
+			"Subject: S\n<<broken>>\nContent-Transfer-Encoding: base64\n\nVGV4dA==\n",
+			"S|<<broken>>\n\nText",
+		},
 		"a line that is no field before a folded one": {
 			"Subject: S\n<<broken>>\nContent-Type: multipart/mixed;\n boundary=b\n\n--b\n\nText\n--b--\n", "S|<<broken>>\n\nText",
 		},
@@ -42,32 +48,48 @@ func TestMalformed(t *testing.T) {
 			"text/plain\n\nText\n--b--\n", "S|Text"},
 		"only a text before the boundary": {multipart + "\nMotion at the door\n" + picture + "--b--\n", "S|Motion at the door " + file},
 		"only a text after the boundary":  {multipart + "\n" + picture + "--b--\nMotion at the door\n", "S|Motion at the door " + file},
-		"what is said of MIME": {multipart + "\nThis is a multi-part message in MIME format.\n" + picture + "--b--\n",
-			"S| " + file},
+		"what is said of MIME": {
+			multipart + "\nThis is a multi-part message in MIME format.\n" + picture + "--b--\n",
+			"S| " + file,
+		},
 		"no parts but a text before them": {multipart + "\nText\n--b--\n", "S|Text"},
 		"a part without a header":         {multipart + "\n--b\nText, not a header\n" + picture + "--b--\n", "S|Text, not a header " + file},
-		"a part with a broken header": {multipart + "\n--b\nContent-Type text/plain\n\nText\n" + picture + "--b--\n",
-			"S|Content-Type text/plain\n\nText " + file},
+		"a part with a broken header": {
+			multipart + "\n--b\nContent-Type text/plain\n\nText\n" + picture + "--b--\n",
+			"S|Content-Type text/plain\n\nText " + file,
+		},
 		"a picture with a broken header": {multipart + "\n--b\n\nText\n--b\n<<>>\nContent-Transfer-Encoding: base64\n\n" + encoded +
 			"\n--b--\n", "S|Text\n\n<<>> file: \"attachment.jpg\" application/octet-stream"},
-		"a picture without a header": {multipart + "\n--b\n\nText\n--b\n\n" +
-			base64.StdEncoding.EncodeToString([]byte(jpeg+strings.Repeat("x", 99))) + "\n--b--\n",
-			"S|Text file: \"attachment.jpg\" application/octet-stream"},
-		"a picture that is called a text": {"Subject: S\nContent-Type: text/plain\nContent-Transfer-Encoding: base64\n\n" + encoded + "\n",
-			"S| file: \"attachment.jpg\" application/octet-stream"},
+		"a picture without a header": {
+			multipart + "\n--b\n\nText\n--b\n\n" +
+				base64.StdEncoding.EncodeToString([]byte(jpeg+strings.Repeat("x", 99))) + "\n--b--\n",
+			"S|Text file: \"attachment.jpg\" application/octet-stream",
+		},
+		"a picture that is called a text": {
+			"Subject: S\nContent-Type: text/plain\nContent-Transfer-Encoding: base64\n\n" + encoded + "\n",
+			"S| file: \"attachment.jpg\" application/octet-stream",
+		},
 		"a text that is no UTF-8":         {"Subject: S\nContent-Type: text/plain; charset=utf-8\n\nT\xFCr\n", "S|Tür"},
 		"a text in UTF-16 without a name": {"Subject: S\n\n\xFF\xFET\x00\xFC\x00r\x00", "S|Tür"},
 		"a text with NUL":                 {"Subject: S\n\nT\x00ext\x00\x00\n", "S|Text"},
-		"a charset of HTML": {"Subject: S\nContent-Type: text/html\n\n<meta charset=koi8-r>\xC4\xC1\n",
-			"S|<meta charset=koi8-r>да"},
-		"a part within a part, cut": {multipart + "\n--b\nContent-Type: multipart/alternative; boundary=c\n\n--c\n\nText\n" + picture,
-			"S|Text " + file},
-		"quoted-printable with other signs": {"Subject: S\nContent-Transfer-Encoding: quoted-printable\n\nT=FCr =ZZ 5 = 5=\n =3D=\n",
-			"S|Tür =ZZ 5 = 5 ="},
+		"a charset of HTML": {
+			"Subject: S\nContent-Type: text/html\n\n<meta charset=koi8-r>\xC4\xC1\n",
+			"S|<meta charset=koi8-r>да",
+		},
+		"a part within a part, cut": {
+			multipart + "\n--b\nContent-Type: multipart/alternative; boundary=c\n\n--c\n\nText\n" + picture,
+			"S|Text " + file,
+		},
+		"quoted-printable with other signs": {
+			"Subject: S\nContent-Transfer-Encoding: quoted-printable\n\nT=FCr =ZZ 5 = 5=\n =3D=\n",
+			"S|Tür =ZZ 5 = 5 =",
+		},
 		"NUL in a subject":                    {"Subject: S\x00S\n\nText\n", "SS|Text"},
 		"base64 without padding in a subject": {"Subject: =?utf-8?B?R3LDvG4?=\n\nText\n", "Grün|Text"},
-		"two carriage returns": {strings.ReplaceAll(multipart+"\n--b\n\nText\nmore\n"+picture+"--b--\n", "\n", "\r\r\n"),
-			"S|Text\nmore " + file},
+		"two carriage returns": {
+			strings.ReplaceAll(multipart+"\n--b\n\nText\nmore\n"+picture+"--b--\n", "\n", "\r\r\n"),
+			"S|Text\nmore " + file,
+		},
 		"carriage returns alone": {strings.ReplaceAll("Subject: S\nX-A: b\n\nText\nmore\n", "\n", "\r"), "S|Text\nmore"},
 		"parameters without an indentation": {"Subject: S\nContent-Type: multipart/mixed;\nboundary=b\n\n--b\n\nText\n--b\nContent-Type: " +
 			"image/jpeg;\nname=\"a.jpg\"\nContent-Transfer-Encoding: base64\n\n" + encoded + "\n--b--\n", "S|Text " + file},

@@ -42,8 +42,10 @@ func (s *Selection) Add(d *notifier.Destination, i, n int) {
 		warnings = append(slices.Clip(warnings), s.Limits.Warnings(d)...)
 	}
 	for _, w := range warnings {
-		s.warnings = append(s.warnings, notifier.Record{Time: time.Now(), Level: notifier.LevelWarning,
-			Text: fmt.Sprintf("URL %d of %d: %s", i, n, w)})
+		s.warnings = append(s.warnings, notifier.Record{
+			Time: time.Now(), Level: notifier.LevelWarning,
+			Text: fmt.Sprintf("URL %d of %d: %s", i, n, w),
+		})
 	}
 }
 

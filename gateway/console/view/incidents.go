@@ -79,8 +79,12 @@ type IncidentRow struct {
 }
 
 // Choices for the filter.
-var filterIncidents = []Choice{{Value: "", Label: "any"}, {Value: string(IncidentOpen), Label: "open"},
-	{Value: string(IncidentAcknowledged), Label: "acknowledged"}, {Value: string(IncidentResolved), Label: "resolved"}}
+var filterIncidents = []Choice{
+	{Value: "", Label: "any"},
+	{Value: string(IncidentOpen), Label: "open"},
+	{Value: string(IncidentAcknowledged), Label: "acknowledged"},
+	{Value: string(IncidentResolved), Label: "resolved"},
+}
 
 var incidentsParts = newParts(source{templates: []string{"incidents.html"}, styles: []string{mainStyle}, policy: policyForms})
 
