@@ -171,8 +171,12 @@ func TestRecipes(t *testing.T) {
 			[]string{"failure: db is down", "success: db is up", "failure: disk is full"},
 		},
 		"reports": {
-			[]step{{"2000-01-02 11:00:00", "body=1"}, {"2000-01-02 12:00:00", "type=failure&body=2"}, {"2000-01-03 06:59:00", ""},
-				{"2000-01-03 07:00:10", ""}},
+			[]step{
+				{"2000-01-02 11:00:00", "body=1"},
+				{"2000-01-02 12:00:00", "type=failure&body=2"},
+				{"2000-01-03 06:59:00", ""},
+				{"2000-01-03 07:00:10", ""},
+			},
 			[]string{"failure: 2", "info: 1"},
 		},
 	}

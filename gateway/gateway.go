@@ -78,7 +78,8 @@ var errNoTarget = errors.New("no destination of the key has the tag now")
 // is stored first; if that fails, it is sent once. If log is false, the deliveries are not logged.
 // done, if not nil, is called with the report, unless the queue takes the message.
 func (g *Gateway) Post(k *site.Key, targets []notifier.Target, m *notifier.Message, source string, log bool,
-	done func(*notifier.Report)) error {
+	done func(*notifier.Report),
+) error {
 	if len(targets) == 0 && k.Inbox == 0 {
 		_, err := k.Choose(notifier.TagExpr{})
 		return cmp.Or(err, errNoTarget)
@@ -130,7 +131,8 @@ func (g *Gateway) SendTest(ctx context.Context, k *site.Key, d dispatch.Delivery
 // SendTests sends a message to each definition of a key, with the settings of its site, and
 // returns the reports as one.
 func (g *Gateway) SendTests(ctx context.Context, m *notifier.Message, definitions []site.Definition,
-	tag notifier.TagExpr) *notifier.Report {
+	tag notifier.TagExpr,
+) *notifier.Report {
 	reports := make([]*notifier.Report, len(definitions))
 	var wg sync.WaitGroup
 	for i, d := range definitions {
@@ -180,7 +182,8 @@ func (g *Gateway) Unavailable(ctx context.Context) string {
 // New returns the dispatcher of a process. agent is its User-Agent, and queue returns the state of
 // its open queue, or nil.
 func New(agent string, emit func(name string, data func() map[string]any),
-	queue func(context.Context) *metrics.QueueState) *dispatch.Dispatcher {
+	queue func(context.Context) *metrics.QueueState,
+) *dispatch.Dispatcher {
 	s := &dispatch.Dispatcher{Sender: notifier.NewSender(egress.NewPool(agent), notifier.DefaultConcurrency), EmitEvent: emit}
 	s.Metrics = metrics.New(&s.InFlight, &s.Memory, queue)
 	return s

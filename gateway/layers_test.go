@@ -63,8 +63,10 @@ var layers = append(domain, [][]string{
 	{"caddyhttp/internal/process"},
 	apart,
 	{"caddyhttp"},
-	{"caddyhttp/command/internal/adminapi", "caddyhttp/command/internal/commandtest", "caddyhttp/command/internal/exit",
-		"caddyhttp/command/internal/folder", "caddyhttp/command/internal/trial", "caddyhttp/command/internal/words"},
+	{
+		"caddyhttp/command/internal/adminapi", "caddyhttp/command/internal/commandtest", "caddyhttp/command/internal/exit",
+		"caddyhttp/command/internal/folder", "caddyhttp/command/internal/trial", "caddyhttp/command/internal/words",
+	},
 	{"caddyhttp/command/doctor", "caddyhttp/command/migrate"},
 	{"caddyhttp/command"},
 }...)

@@ -234,8 +234,10 @@ func (q *Rooms) recheck(ctx context.Context, held []queue.Job) {
 
 // State returns the state of the queue for metrics.
 func (q *Rooms) State(ctx context.Context) *metrics.QueueState {
-	out := &metrics.QueueState{MaxSize: q.Outbox.Queue.MaxSize(), Destinations: q.Outbox.Queue.Destinations.Count(),
-		Incidents: q.Alerts.Incidents.CountAll(ctx), Now: q.Outbox.Queue.Now()}
+	out := &metrics.QueueState{
+		MaxSize: q.Outbox.Queue.MaxSize(), Destinations: q.Outbox.Queue.Destinations.Count(),
+		Incidents: q.Alerts.Incidents.CountAll(ctx), Now: q.Outbox.Queue.Now(),
+	}
 	s, err := q.Outbox.Queue.Stats(ctx)
 	if err != nil {
 		return out
@@ -248,8 +250,10 @@ func (q *Rooms) State(ctx context.Context) *metrics.QueueState {
 	if err != nil {
 		return out
 	}
-	out.Beats = map[string]int{heartbeat.StateOnTime: 0, heartbeat.StateInGrace: 0, string(rules.BeatLate): 0, string(rules.BeatFailed): 0,
-		string(rules.BeatTooLong): 0}
+	out.Beats = map[string]int{
+		heartbeat.StateOnTime: 0, heartbeat.StateInGrace: 0, string(rules.BeatLate): 0, string(rules.BeatFailed): 0,
+		string(rules.BeatTooLong): 0,
+	}
 	for _, b := range beats {
 		out.Beats[b.State(out.Now)]++
 	}

@@ -28,8 +28,10 @@ func TestEscalate(t *testing.T) {
 			rules.Rules{Escalate: &rules.Escalate{After: []time.Duration{5 * time.Minute, 15 * time.Minute}, Repeat: 2, Ack: 24 * time.Hour}}))
 		resp := g.PostForm("/notify/k", "title=Down&body=secret&type=failure")
 		a := resp.JSON(t)
-		if got, want := resultsOf(a.Results), []string{"delivered", "delivered", "queued escalating",
-			"queued escalating"}; !slices.Equal(got, want) {
+		if got, want := resultsOf(a.Results), []string{
+			"delivered", "delivered", "queued escalating",
+			"queued escalating",
+		}; !slices.Equal(got, want) {
 			t.Errorf("results %q, want %q", got, want)
 		}
 		if r := a.Results[2]; r.Step != 2 || r.Next == nil || !r.Next.Equal(time.Now().Add(5*time.Minute)) {
@@ -125,9 +127,13 @@ func TestEscalateResolved(t *testing.T) {
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
 		g := gatewaytest.New(t, teamOptions(x, dir,
-			rules.Rules{Escalate: escalate(5*time.Minute, 15*time.Minute),
-				Quiet: []rules.Quiet{{Window: window("00:00-23:00 UTC"),
-					Scope: rules.Scope{Types: []notifier.Type{notifier.Info, notifier.Warning, notifier.Success, notifier.Failure}}}}}))
+			rules.Rules{
+				Escalate: escalate(5*time.Minute, 15*time.Minute),
+				Quiet: []rules.Quiet{{
+					Window: window("00:00-23:00 UTC"),
+					Scope:  rules.Scope{Types: []notifier.Type{notifier.Info, notifier.Warning, notifier.Success, notifier.Failure}},
+				}},
+			}))
 		g.PostForm("/notify/k", gatewaytest.AlertForm("failure", "down", "db1"))
 		gatewaytest.Until(t, "2000-01-01 00:06:00")
 		g.PostForm("/notify/k", gatewaytest.AlertForm("info", "looking", "db1"))
@@ -270,8 +276,10 @@ func TestEscalateSilencedFromTheBeginning(t *testing.T) {
 		g := gatewaytest.New(t, teamOptions(x, dir, rules.Rules{Escalate: escalate(10 * time.Minute)}))
 		silenceKey(t, g, rules.Silence{ID: uuid.New(), Until: time.Now().Add(2 * time.Hour), Title: "disk"})
 		a := g.PostForm("/notify/k", "title=Disk+full&body=b&type=failure&incident=db1").JSON(t)
-		if got, want := resultsOf(a.Results), []string{"queued silenced", "skipped silenced",
-			"skipped silenced"}; !slices.Equal(got[:len(want)], want) {
+		if got, want := resultsOf(a.Results), []string{
+			"queued silenced", "skipped silenced",
+			"skipped silenced",
+		}; !slices.Equal(got[:len(want)], want) {
 			t.Errorf("results %q, want %q", got, want)
 		}
 		g.PostForm("/notify/k", "title=Disk+full&body=b&type=failure&incident=db2")
@@ -302,8 +310,10 @@ func TestEscalateFollowsSilence(t *testing.T) {
 		silenceKey(t, g, rules.Silence{ID: uuid.New(), Until: time.Now().Add(time.Hour), Title: "disk"})
 		g.PostForm("/notify/k", "title=Disk+full&body=b&type=failure&incident=db1")
 		a := g.PostForm("/notify/k", "title=Job+hangs&body=b&type=failure&incident=db1").JSON(t)
-		if got, want := resultsOf(a.Results), []string{"queued silenced", "skipped silenced",
-			"skipped silenced"}; !slices.Equal(got[:len(want)], want) {
+		if got, want := resultsOf(a.Results), []string{
+			"queued silenced", "skipped silenced",
+			"skipped silenced",
+		}; !slices.Equal(got[:len(want)], want) {
 			t.Errorf("results %q, want %q", got, want)
 		}
 		gatewaytest.Until(t, "2000-01-01 00:59:50")
@@ -390,22 +400,78 @@ func TestEscalateOwnSilenced(t *testing.T) {
 		end       []int // shortly after
 		step      []int // after the second step
 	}{
-		{"all", "", rules.Silence{Tag: rules.AllTags}, nil, 1, []string{"queued silenced", "queued escalating", "queued escalating"},
-			[]int{0, 0, 0}, []int{1, 1, 0}, []int{1, 1, 1}},
-		{"title", "", rules.Silence{Title: "disk"}, nil, 1, []string{"queued silenced", "queued escalating", "queued escalating"}, []int{0, 0, 0},
-			[]int{1, 1, 0}, []int{1, 1, 1}},
-		{"repetition", "", rules.Silence{Title: "disk"}, &rules.Dedupe{Window: 24 * time.Hour}, 2,
-			[]string{"skipped suppressed", "skipped suppressed", "skipped suppressed"}, []int{0, 0, 0}, []int{1, 1, 0}, []int{1, 1, 1}},
-		{"only phones", "oncall", rules.Silence{Tag: rules.AllTags}, nil, 1, []string{"queued escalating", "queued escalating"}, []int{0, 0, 0},
-			[]int{0, 1, 0}, []int{0, 1, 1}},
-		{"only the chat", "chat", rules.Silence{Tag: rules.AllTags}, nil, 1, []string{"queued silenced"}, []int{0, 0, 0}, []int{1, 0, 0},
-			[]int{1, 0, 0}},
-		{"one step", "2:oncall", rules.Silence{Tag: rules.AllTags}, nil, 1, []string{"queued escalating"}, []int{0, 0, 0}, []int{0, 0, 1},
-			[]int{0, 0, 2}},
-		{"silent phones", "", rules.Silence{Tag: "oncall"}, nil, 1, []string{"delivered", "queued escalating", "queued escalating"},
-			[]int{1, 0, 0}, []int{1, 1, 0}, []int{1, 1, 1}},
-		{"silent chat", "", rules.Silence{Tag: "chat"}, nil, 1, []string{"queued silenced", "delivered", "queued escalating"}, []int{0, 3, 3},
-			[]int{1, 3, 3}, []int{1, 3, 3}},
+		{
+			"all", "",
+			rules.Silence{Tag: rules.AllTags},
+			nil, 1,
+			[]string{"queued silenced", "queued escalating", "queued escalating"},
+			[]int{0, 0, 0},
+			[]int{1, 1, 0},
+			[]int{1, 1, 1},
+		},
+		{
+			"title", "",
+			rules.Silence{Title: "disk"},
+			nil, 1,
+			[]string{"queued silenced", "queued escalating", "queued escalating"},
+			[]int{0, 0, 0},
+			[]int{1, 1, 0},
+			[]int{1, 1, 1},
+		},
+		{
+			"repetition", "",
+			rules.Silence{Title: "disk"},
+			&rules.Dedupe{Window: 24 * time.Hour}, 2,
+			[]string{"skipped suppressed", "skipped suppressed", "skipped suppressed"},
+			[]int{0, 0, 0},
+			[]int{1, 1, 0},
+			[]int{1, 1, 1},
+		},
+		{
+			"only phones", "oncall",
+			rules.Silence{Tag: rules.AllTags},
+			nil, 1,
+			[]string{"queued escalating", "queued escalating"},
+			[]int{0, 0, 0},
+			[]int{0, 1, 0},
+			[]int{0, 1, 1},
+		},
+		{
+			"only the chat", "chat",
+			rules.Silence{Tag: rules.AllTags},
+			nil, 1,
+			[]string{"queued silenced"},
+			[]int{0, 0, 0},
+			[]int{1, 0, 0},
+			[]int{1, 0, 0},
+		},
+		{
+			"one step", "2:oncall",
+			rules.Silence{Tag: rules.AllTags},
+			nil, 1,
+			[]string{"queued escalating"},
+			[]int{0, 0, 0},
+			[]int{0, 0, 1},
+			[]int{0, 0, 2},
+		},
+		{
+			"silent phones", "",
+			rules.Silence{Tag: "oncall"},
+			nil, 1,
+			[]string{"delivered", "queued escalating", "queued escalating"},
+			[]int{1, 0, 0},
+			[]int{1, 1, 0},
+			[]int{1, 1, 1},
+		},
+		{
+			"silent chat", "",
+			rules.Silence{Tag: "chat"},
+			nil, 1,
+			[]string{"queued silenced", "delivered", "queued escalating"},
+			[]int{0, 3, 3},
+			[]int{1, 3, 3},
+			[]int{1, 3, 3},
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

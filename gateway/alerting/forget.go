@@ -65,7 +65,8 @@ func (i *Incidents) ForgetAll(ctx context.Context, places []string, stage notifi
 // forgettable returns the key with a place, and its incidents in a stage that can be forgotten; ""
 // stands for all stages. It counts the others in out.
 func (i *Incidents) forgettable(ctx context.Context, conf *outbox.Configuration, place string, stage notifier.IncidentState,
-	out *Forgotten) (found []StoredIncident, k *site.Key, err error) {
+	out *Forgotten,
+) (found []StoredIncident, k *site.Key, err error) {
 	var w *waiting
 	look := func(r queue.NamedRecord) (err error) {
 		x := incidentRecords.Decode(r.Data)

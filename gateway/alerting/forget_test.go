@@ -82,8 +82,10 @@ func TestForgottenIncident(t *testing.T) {
 	p := gatewaytest.NewPager(t, http.StatusOK)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		o := withKeys(dir, ruledKey(p, rules.Rules{Dedupe: &rules.Dedupe{Window: time.Minute},
-			Digest: &rules.Digest{Every: 20 * time.Hour, Scope: rules.Scope{Types: []notifier.Type{notifier.Warning}}}}))
+		o := withKeys(dir, ruledKey(p, rules.Rules{
+			Dedupe: &rules.Dedupe{Window: time.Minute},
+			Digest: &rules.Digest{Every: 20 * time.Hour, Scope: rules.Scope{Types: []notifier.Type{notifier.Warning}}},
+		}))
 		o.Queue.Keep = time.Hour
 		g, logs := newLoggedGateway(t, o)
 		g.PostForm("/notify/k", gatewaytest.AlertForm("failure", "confidential", "open"))

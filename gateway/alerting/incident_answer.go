@@ -39,7 +39,8 @@ type answerFunc func(ctx context.Context, conf *outbox.Configuration, at *Stored
 
 // answer does something with an incident, also if who asks for it goes away, and logs it.
 func (i *Incidents) answer(ctx context.Context, at *StoredIncident, what string, who message.Who, do answerFunc) (*rules.Incident,
-	bool, error) {
+	bool, error,
+) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ShareTime)
 	defer cancel()
 	conf, by := i.outbox.Current(), who.String()
@@ -55,7 +56,8 @@ func (i *Incidents) answer(ctx context.Context, at *StoredIncident, what string,
 }
 
 func (i *Incidents) acknowledge(ctx context.Context, conf *outbox.Configuration, at *StoredIncident, by string) (x *rules.Incident,
-	done bool, err error) {
+	done bool, err error,
+) {
 	k, _, err := conf.KeyOfIncident(ctx, at.Incident)
 	if err != nil {
 		return nil, false, err
@@ -78,7 +80,8 @@ func (i *Incidents) acknowledge(ctx context.Context, conf *outbox.Configuration,
 }
 
 func (i *Incidents) resolve(ctx context.Context, conf *outbox.Configuration, at *StoredIncident, by string) (x *rules.Incident,
-	done bool, err error) {
+	done bool, err error,
+) {
 	k, settings, err := conf.KeyOfIncident(ctx, at.Incident)
 	if err != nil {
 		return nil, false, err

@@ -51,7 +51,8 @@ func (i *Incidents) change(ctx context.Context, name queue.Hash, f func(*inciden
 
 // changeWith is change together with a change of other records, which may be nil.
 func (i *Incidents) changeWith(ctx context.Context, name queue.Hash, with *queue.Ruled,
-	f func(*incidentChange) (stays bool)) (*rules.Incident, error) {
+	f func(*incidentChange) (stays bool),
+) (*rules.Incident, error) {
 	for range maxChanges {
 		c, err := i.prepare(ctx, name)
 		if err != nil {

@@ -79,8 +79,10 @@ func (d *desk) take() []paged {
 // backupSource returns the source backup.
 func backupSource(t *testing.T) source.Set {
 	t.Helper()
-	s, err := source.New(source.Config{Name: "backup",
-		Templates: source.Templates{Title: "{{.job}}", Type: "{{.state}}", Incident: "{{.job}}"}})
+	s, err := source.New(source.Config{
+		Name:      "backup",
+		Templates: source.Templates{Title: "{{.job}}", Type: "{{.state}}", Incident: "{{.job}}"},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,12 +126,18 @@ func TestIncidents(t *testing.T) {
 		{"/notify/ops", gatewaytest.TypeForm, "body=x&type=failure", notifier.Incident{}, ""},
 		{"/notify/ops/alertmanager", gatewaytest.TypeJSON, payloadSample(t, "alertmanager/group"), firing, notifier.Open},
 		{"/notify/ops/alertmanager", gatewaytest.TypeJSON, payloadSample(t, "alertmanager/resolved"), group, notifier.Resolved},
-		{"/notify/ops/backup", gatewaytest.TypeJSON, `{"job":"nightly","state":"acknowledged"}`,
-			notifier.Incident{Name: "nightly"}.For("ops", "backup"), notifier.Acknowledged},
-		{"/notify/ops/backup?incident=q", gatewaytest.TypeJSON, `{"job":"nightly","state":"down"}`,
-			notifier.Incident{Name: "nightly"}.For("ops", "backup"), notifier.Open},
-		{"/notify/ops/uptime_kuma?incident=q", gatewaytest.TypeJSON, payloadSample(t, "uptime_kuma/test"),
-			notifier.Incident{Name: "q"}.For("ops", "uptime_kuma"), notifier.Updated},
+		{
+			"/notify/ops/backup", gatewaytest.TypeJSON, `{"job":"nightly","state":"acknowledged"}`,
+			notifier.Incident{Name: "nightly"}.For("ops", "backup"), notifier.Acknowledged,
+		},
+		{
+			"/notify/ops/backup?incident=q", gatewaytest.TypeJSON, `{"job":"nightly","state":"down"}`,
+			notifier.Incident{Name: "nightly"}.For("ops", "backup"), notifier.Open,
+		},
+		{
+			"/notify/ops/uptime_kuma?incident=q", gatewaytest.TypeJSON, payloadSample(t, "uptime_kuma/test"),
+			notifier.Incident{Name: "q"}.For("ops", "uptime_kuma"), notifier.Updated,
+		},
 	} {
 		if r := g.Post(tt.target, tt.contentType, tt.body); r.Status != 200 || strings.Contains(r.Body, "unknown") {
 			t.Errorf("%s: status %d: %s", tt.target, r.Status, r.Body)

@@ -164,7 +164,8 @@ type StoredIncident struct {
 // records, after the record with the name after. more reports whether others follow after the
 // record last.
 func (i *Incidents) page(ctx context.Context, place string, stage notifier.IncidentState, after queue.Hash, n int) (out []StoredIncident,
-	last queue.Hash, more bool, err error) {
+	last queue.Hash, more bool, err error,
+) {
 	records, err := i.outbox.Queue.Records.Group(ctx, i.records.incidentGroup(place, stage), after, n)
 	if err != nil {
 		return nil, after, false, err

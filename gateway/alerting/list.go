@@ -260,7 +260,8 @@ type IncidentsJSON struct {
 // NewIncidentsJSON returns a page of incidents whose address has the path. nameOf returns the
 // name of the key of one.
 func NewIncidentsJSON(list []StoredIncident, nameOf func(*rules.Incident) string, path string, by *IncidentQuery,
-	next IncidentCursor) IncidentsJSON {
+	next IncidentCursor,
+) IncidentsJSON {
 	out := IncidentsJSON{Incidents: make([]IncidentJSON, len(list))}
 	for i, x := range list {
 		out.Incidents[i] = NewIncidentJSON(x.Incident, nameOf(x.Incident))

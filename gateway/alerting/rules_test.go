@@ -200,8 +200,10 @@ func TestQuietOne(t *testing.T) {
 	gatewaytest.InBubble(t, func(t *testing.T) {
 		g := newGateway(t, dir,
 			ruledKey(p,
-				rules.Rules{Quiet: []rules.Quiet{{Window: window("00:00-07:00 UTC"),
-					Scope: rules.Scope{Types: []notifier.Type{notifier.Warning, notifier.Success}}}}}))
+				rules.Rules{Quiet: []rules.Quiet{{
+					Window: window("00:00-07:00 UTC"),
+					Scope:  rules.Scope{Types: []notifier.Type{notifier.Warning, notifier.Success}},
+				}}}))
 		one := wantResult(t, g, gatewaytest.AlertForm("warning", "slow", "web"), "queued", notifier.RuleHeld)
 		gatewaytest.Until(t, "2000-01-01 02:00:00")
 		wantResult(t, g, gatewaytest.AlertForm("success", "fast", "web"), "queued", notifier.RuleHeld)
@@ -379,10 +381,12 @@ func TestRuleMetrics(t *testing.T) {
 	p := gatewaytest.NewPager(t, http.StatusOK)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := newGateway(t, dir, ruledKey(p, rules.Rules{Dedupe: &rules.Dedupe{Window: time.Hour},
+		g := newGateway(t, dir, ruledKey(p, rules.Rules{
+			Dedupe: &rules.Dedupe{Window: time.Hour},
 			Quiet:  []rules.Quiet{{Window: window("00:00-01:00 UTC"), Scope: rules.Scope{Types: []notifier.Type{notifier.Info}}}},
 			Digest: &rules.Digest{Every: 10 * time.Second, Scope: rules.Scope{Types: []notifier.Type{notifier.Warning}}},
-			Rate:   []rules.Rate{{Count: 1, Per: time.Minute, Scope: rules.Scope{Types: []notifier.Type{notifier.Success}}}}}))
+			Rate:   []rules.Rate{{Count: 1, Per: time.Minute, Scope: rules.Scope{Types: []notifier.Type{notifier.Success}}}},
+		}))
 		for _, form := range []string{
 			"body=a", "body=b", "body=b", // held by quiet, then one message
 			"body=w&type=warning", // held by digest, then sent itself
@@ -439,9 +443,11 @@ func TestRulesInOrder(t *testing.T) {
 	p := gatewaytest.NewPager(t, http.StatusOK)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := newGateway(t, dir, ruledKey(p, rules.Rules{Quiet: []rules.Quiet{{Window: window("00:00-07:00 UTC")}},
+		g := newGateway(t, dir, ruledKey(p, rules.Rules{
+			Quiet:  []rules.Quiet{{Window: window("00:00-07:00 UTC")}},
 			Digest: &rules.Digest{Every: 30 * time.Second}, Rate: []rules.Rate{{Count: 1, Per: time.Hour}},
-			Dedupe: &rules.Dedupe{Window: 12 * time.Hour}}))
+			Dedupe: &rules.Dedupe{Window: 12 * time.Hour},
+		}))
 		wantResult(t, g, "body=a", "queued", notifier.RuleHeld)
 		wantResult(t, g, "body=a", notifier.Skipped, notifier.RuleSuppressed)
 		wantResult(t, g, "body=b", "queued", notifier.RuleHeld)
@@ -511,8 +517,10 @@ func TestRuleAsync(t *testing.T) {
 	p := gatewaytest.NewPager(t, http.StatusOK)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := newGateway(t, dir, ruledKey(p, rules.Rules{Dedupe: &rules.Dedupe{Window: time.Hour},
-			Quiet: []rules.Quiet{{Window: window("00:00-01:00 UTC")}}}))
+		g := newGateway(t, dir, ruledKey(p, rules.Rules{
+			Dedupe: &rules.Dedupe{Window: time.Hour},
+			Quiet:  []rules.Quiet{{Window: window("00:00-01:00 UTC")}},
+		}))
 		a := g.PostForm("/notify/k", "body=a", "Prefer", "respond-async")
 		if r := a.JSON(t).Results[0]; a.Status != http.StatusAccepted || r.Rule != notifier.RuleHeld {
 			t.Errorf("status %d, %+v", a.Status, r)

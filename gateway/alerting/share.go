@@ -208,7 +208,8 @@ func lastTime(record []byte) time.Time {
 // about most records at most. It returns the size of what is left, and how many records are
 // forgotten.
 func (s *shares) forgetOldest(ctx context.Context, conf *outbox.Configuration, place string, share int64, most int) (left int64, n int,
-	err error) {
+	err error,
+) {
 	all, left, err := s.forgettable(ctx, conf, place)
 	if err != nil {
 		return left, 0, err

@@ -159,9 +159,11 @@ func TestForgetIncidents(t *testing.T) {
 		g := gatewaytest.New(t,
 			withManagers(teamOptions(x, dir, rules.Rules{Dedupe: &rules.Dedupe{Window: 10 * time.Hour}, Escalate: escalate(5 * time.Minute)})))
 		q := g.Rooms()
-		for _, form := range []string{gatewaytest.AlertForm("failure", "x", "escalates"), gatewaytest.AlertForm("warning", "x", "open"),
+		for _, form := range []string{
+			gatewaytest.AlertForm("failure", "x", "escalates"), gatewaytest.AlertForm("warning", "x", "open"),
 			gatewaytest.AlertForm("warning", "x", "other"), gatewaytest.AlertForm("failure", "x", "over"),
-			gatewaytest.AlertForm("success", "x", "over")} {
+			gatewaytest.AlertForm("success", "x", "over"),
+		} {
 			g.PostForm("/notify/k", form)
 		}
 		find := func(name string) *alerting.StoredIncident {

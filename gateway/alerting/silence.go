@@ -94,7 +94,8 @@ func (c *silenceChange) done(ctx context.Context, conf *outbox.Configuration) {
 // change changes the silences of a key. adds reports whether it adds one, which needs room in
 // the queue. f may be called several times.
 func (s *Silences) change(ctx context.Context, conf *outbox.Configuration, at silencedKey, adds bool,
-	f func(now time.Time, of *rules.KeySilences) error) error {
+	f func(now time.Time, of *rules.KeySilences) error,
+) error {
 	c := s.newChange(at, f)
 	if err := s.outbox.Apply(ctx, c.ruled(adds)); err != nil {
 		return err
@@ -392,7 +393,8 @@ func (s *Silences) release(ctx context.Context, conf *outbox.Configuration, at s
 // its lane. If the end of a silence has to be told, apply tells it first, with what the silence has
 // held.
 func (s *Silences) apply(ctx context.Context, conf *outbox.Configuration, r *rules.Rules, lane *rules.Lane, t outbox.QueueTarget,
-	siteID string) (*rules.Rules, error) {
+	siteID string,
+) (*rules.Rules, error) {
 	at := silencedAt(t.Key, siteID)
 	all, err := s.all(ctx, at.String())
 	if err != nil {

@@ -45,8 +45,10 @@ func TestSilenceCache(t *testing.T) {
 	if c.newlyNear(now); c.isNear.Load() || c.has("a") {
 		t.Errorf("known are %+v", *c.places.Load())
 	}
-	planned := rules.Silences{{ID: uuid.UUID{2}, From: now.Add(2 * time.Hour), Until: now.Add(3 * time.Hour)},
-		{ID: uuid.UUID{3}, From: now.Add(time.Hour), Until: now.Add(5 * time.Hour)}}
+	planned := rules.Silences{
+		{ID: uuid.UUID{2}, From: now.Add(2 * time.Hour), Until: now.Add(3 * time.Hour)},
+		{ID: uuid.UUID{3}, From: now.Add(time.Hour), Until: now.Add(5 * time.Hour)},
+	}
 	c.change("a", planned, []byte("5"), []byte("6"))
 	for _, x := range []struct {
 		after time.Duration

@@ -67,7 +67,8 @@ func (s *Silences) tell(ctx context.Context, conf *outbox.Configuration, at sile
 // tellOne stores the message about the beginning of a silence, or about its end, and notes
 // that it was told. all are the silences of its key.
 func (s *Silences) tellOne(ctx context.Context, conf *outbox.Configuration, at silencedKey, x rules.Silence, over bool,
-	all rules.Silences) error {
+	all rules.Silences,
+) error {
 	c := s.newChange(at, func(now time.Time, of *rules.KeySilences) error {
 		if !of.Told(now, x.ID, over) {
 			return errSilenceTold
@@ -97,7 +98,8 @@ func (s *Silences) tellOne(ctx context.Context, conf *outbox.Configuration, at s
 // message returns the message about the beginning of a silence, or about its end, or nil if
 // nobody is told: no destination is left, or other silences keep it from all of them.
 func (s *Silences) message(ctx context.Context, conf *outbox.Configuration, at silencedKey, x *rules.Silence, over bool,
-	all rules.Silences) (*dispatch.Delivery, error) {
+	all rules.Silences,
+) (*dispatch.Delivery, error) {
 	k, settings, err := at.in(ctx, conf)
 	if err != nil || k == nil {
 		return nil, err
@@ -135,8 +137,12 @@ func (s *Silences) message(ctx context.Context, conf *outbox.Configuration, at s
 // beginText returns the text of the message about the beginning of a silence.
 func beginText(x *rules.Silence) string {
 	lines := []string{"It lasts until " + FormatDay(x.Until) + ". What opens or gets worse meanwhile is told then, if it is still open."}
-	for _, about := range [][2]string{{"Titles that begin with: ", x.Title}, {"Incident: ", x.Incident}, {"Tag: ", x.Tag},
-		{"Made by: ", x.Who}} {
+	for _, about := range [][2]string{
+		{"Titles that begin with: ", x.Title},
+		{"Incident: ", x.Incident},
+		{"Tag: ", x.Tag},
+		{"Made by: ", x.Who},
+	} {
 		if about[1] != "" {
 			lines = append(lines, about[0]+about[1])
 		}

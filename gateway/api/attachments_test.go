@@ -40,8 +40,10 @@ func TestAttachmentsInJSON(t *testing.T) {
 	b64 := base64.StdEncoding.EncodeToString
 	for name, tt := range map[string]struct{ attach, files string }{
 		"object": {`"attach":{"base64":"` + b64([]byte("1")) + `","filename":"a.txt"}`, "a.txt text/plain 1"},
-		"array of objects": {`"attachments":[{"base64":"MQ==","filename":"a.txt"},{"base64":"Mg","filename":"b.txt"}]`,
-			"a.txt text/plain 1|b.txt text/plain 2"},
+		"array of objects": {
+			`"attachments":[{"base64":"MQ==","filename":"a.txt"},{"base64":"Mg","filename":"b.txt"}]`,
+			"a.txt text/plain 1|b.txt text/plain 2",
+		},
 		"its type":           {`"attachment":{"base64":"MQ==","filename":"a.txt","mimetype":"text/csv"}`, "a.txt text/csv 1"},
 		"no name":            {`"attach":{"base64":"MQ=="}`, "attachment.txt text/plain 1"},
 		"a folder":           {`"attach":{"base64":"MQ==","filename":"../../a.txt"}`, "a.txt text/plain 1"},
@@ -53,14 +55,18 @@ func TestAttachmentsInJSON(t *testing.T) {
 		"address with name":  {`"attach":"` + files.URL + `/f.txt?name=g.csv"`, "g.csv text/plain fetched"},
 		"address in object":  {`"attach":{"url":"` + files.URL + `/f.txt","filename":"h.txt"}`, "h.txt text/plain fetched"},
 		"base64 goes first":  {`"attach":{"url":"` + files.URL + `/none","base64":"MQ==","filename":"a.txt"}`, "a.txt text/plain 1"},
-		"array of both": {`"attach":["` + files.URL + `/f.txt","",{"base64":"MQ==","filename":"a.txt"}]`,
-			"f.txt text/plain fetched|a.txt text/plain 1"},
+		"array of both": {
+			`"attach":["` + files.URL + `/f.txt","",{"base64":"MQ==","filename":"a.txt"}]`,
+			"f.txt text/plain fetched|a.txt text/plain 1",
+		},
 		"a snapshot":    {`"attach":"` + files.URL + `/snap?action=snapshot"`, "snap.jpg image/jpeg picture"},
 		"a program's":   {`"attach":"` + files.URL + `/snap.cgi?channel=1"`, "snap.cgi.jpg image/jpeg picture"},
 		"a host's":      {`"attach":"` + files.URL + `/?action=snapshot"`, "attachment.jpg image/jpeg picture"},
 		"a chosen name": {`"attach":{"url":"` + files.URL + `/snap","filename":"door"}`, "door.jpg image/jpeg picture"},
-		"names add up": {`"attachments":{"base64":"Mg==","filename":"b.txt"},"attach":{"base64":"MQ==","filename":"a.txt"}`,
-			"a.txt text/plain 1|b.txt text/plain 2"},
+		"names add up": {
+			`"attachments":{"base64":"Mg==","filename":"b.txt"},"attach":{"base64":"MQ==","filename":"a.txt"}`,
+			"a.txt text/plain 1|b.txt text/plain 2",
+		},
 	} {
 		if got := post(g, "/notify", typeJSON, "{"+tt.attach+"}"); got.status != 200 {
 			t.Errorf("%s: status %d: %s", name, got.status, got.body)

@@ -18,10 +18,14 @@ func TestDescriptionOfFields(t *testing.T) {
 	if err := json.Unmarshal(Components(), &description); err != nil {
 		t.Fatal(err)
 	}
-	fields := slices.Concat([]string{fieldURLs, fieldBody, fieldTitle, fieldType, fieldFormat, fieldIncident, fieldTemplate, fieldAsk,
-		fieldSendAt}, tagFields, attachFields)
-	for name, more := range map[string][]string{"Message": nil, "Form": askFields[1:],
-		"MultipartForm": append(slices.Clone(askFields[1:]), payloadPart)} {
+	fields := slices.Concat([]string{
+		fieldURLs, fieldBody, fieldTitle, fieldType, fieldFormat, fieldIncident, fieldTemplate, fieldAsk,
+		fieldSendAt,
+	}, tagFields, attachFields)
+	for name, more := range map[string][]string{
+		"Message": nil, "Form": askFields[1:],
+		"MultipartForm": append(slices.Clone(askFields[1:]), payloadPart),
+	} {
 		got := slices.Sorted(maps.Keys(description.Schemas[name].Properties))
 		if want := slices.Sorted(slices.Values(slices.Concat(fields, more))); !slices.Equal(got, want) {
 			t.Errorf("%s describes %v, want %v", name, got, want)

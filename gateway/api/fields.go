@@ -45,8 +45,10 @@ var (
 )
 
 // fieldNames are the names of all fields that the API knows.
-var fieldNames = slices.Concat([]string{fieldURLs, fieldBody, fieldTitle, fieldType, fieldFormat, fieldIncident, fieldTemplate,
-	fieldSendAt}, tagFields, attachFields, askFields)
+var fieldNames = slices.Concat([]string{
+	fieldURLs, fieldBody, fieldTitle, fieldType, fieldFormat, fieldIncident, fieldTemplate,
+	fieldSendAt,
+}, tagFields, attachFields, askFields)
 
 func isField(name string) bool { return slices.Contains(fieldNames, name) }
 

@@ -24,9 +24,11 @@ func TestIncidentField(t *testing.T) {
 		"white space around it": {"", typeForm, "body=B&incident=+disk+", "", "disk"},
 		"multipart": {"", multipartType, part(`Content-Disposition: form-data; name="body"`, "B") +
 			part(`Content-Disposition: form-data; name="incident"`, "disk db1") + "--b--\r\n", "", "disk db1"},
-		"the part payload": {"", multipartType,
+		"the part payload": {
+			"", multipartType,
 			part("Content-Disposition: form-data; name=\"payload\"\r\nContent-Type: application/json", `{"body":"B","incident":"disk db1"}`) +
-				"--b--\r\n", "", "disk db1"},
+				"--b--\r\n", "", "disk db1",
+		},
 		"query string":          {"?incident=disk+db1", typeForm, "body=B", "", "disk db1"},
 		"the payload before it": {"?incident=Q", typeJSON, `{"body":"B","incident":"P"}`, "", "P"},
 		"header":                {"", "text/plain", "B", "disk db1", "disk db1"},
@@ -35,8 +37,10 @@ func TestIncidentField(t *testing.T) {
 		"mapping":               {"?:labels.host=incident", typeJSON, `{"body":"B","labels":{"host":"db1"}}`, "", "db1"},
 		"mapping of a number":   {"?:monitor.id=incident", typeJSON, `{"body":"B","monitor":{"id":17}}`, "", "17"},
 		"a constant":            {"?:incident=backup", typeJSON, `{"body":"B"}`, "", "backup"},
-		"acknowledged": {"?:status=type&:id=incident", typeJSON, `{"body":"B","status":"Acknowledged","id":"7"}`, "",
-			"7 acknowledged"},
+		"acknowledged": {
+			"?:status=type&:id=incident", typeJSON, `{"body":"B","status":"Acknowledged","id":"7"}`, "",
+			"7 acknowledged",
+		},
 		"acknowledged, no incident": {"?:status=type", typeJSON, `{"body":"B","status":"acknowledged"}`, "", ""},
 	} {
 		r := httptest.NewRequest("POST", "/notify"+tt.query, strings.NewReader(tt.body))
@@ -67,8 +71,10 @@ func TestBadIncidents(t *testing.T) {
 		"in the query string": {"?incident=a%00b", typeForm, "body=B", "the field incident: it has a control character"},
 		"a number":            {"", typeJSON, `{"body":"B","incident":17}`, "the field incident is a number; it must be a string"},
 		"an array":            {"", typeJSON, `{"body":"B","incident":["a"]}`, "the field incident is an array"},
-		"a mapped object": {"?:a=incident", typeJSON, `{"body":"B","a":{"b":1}}`,
-			"the field incident must be a string, a number or a boolean"},
+		"a mapped object": {
+			"?:a=incident", typeJSON, `{"body":"B","a":{"b":1}}`,
+			"the field incident must be a string, a number or a boolean",
+		},
 	} {
 		if got := post(g, "/notify"+tt.query, tt.contentType, tt.body); got.status != 400 || !strings.Contains(got.body, tt.want) ||
 			len(g.take()) > 0 {

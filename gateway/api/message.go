@@ -286,8 +286,10 @@ func readAskJSON(text json.RawMessage, parse func(string) (time.Duration, error)
 		}
 		return nil, badField(fieldAsk, "the field ask cannot be read: %w", err)
 	}
-	a := &message.Ask{Options: v.Options, Text: v.Text, Default: v.Default, Login: v.Login, Tell: v.Tell, Callback: v.Callback,
-		Secret: v.Secret}
+	a := &message.Ask{
+		Options: v.Options, Text: v.Text, Default: v.Default, Login: v.Login, Tell: v.Tell, Callback: v.Callback,
+		Secret: v.Secret,
+	}
 	a.Timeout, err = askTimeout(v.Timeout, parse)
 	return a, err
 }

@@ -56,8 +56,12 @@ func TestMultipart(t *testing.T) {
 		}, "", "B", "a.txt text/plain 1|b.txt text/plain 2|c.txt text/plain 3"},
 		"a file under another name": {"", []part{{"body", "", "", "B"}, {"file01", "a.txt", "text/csv", "1"}}, "", "B", "a.txt text/csv 1"},
 		"a file instead of a body":  {"", []part{{"attach", "a.txt", "", "1"}}, "", "", "a.txt text/plain 1"},
-		"a picture without a name": {"", []part{{"body", "", "", "B"}, {"attach", "", "image/jpeg", "1"}}, "", "B",
-			"attachment.jpg image/jpeg 1"},
+		"a picture without a name": {
+			"",
+			[]part{{"body", "", "", "B"}, {"attach", "", "image/jpeg", "1"}},
+			"", "B",
+			"attachment.jpg image/jpeg 1",
+		},
 		"an unused input":           {"", []part{{"body", "", "", "B"}, {"attach", "", "application/octet-stream", ""}}, "", "B", ""},
 		"the name without a folder": {"", []part{{"body", "", "", "B"}, {"attach", "../../etc/x.txt", "", "1"}}, "", "B", "x.txt text/plain 1"},
 		"mapping":                   {"?:message=body&:subject=title", []part{{"message", "", "", "B"}, {"subject", "", "", "S"}}, "S", "B", ""},
@@ -72,10 +76,18 @@ func TestMultipart(t *testing.T) {
 		"payload with mapping":      {"?:a.b=body", []part{{"payload", "", "application/json", `{"a":{"b":"P"}}`}}, "", "P", ""},
 		"null in payload is absent": {"", []part{{"payload", "", "application/json", `{"body":null}`}, {"body", "", "", "B"}}, "", "B", ""},
 		"payload of another type":   {"", []part{{"payload", "", "text/plain", "P"}, {"body", "", "", "B"}}, "", "B", ""},
-		"an address among the files": {"", []part{{"attach", "", "", fetched.URL + "/f.txt"}, {"attach", "a.txt", "", "1"}}, "", "",
-			"f.txt text/plain fetched|a.txt text/plain 1"},
-		"a large file, kept on a disk": {"", []part{{"attach", "a.bin", "image/png", strings.Repeat("x", 2<<20)}}, "", "",
-			"a.bin image/png " + strings.Repeat("x", 2<<20)},
+		"an address among the files": {
+			"",
+			[]part{{"attach", "", "", fetched.URL + "/f.txt"}, {"attach", "a.txt", "", "1"}},
+			"", "",
+			"f.txt text/plain fetched|a.txt text/plain 1",
+		},
+		"a large file, kept on a disk": {
+			"",
+			[]part{{"attach", "a.bin", "image/png", strings.Repeat("x", 2<<20)}},
+			"", "",
+			"a.bin image/png " + strings.Repeat("x", 2<<20),
+		},
 	} {
 		contentType, body := multipartBody(t, tt.parts...)
 		if got := post(g, "/notify"+tt.query, contentType, body); got.status != 200 {
@@ -100,23 +112,43 @@ func TestBadMultipart(t *testing.T) {
 		status int
 		text   string
 	}{
-		"a file too large": {g, []part{{"attach", "a.txt", "", strings.Repeat("x", 101)}}, 413,
-			"the attachment a.txt of the form is larger than 100 B"},
+		"a file too large": {
+			g,
+			[]part{{"attach", "a.txt", "", strings.Repeat("x", 101)}},
+			413,
+			"the attachment a.txt of the form is larger than 100 B",
+		},
 		"too many files":         {g, []part{file, file, file}, 400, "at most 2"},
 		"attachments turned off": {none, []part{text, file}, 400, "turned off"},
 		"a text too large":       {g, []part{{"body", "", "", strings.Repeat("x", 1025)}}, 413, "1.0 KiB"},
-		"texts together too large": {g, []part{{"body", "", "", strings.Repeat("x", 600)}, {"y", "", "", strings.Repeat("x", 600)}}, 413,
-			"1.0 KiB"},
-		"a payload too large": {g, []part{{"payload", "", "application/json", `{"body":"` + strings.Repeat("x", 1024) + `"}`}}, 413,
-			"1.0 KiB"},
+		"texts together too large": {
+			g,
+			[]part{{"body", "", "", strings.Repeat("x", 600)}, {"y", "", "", strings.Repeat("x", 600)}},
+			413,
+			"1.0 KiB",
+		},
+		"a payload too large": {
+			g,
+			[]part{{"payload", "", "application/json", `{"body":"` + strings.Repeat("x", 1024) + `"}`}},
+			413,
+			"1.0 KiB",
+		},
 		"a picture without a name": {g, []part{{"body", "", "", "\xff\xd8\xff\xe0\x00\x10JFIF"}}, 400, "the text is a file"},
 		"a payload that is broken": {g, []part{{"payload", "", "application/json", "{"}}, 400, "JSON"},
-		"two payloads": {g, []part{{"payload", "", "application/json", "{}"}, {"payload", "", "application/json", "{}"}}, 400,
-			"more than one"},
+		"two payloads": {
+			g,
+			[]part{{"payload", "", "application/json", "{}"}, {"payload", "", "application/json", "{}"}},
+			400,
+			"more than one",
+		},
 		"a payload of the wrong type": {g, []part{{"payload", "", "application/json", `{"body":1}`}}, 400, "the field body is a number"},
 		"no body":                     {g, []part{{"title", "", "", "T"}}, 400, "the field body is missing"},
-		"a payload without its type": {g, []part{{"payload", "", "", `{"body":"P"}`}}, 400,
-			"read only if the part has Content-Type: application/json"},
+		"a payload without its type": {
+			g,
+			[]part{{"payload", "", "", `{"body":"P"}`}},
+			400,
+			"read only if the part has Content-Type: application/json",
+		},
 		"a text for an address":        {g, []part{text, {"attach", "", "", "nonsense"}}, 400, "the field attach"},
 		"base64 for an address":        {g, []part{text, {"attach", "", "", "data:text/plain;base64,eA=="}}, 400, "the field attach"},
 		"a file and too many with it ": {g, []part{file, file, {"attach", "", "", "http://127.0.0.1/"}}, 400, "at most 2"},
@@ -153,8 +185,10 @@ func TestBadMultipart(t *testing.T) {
 }
 
 func TestPrintable(t *testing.T) {
-	for name, want := range map[string]string{"a.txt": "a.txt", "a\u202e\r\n.txt": "a.txt",
-		strings.Repeat("x", 200): strings.Repeat("x", 100) + "…"} {
+	for name, want := range map[string]string{
+		"a.txt": "a.txt", "a\u202e\r\n.txt": "a.txt",
+		strings.Repeat("x", 200): strings.Repeat("x", 100) + "…",
+	} {
 		if got := printable(name); got != want {
 			t.Errorf("%q: %q", name, got)
 		}

@@ -25,18 +25,27 @@ func TestPlainText(t *testing.T) {
 		"curl -d is not decoded": {"", typeForm, "91% + 2%20 & more", nil, received{body: "91% + 2%20 & more", typ: "info"}},
 		"a text in brackets":     {"", typeForm, "[FIRING] disk full", nil, received{body: "[FIRING] disk full", typ: "info"}},
 		"a form stays a form":    {"", typeForm, "body=91%25+full", nil, received{body: "91% full", typ: "info"}},
-		"title and priority": {"", typeForm, "x", map[string]string{"Title": "T", "Priority": "5"},
-			received{title: "T", body: "x", typ: "failure"}},
+		"title and priority": {
+			"", typeForm, "x",
+			map[string]string{"Title": "T", "Priority": "5"},
+			received{title: "T", body: "x", typ: "failure"},
+		},
 		"priority by name":          {"", plain, "x", map[string]string{"Priority": "high"}, received{body: "x", typ: "warning"}},
 		"priority by a common word": {"", plain, "x", map[string]string{"Priority": "resolved"}, received{body: "x", typ: "success"}},
 		"low priority":              {"", plain, "x", map[string]string{"Priority": "1"}, received{body: "x", typ: "info"}},
 		"unknown priority":          {"", plain, "x", map[string]string{"Priority": "9"}, received{body: "x", typ: "info"}},
-		"an encoded title": {"", plain, "x", map[string]string{"Title": "=?UTF-8?B?w5xiZXI=?="},
-			received{title: "Über", body: "x", typ: "info"}},
+		"an encoded title": {
+			"", plain, "x",
+			map[string]string{"Title": "=?UTF-8?B?w5xiZXI=?="},
+			received{title: "Über", body: "x", typ: "info"},
+		},
 		"a title that is not UTF-8": {"", plain, "x", map[string]string{"Title": "a\xffb"}, received{title: "aÿb", body: "x", typ: "info"}},
 		"tags":                      {"/k", typeForm, "x", map[string]string{"Tags": "b"}, received{body: "x", typ: "info", urls: "json://b"}},
-		"several tags": {"/k", plain, "x", map[string]string{"Tags": "a, b"},
-			received{body: "x", typ: "info", urls: "json://a json://b"}},
+		"several tags": {
+			"/k", plain, "x",
+			map[string]string{"Tags": "a, b"},
+			received{body: "x", typ: "info", urls: "json://a json://b"},
+		},
 		"the headers before the query string": {
 			"/k?tag=a&title=Q", plain, "x",
 			map[string]string{"Tags": "b", "Title": "T"},
@@ -44,15 +53,22 @@ func TestPlainText(t *testing.T) {
 		},
 		"headers of Apprise": {
 			"/k", plain, "**x**",
-			map[string]string{"X-Apprise-Title": "T", "Title": "other", "X-Apprise-Type": "warning", "Priority": "5", "X-Apprise-Tag": "b",
-				"X-Apprise-Format": "markdown"},
+			map[string]string{
+				"X-Apprise-Title": "T", "Title": "other", "X-Apprise-Type": "warning", "Priority": "5", "X-Apprise-Tag": "b",
+				"X-Apprise-Format": "markdown",
+			},
 			received{title: "T", body: "**x**", typ: "warning", urls: "json://b"},
 		},
-		"the query string": {"/k?tag=a&title=Q&type=failure", typeForm, "x", nil,
-			received{title: "Q", body: "x", typ: "failure", urls: "json://a"}},
+		"the query string": {
+			"/k?tag=a&title=Q&type=failure", typeForm, "x", nil,
+			received{title: "Q", body: "x", typ: "failure", urls: "json://a"},
+		},
 		"the headers mean nothing for a form": {"", typeForm, "body=x", map[string]string{"Title": "T"}, received{body: "x", typ: "info"}},
-		"the headers mean nothing for JSON": {"", typeJSON, `{"body":"x"}`, map[string]string{"Title": "T"},
-			received{body: "x", typ: "info"}},
+		"the headers mean nothing for JSON": {
+			"", typeJSON, `{"body":"x"}`,
+			map[string]string{"Title": "T"},
+			received{body: "x", typ: "info"},
+		},
 		"a mapping takes the text for the title": {"?:body=title&:body=fixed", plain, "x", nil, received{title: "x", body: "fixed", typ: "info"}},
 	} {
 		if tt.want.urls == "" {
@@ -87,19 +103,34 @@ func TestTextFormats(t *testing.T) {
 		want                     notifier.Message
 		warnings                 int
 	}{
-		"Markdown": {"", "text/markdown; charset=utf-8", "**x**", "", "",
-			notifier.Message{Body: "**x**", Format: notifier.Markdown}, 0},
+		"Markdown": {
+			"", "text/markdown; charset=utf-8", "**x**", "", "",
+			notifier.Message{Body: "**x**", Format: notifier.Markdown},
+			0,
+		},
 		"HTML":                      {"", "text/html", "<p>x", "", "", notifier.Message{Body: "<p>x", Format: notifier.HTML}, 0},
 		"Content-Type before query": {"?format=text", "text/html", "<p>x", "", "", notifier.Message{Body: "<p>x", Format: notifier.HTML}, 0},
-		"the query for plain text": {"?format=markdown", "text/plain", "**x**", "", "",
-			notifier.Message{Body: "**x**", Format: notifier.Markdown}, 0},
+		"the query for plain text": {
+			"?format=markdown", "text/plain", "**x**", "", "",
+			notifier.Message{Body: "**x**", Format: notifier.Markdown},
+			0,
+		},
 		"no type": {"", "", "a=b & c", "", "", notifier.Message{Body: "a=b & c", Format: notifier.Text}, 0},
-		"Kopia, text": {"", "", "Path: /home\n", "", "SUCCESS on db1",
-			notifier.Message{Title: "SUCCESS on db1", Body: "Path: /home\n", Format: notifier.Text}, 0},
-		"Kopia, HTML": {"", "", "<!doctype html>\n<html>x", "", "FATAL on db1",
-			notifier.Message{Title: "FATAL on db1", Body: "<!doctype html>\n<html>x", Format: notifier.HTML}, 0},
-		"Kopia, test": {"", "", "<p>This is a test</p>", "", "Test",
-			notifier.Message{Title: "Test", Body: "<p>This is a test</p>", Format: notifier.HTML}, 0},
+		"Kopia, text": {
+			"", "", "Path: /home\n", "", "SUCCESS on db1",
+			notifier.Message{Title: "SUCCESS on db1", Body: "Path: /home\n", Format: notifier.Text},
+			0,
+		},
+		"Kopia, HTML": {
+			"", "", "<!doctype html>\n<html>x", "", "FATAL on db1",
+			notifier.Message{Title: "FATAL on db1", Body: "<!doctype html>\n<html>x", Format: notifier.HTML},
+			0,
+		},
+		"Kopia, test": {
+			"", "", "<p>This is a test</p>", "", "Test",
+			notifier.Message{Title: "Test", Body: "<p>This is a test</p>", Format: notifier.HTML},
+			0,
+		},
 		"text that begins with a sign": {"", "", "<3 db1", "", "", notifier.Message{Body: "<3 db1", Format: notifier.Text}, 0},
 		"HTML as plain text":           {"", "text/plain", "<p>x", "", "", notifier.Message{Body: "<p>x", Format: notifier.Text}, 0},
 		"Title before Subject":         {"", "text/plain", "x", "T", "S", notifier.Message{Title: "T", Body: "x", Format: notifier.Text}, 0},

@@ -25,8 +25,10 @@ func (r *Response) page(path string, sent bool) view.ResponsePage {
 	}
 	for _, l := range lines {
 		optional := l.Optional && l.Level == notifier.LevelError
-		page.Lines = append(page.Lines, view.ResponseLine{Level: string(l.Level), Optional: optional, Time: message.FormatTime(l.Time),
-			Text: l.Text})
+		page.Lines = append(page.Lines, view.ResponseLine{
+			Level: string(l.Level), Optional: optional, Time: message.FormatTime(l.Time),
+			Text: l.Text,
+		})
 	}
 	return page
 }

@@ -17,8 +17,10 @@ func TestTextHasOneLinePerRecord(t *testing.T) {
 }
 
 func TestTextAllocatesOnce(t *testing.T) {
-	r := &Response{Records: slices.Repeat([]notifier.Record{{Time: time.Now(), Level: notifier.LevelInfo,
-		Text: "Sent to JSON web.example (chat)."}}, 100)}
+	r := &Response{Records: slices.Repeat([]notifier.Record{{
+		Time: time.Now(), Level: notifier.LevelInfo,
+		Text: "Sent to JSON web.example (chat).",
+	}}, 100)}
 	if n := testing.AllocsPerRun(10, func() { r.text() }); n != 1 {
 		t.Errorf("100 records cost %v allocations", n)
 	}
@@ -26,8 +28,10 @@ func TestTextAllocatesOnce(t *testing.T) {
 
 // An optional destination whose failure does not count is not shown as an error.
 func TestHTMLOptionalFailure(t *testing.T) {
-	r := &Response{Status: 200, Records: []notifier.Record{{Level: notifier.LevelError, Text: "failed", Optional: true},
-		{Level: notifier.LevelInfo, Text: "sent", Optional: true}}}
+	r := &Response{Status: 200, Records: []notifier.Record{
+		{Level: notifier.LevelError, Text: "failed", Optional: true},
+		{Level: notifier.LevelInfo, Text: "sent", Optional: true},
+	}}
 	if got := r.page("/notify/ops", true).Lines; len(got) != 2 || !got[0].Optional || got[1].Optional {
 		t.Errorf("%+v", got)
 	}

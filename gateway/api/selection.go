@@ -35,7 +35,8 @@ const maxSuggestions = 5
 // parse makes a destination of a URL; the Request closes it. URLs that parse rejects are part of
 // the report; if it rejects all, SelectURLs returns a 400.
 func (q *Request) SelectURLs(parse func(url string) (*notifier.Destination, error),
-	fallback []notifier.Target) (*message.Selection, error) {
+	fallback []notifier.Target,
+) (*message.Selection, error) {
 	urls, err := q.content.urls(q.limits.Client)
 	if err != nil {
 		return nil, err

@@ -38,8 +38,10 @@ func TestAsk(t *testing.T) {
 			}
 		}
 		shown := page(g, one+"?answer=deploy")
-		for _, want := range []string{"Deploy 1.4?", "It **adds** a column.", `class="primary" name="answer" value="deploy"`,
-			`<button name="answer" value="wait"`, "wait counts", "JSON 127.0.0.1:"} {
+		for _, want := range []string{
+			"Deploy 1.4?", "It **adds** a column.", `class="primary" name="answer" value="deploy"`,
+			`<button name="answer" value="wait"`, "wait counts", "JSON 127.0.0.1:",
+		} {
 			if !strings.Contains(shown, want) {
 				t.Errorf("the page has no %q: %s", want, shown)
 			}
@@ -69,8 +71,10 @@ func TestAsk(t *testing.T) {
 			strings.Contains(shown, "<form class=\"card respond\"") {
 			t.Errorf("the page after the answer: %s", shown)
 		}
-		for _, wrong := range []string{one[:len(one)-1], one + "a", "/notify/asks/x", "/notify/asks/" + strings.Repeat("a", 52),
-			"/notify/console/asks/" + one[len("/notify/asks/"):]} {
+		for _, wrong := range []string{
+			one[:len(one)-1], one + "a", "/notify/asks/x", "/notify/asks/" + strings.Repeat("a", 52),
+			"/notify/console/asks/" + one[len("/notify/asks/"):],
+		} {
 			if got := g.Get(wrong); got.Status != http.StatusNotFound && got.Status != gatewaytest.NotServed {
 				t.Errorf("%s: status %d", wrong, got.Status)
 			}
@@ -116,8 +120,10 @@ func TestAskText(t *testing.T) {
 		id := ask(t, g, `{"text":true}`)
 		settle(time.Second)
 		link := linkOf(t, p, 0)
-		for form, want := range map[string]int{"answer=": 400, "answer=+": 400, "answer=" + strings.Repeat("x", 2001): 400,
-			"answer=" + strings.Repeat("x", 20_000): 400} {
+		for form, want := range map[string]int{
+			"answer=": 400, "answer=+": 400, "answer=" + strings.Repeat("x", 2001): 400,
+			"answer=" + strings.Repeat("x", 20_000): 400,
+		} {
 			if got := answer(g, link, form); got.Status != want {
 				t.Errorf("%.20s: status %d, want %d: %s", form, got.Status, want, got.Body)
 			}
@@ -293,8 +299,10 @@ func TestAskForm(t *testing.T) {
 		if got := said(state(t, g, id, "")); got != "expired wait" {
 			t.Error(got)
 		}
-		for form, field := range map[string]string{"ask=a": "ask.options", "ask=a&ask=b&ask_timeout=x": "ask.timeout",
-			"ask=a&ask=b&ask_tell=perhaps": "ask_tell", "ask_text=1&ask=a": "ask has options and text"} {
+		for form, field := range map[string]string{
+			"ask=a": "ask.options", "ask=a&ask=b&ask_timeout=x": "ask.timeout",
+			"ask=a&ask=b&ask_tell=perhaps": "ask_tell", "ask_text=1&ask=a": "ask has options and text",
+		} {
 			if got := g.PostForm("/notify/k", "body=b&"+form); got.Status != http.StatusBadRequest || !strings.Contains(got.Body, field) {
 				t.Errorf("%s: status %d: %s", form, got.Status, got.Body)
 			}
@@ -354,8 +362,10 @@ func TestAskAccess(t *testing.T) {
 		id := got.JSON(t).ID
 		settle(time.Second)
 		wantAnswered(t, g, linkOf(t, p, 0), "answer=deploy", http.StatusOK, "answered deploy")
-		for auth, want := range map[string]string{"": "answered", "Bearer reader-reader-reader": "answered",
-			"Bearer s3cret-s3cret-s3cret": "answered deploy"} {
+		for auth, want := range map[string]string{
+			"": "answered", "Bearer reader-reader-reader": "answered",
+			"Bearer s3cret-s3cret-s3cret": "answered deploy",
+		} {
 			if got := said(state(t, g, id, "", "Authorization", auth)); got != want {
 				t.Errorf("%q: %s, want %s", auth, got, want)
 			}

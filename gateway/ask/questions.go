@@ -195,7 +195,8 @@ var errDecided = errors.New("the question is decided")
 // change changes an open question, and returns the question after that. changed reports whether it
 // was open. f may be called several times.
 func (q *Questions) change(ctx context.Context, id uuid.UUID, by string, f func(x *Question, now time.Time)) (x *Question,
-	changed bool, err error) {
+	changed bool, err error,
+) {
 	before, err := q.Get(ctx, id)
 	if err != nil {
 		return nil, false, err

@@ -66,9 +66,11 @@ func TestAskerSeesNoLink(t *testing.T) {
 		var texts []string
 		note := func(r gatewaytest.Reply) { texts = append(texts, fmt.Sprint(r.Status, r.Header, r.Body)) }
 		look := func(id string) {
-			for _, path := range []string{"/notify/messages/" + id, "/notify/messages/" + id + "?wait=0", "/notify/console",
+			for _, path := range []string{
+				"/notify/messages/" + id, "/notify/messages/" + id + "?wait=0", "/notify/console",
 				"/notify/console/messages", "/notify/console/messages/" + id, "/notify/console/queue", "/notify/console/incidents",
-				"/notify/console/keys/k", "/notify/incidents", "/notify/openapi.json", "/notify/status"} {
+				"/notify/console/keys/k", "/notify/incidents", "/notify/openapi.json", "/notify/status",
+			} {
 				for _, accept := range []string{"text/html", gatewaytest.TypeJSON, "text/plain"} {
 					note(g.Do(gatewaytest.NewRequest(http.MethodGet, path, "", "Accept", accept)))
 				}
@@ -165,8 +167,10 @@ func TestCallbackAddressIsSecret(t *testing.T) { //nolint:tparallel // they shar
 				wantAnswered(t, g, linkOf(t, p, before), "answer=a", http.StatusOK, "answered a")
 				settle(time.Hour)
 				texts := []string{seen.String(), fmt.Sprintf("%+v", g.Process.History.List())}
-				for _, path := range []string{"/notify/console", "/notify/console/messages", "/notify/console/messages/" + id, "/notify/console/queue",
-					"/notify/console/keys/k", "/notify/status"} {
+				for _, path := range []string{
+					"/notify/console", "/notify/console/messages", "/notify/console/messages/" + id, "/notify/console/queue",
+					"/notify/console/keys/k", "/notify/status",
+				} {
 					texts = append(texts, g.Get(path).Body)
 				}
 				list, _, err := g.Rooms().Outbox.Queue.Messages(t.Context(), uuid.UUID{}, 100)

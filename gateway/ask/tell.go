@@ -89,8 +89,10 @@ func (q *Questions) outcome(ctx context.Context, conf *outbox.Configuration, x *
 	for i := range targets {
 		targets[i].Chain, targets[i].Number = "", 0
 	}
-	m := &notifier.Message{Title: markup.OneLine(x.Title), Body: x.Summary(), Type: notifier.Info, Format: markup.Text, Time: time.Now(),
-		Foreign: true, Thread: x.thread()}
+	m := &notifier.Message{
+		Title: markup.OneLine(x.Title), Body: x.Summary(), Type: notifier.Info, Format: markup.Text, Time: time.Now(),
+		Foreign: true, Thread: x.thread(),
+	}
 	d := dispatch.NewDelivery(settings, site.SourceAsk, siteID, m, &message.Selection{Targets: targets}).ToKey(k)
 	d.Rules, d.Steps, d.Inbox = nil, nil, 0
 	return &d

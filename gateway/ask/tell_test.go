@@ -144,12 +144,18 @@ func TestAskCallbackRules(t *testing.T) {
 		"egress, an address": {func(o *gatewaytest.Options) { o.Global.Egress = nil }, "127.0.0.1", http.StatusBadRequest, 0},
 		"egress, a name":     {func(o *gatewaytest.Options) { o.Global.Egress = nil }, "localhost", http.StatusBadRequest, 0},
 		"stateless off":      {func(o *gatewaytest.Options) { o.Site.Stateless = new(false) }, "127.0.0.1", http.StatusForbidden, 0},
-		"stateless off for all": {func(o *gatewaytest.Options) { o.Site.Stateless, o.Global.Stateless = nil, new(false) }, "127.0.0.1",
-			http.StatusForbidden, 0},
-		"stateless off, callbacks on": {func(o *gatewaytest.Options) { o.Site.Stateless, o.Site.Callbacks = new(false), new(true) }, "127.0.0.1",
-			http.StatusAccepted, 1},
-		"callbacks on for all": {func(o *gatewaytest.Options) { o.Site.Stateless, o.Global.Callbacks = new(false), new(true) },
-			"127.0.0.1", http.StatusAccepted, 1},
+		"stateless off for all": {
+			func(o *gatewaytest.Options) { o.Site.Stateless, o.Global.Stateless = nil, new(false) }, "127.0.0.1",
+			http.StatusForbidden, 0,
+		},
+		"stateless off, callbacks on": {
+			func(o *gatewaytest.Options) { o.Site.Stateless, o.Site.Callbacks = new(false), new(true) }, "127.0.0.1",
+			http.StatusAccepted, 1,
+		},
+		"callbacks on for all": {
+			func(o *gatewaytest.Options) { o.Site.Stateless, o.Global.Callbacks = new(false), new(true) },
+			"127.0.0.1", http.StatusAccepted, 1,
+		},
 		"callbacks off": {func(o *gatewaytest.Options) { o.Site.Callbacks = new(false) }, "127.0.0.1", http.StatusForbidden, 0},
 	} {
 		t.Run(name, func(t *testing.T) {

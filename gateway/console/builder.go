@@ -339,7 +339,8 @@ func (h *builder) saveDestination(r *http.Request, at builderAt, d destination) 
 // testDestination sends a test message to a destination. For a saved key, the rules of saved keys
 // apply as if the destination were saved already. Otherwise the rules of messages with URLs apply.
 func (h *builder) testDestination(w http.ResponseWriter, r *http.Request, at builderAt, d destination) (resp *api.Response,
-	warnings []string, err error) {
+	warnings []string, err error,
+) {
 	// The test counts like a message with a client's URL.
 	e, err := h.Shared.InFlight.EnterFetch(h.Resolved.Limits.InFlight, httpapi.ClientAddress(r))
 	if err != nil {

@@ -41,8 +41,10 @@ func (f *builderForm) formChoices() (out []view.Choice) {
 		return nil
 	}
 	for i, form := range f.forms {
-		out = append(out, view.Choice{Value: strconv.Itoa(i + 1), Label: upperFirst(cmp.Or(form.Way, describeForm(form))),
-			Chosen: i+1 == f.number})
+		out = append(out, view.Choice{
+			Value: strconv.Itoa(i + 1), Label: upperFirst(cmp.Or(form.Way, describeForm(form))),
+			Chosen: i+1 == f.number,
+		})
 	}
 	return out
 }
@@ -171,10 +173,14 @@ func (f *builderForm) addressField() view.Field {
 // accountFields returns the fields for an account at a provider.
 func (f *builderForm) accountFields() []view.Field {
 	return []view.Field{
-		{ID: accountField, Name: accountField, Label: "E-mail address", Control: view.ControlText, Value: f.account.address,
-			Example: f.provider.Example(), Required: true, Problem: f.own[accountField], Hint: "Messages come from it and go to it."},
-		{ID: passwordField, Name: passwordField, Label: f.provider.Password, Control: view.ControlSecret, Value: f.account.password,
-			Required: true, Secret: true, Shown: f.shown, Problem: f.own[passwordField]},
+		{
+			ID: accountField, Name: accountField, Label: "E-mail address", Control: view.ControlText, Value: f.account.address,
+			Example: f.provider.Example(), Required: true, Problem: f.own[accountField], Hint: "Messages come from it and go to it.",
+		},
+		{
+			ID: passwordField, Name: passwordField, Label: f.provider.Password, Control: view.ControlSecret, Value: f.account.password,
+			Required: true, Secret: true, Shown: f.shown, Problem: f.own[passwordField],
+		},
 	}
 }
 

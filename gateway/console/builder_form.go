@@ -50,8 +50,10 @@ const (
 
 // recognizedForm returns the form filled in from a text.
 func recognizedForm(x notifier.Recognized, text, tags string) *builderForm {
-	f := &builderForm{service: &x.Service, forms: notifier.URLForms(x.Service.Schemes[0]), values: x.Values, tags: tags, recognized: x.What,
-		note: x.Note}
+	f := &builderForm{
+		service: &x.Service, forms: notifier.URLForms(x.Service.Schemes[0]), values: x.Values, tags: tags, recognized: x.What,
+		note: x.Note,
+	}
 	f.setForm(x.Form)
 	switch text = strings.TrimSpace(text); {
 	case providerOf(x, text) != nil:

@@ -165,21 +165,38 @@ func TestBuilderMistakes(t *testing.T) {
 		form    url.Values
 		want    []string
 	}{
-		"a missing secret": {"discord", url.Values{"form": {"1"}, "p.webhook_id": {"4174216298"}},
-			[]string{`id="p-webhook_token-problem">webhook_token is missing.`, `value="4174216298"`}},
+		"a missing secret": {
+			"discord",
+			url.Values{"form": {"1"}, "p.webhook_id": {"4174216298"}},
+			[]string{`id="p-webhook_token-problem">webhook_token is missing.`, `value="4174216298"`},
+		},
 		"several": {"gotify", url.Values{"form": {"1"}, "p.port": {"99999"}, "p.priority": {"x"}}, []string{
 			`id="p-port-problem">port must be a whole number from 1 to 65535.`, `id="p-host-problem">`, `id="p-token-problem">`, `href="#p-port"`,
 		}},
-		"an address that egress blocks": {"json", url.Values{"form": {"1"}, "p.host": {"10.1.2.3"}},
-			[]string{`role="alert">`, "10.1.2.3 is private"}},
-		"a local file": {"fcm", url.Values{"form": {"1"}, "p.apikey": {"x"}, "p.targets": {"y"}, "p.keyfile": {"/etc/passwd"},
-			"p.project": {"p"}}, []string{`id="p-keyfile-problem"`}},
-		"a wrong tag": {"json", url.Values{"form": {"1"}, "p.host": {"example.com"}, "tags": {"a,b.c"}},
-			[]string{`id="own-tags-problem"`, `value="a,b.c"`}},
-		"another service's scheme": {"json", url.Values{"form": {"1"}, "p.host": {"example.com"}, "scheme": {"xml"}},
-			[]string{"does not have the scheme"}},
-		"a header": {"json",
-			url.Values{"form": {"1"}, "p.host": {"example.com"}, "k.headers": {"a b"}, "v.headers": {"s3cret"}}, []string{`id="p-headers-problem"`}},
+		"an address that egress blocks": {
+			"json",
+			url.Values{"form": {"1"}, "p.host": {"10.1.2.3"}},
+			[]string{`role="alert">`, "10.1.2.3 is private"},
+		},
+		"a local file": {"fcm", url.Values{
+			"form": {"1"}, "p.apikey": {"x"}, "p.targets": {"y"}, "p.keyfile": {"/etc/passwd"},
+			"p.project": {"p"},
+		}, []string{`id="p-keyfile-problem"`}},
+		"a wrong tag": {
+			"json",
+			url.Values{"form": {"1"}, "p.host": {"example.com"}, "tags": {"a,b.c"}},
+			[]string{`id="own-tags-problem"`, `value="a,b.c"`},
+		},
+		"another service's scheme": {
+			"json",
+			url.Values{"form": {"1"}, "p.host": {"example.com"}, "scheme": {"xml"}},
+			[]string{"does not have the scheme"},
+		},
+		"a header": {
+			"json",
+			url.Values{"form": {"1"}, "p.host": {"example.com"}, "k.headers": {"a b"}, "v.headers": {"s3cret"}},
+			[]string{`id="p-headers-problem"`},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -210,16 +227,22 @@ func TestBuilderFindsServices(t *testing.T) {
 	o.Global.Services = &site.ServiceRule{Deny: []string{"sns"}}
 	g := gatewaytest.New(t, o)
 	for query, want := range map[string][]string{
-		"build": {`<h2 id="all">All `, `<summary><h3>SMS and calls</h3> <small>3`,
-			`href="../../../notify/console/keys/ops?build=46elks"><span class="mark group-sms" aria-hidden="true">4</span><span>46elks</span></a>`},
+		"build": {
+			`<h2 id="all">All `, `<summary><h3>SMS and calls</h3> <small>3`,
+			`href="../../../notify/console/keys/ops?build=46elks"><span class="mark group-sms" aria-hidden="true">4</span><span>46elks</span></a>`,
+		},
 		"build=pover": {`Add Pushover to`, `<span class="mark group-phone" aria-hidden="true">P</span>`},
 		"build=sns":   {`<h2 id="all">All `},
-		"build=matrix": {`aria-current="true">With an access token</strong>`,
-			`value="2" formnovalidate>With a user name and a password</button>`},
+		"build=matrix": {
+			`aria-current="true">With an access token</strong>`,
+			`value="2" formnovalidate>With a user name and a password</button>`,
+		},
 		"build=matrix&form=2":  {`aria-current="true">With a user name and a password</strong>`},
 		"build=matrix&form=99": {`aria-current="true">With an access token</strong>`},
-		"build=&search=gmail": {`1 service for <q>gmail</q>`, `?build=mailto&amp;provider=Gmail">`,
-			`<strong>Gmail</strong><small>E-Mail: an address and its app password</small>`},
+		"build=&search=gmail": {
+			`1 service for <q>gmail</q>`, `?build=mailto&amp;provider=Gmail">`,
+			`<strong>Gmail</strong><small>E-Mail: an address and its app password</small>`,
+		},
 		"build=&search=nobody": {`value="nobody"`, `class="problem card" id="text-problem">No service gives out a text of this form`},
 	} {
 		got := get(g, "/notify/console/keys/ops?"+query, browser)
@@ -250,55 +273,107 @@ func TestBuilderRecognises(t *testing.T) {
 		fields url.Values
 		want   []string
 	}{
-		"a token": {url.Values{"text": {token}},
-			[]string{`Add Telegram to`, `What you pasted is the token of a bot. It is filled in below.`,
-				`type="password" name="p.bot_token" value="` + token + `"`}},
-		"a token while one types": {url.Values{"text": {token}, "do": {"live"}},
-			[]string{`Add a destination to`, `form="find" name="as" value="tgram"`, `<small>the token of a bot</small>`, `value="` + token + `"`}},
-		"a webhook": {url.Values{"text": {"https://discord.com/api/webhooks/4174216298/JHMHI8qBe7bk2ZwO5U711o3dV_js"}},
-			[]string{`Add Discord to`, `name="address" value="https://discord.com/api/webhooks/4174216298/JHMHI8qBe7bk2ZwO5U711o3dV_js"`,
-				`name="p.webhook_id" value=""`}},
-		"a server": {url.Values{"text": {"https://hass.example.com:8443"}},
-			[]string{`Add HomeAssistant to`, `name="p.host" value="hass.example.com"`, `name="p.port" value="8443"`,
-				`<option value="hassios" selected>`}},
-		"a name that is not enough": {url.Values{"text": {"@ops_bot"}},
-			[]string{`Add a destination to`, `value="@ops_bot"`, `the name of a bot: Telegram needs the token of the bot, which @BotFather shows`}},
-		"and its form": {url.Values{"text": {"@ops_bot"}, "as": {"tgram"}},
-			[]string{`Add Telegram to`, `role="alert">`, `What you pasted is the name of a bot`}},
-		"several": {url.Values{"text": {"alice@gmail.com"}},
-			[]string{`Add a destination to`, `name="as" value="mailto"`, `name="as" value="brevo"`, `value="alice@gmail.com"`}},
-		"one of several": {url.Values{"text": {"alice@gmail.com"}, "as": {"mailto"}},
-			[]string{`Add Gmail to`, `name="account" value="alice@gmail.com"`, "Please note: the password is that of the mail account"}},
-		"of an unknown provider": {url.Values{"text": {"alice@example.org"}, "as": {"mailto"}},
-			[]string{`Add E-Mail to`, `name="p.user" value="alice"`, `name="p.host" value="example.org"`}},
-		"of a closed provider": {url.Values{"text": {"alice@hotmail.com"}, "as": {"mailto"}},
-			[]string{`Please note: Outlook.com and Hotmail accept no password of a program; send with Office 365`}},
+		"a token": {
+			url.Values{"text": {token}},
+			[]string{
+				`Add Telegram to`, `What you pasted is the token of a bot. It is filled in below.`,
+				`type="password" name="p.bot_token" value="` + token + `"`,
+			},
+		},
+		"a token while one types": {
+			url.Values{"text": {token}, "do": {"live"}},
+			[]string{`Add a destination to`, `form="find" name="as" value="tgram"`, `<small>the token of a bot</small>`, `value="` + token + `"`},
+		},
+		"a webhook": {
+			url.Values{"text": {"https://discord.com/api/webhooks/4174216298/JHMHI8qBe7bk2ZwO5U711o3dV_js"}},
+			[]string{
+				`Add Discord to`, `name="address" value="https://discord.com/api/webhooks/4174216298/JHMHI8qBe7bk2ZwO5U711o3dV_js"`,
+				`name="p.webhook_id" value=""`,
+			},
+		},
+		"a server": {
+			url.Values{"text": {"https://hass.example.com:8443"}},
+			[]string{
+				`Add HomeAssistant to`, `name="p.host" value="hass.example.com"`, `name="p.port" value="8443"`,
+				`<option value="hassios" selected>`,
+			},
+		},
+		"a name that is not enough": {
+			url.Values{"text": {"@ops_bot"}},
+			[]string{`Add a destination to`, `value="@ops_bot"`, `the name of a bot: Telegram needs the token of the bot, which @BotFather shows`},
+		},
+		"and its form": {
+			url.Values{"text": {"@ops_bot"}, "as": {"tgram"}},
+			[]string{`Add Telegram to`, `role="alert">`, `What you pasted is the name of a bot`},
+		},
+		"several": {
+			url.Values{"text": {"alice@gmail.com"}},
+			[]string{`Add a destination to`, `name="as" value="mailto"`, `name="as" value="brevo"`, `value="alice@gmail.com"`},
+		},
+		"one of several": {
+			url.Values{"text": {"alice@gmail.com"}, "as": {"mailto"}},
+			[]string{`Add Gmail to`, `name="account" value="alice@gmail.com"`, "Please note: the password is that of the mail account"},
+		},
+		"of an unknown provider": {
+			url.Values{"text": {"alice@example.org"}, "as": {"mailto"}},
+			[]string{`Add E-Mail to`, `name="p.user" value="alice"`, `name="p.host" value="example.org"`},
+		},
+		"of a closed provider": {
+			url.Values{"text": {"alice@hotmail.com"}, "as": {"mailto"}},
+			[]string{`Please note: Outlook.com and Hotmail accept no password of a program; send with Office 365`},
+		},
 		"a provider": {url.Values{"text": {"gmail"}}, []string{`Add Gmail to`}},
 		"a word":     {url.Values{"text": {"exchange"}}, []string{`services for <q>exchange</q>`, `build=mailto`}},
-		"a scheme that is a group": {url.Values{"text": {"push"}},
-			[]string{`services for <q>push</q>`, `build=ntfy`, `build=push"`, `<h2 id="own-device">This phone or browser</h2>`}},
-		"a password with a slash": {url.Values{"text": {"mailtos://me:pa/ss@example.org"}},
-			[]string{`Add E-Mail to`, `name="p.password" value="pa/ss"`, `name="p.host" value="example.org"`,
-				`Please note: its password has characters that a URL has encoded`}},
-		"a telephone number": {url.Values{"text": {"+4915112345678"}},
-			[]string{`<ul class="tiles wide-tiles">` + "\n" + `<li><button class="tile" form="find" name="as" value="twilio">`,
-				` more services</summary>`}},
+		"a scheme that is a group": {
+			url.Values{"text": {"push"}},
+			[]string{`services for <q>push</q>`, `build=ntfy`, `build=push"`, `<h2 id="own-device">This phone or browser</h2>`},
+		},
+		"a password with a slash": {
+			url.Values{"text": {"mailtos://me:pa/ss@example.org"}},
+			[]string{
+				`Add E-Mail to`, `name="p.password" value="pa/ss"`, `name="p.host" value="example.org"`,
+				`Please note: its password has characters that a URL has encoded`,
+			},
+		},
+		"a telephone number": {
+			url.Values{"text": {"+4915112345678"}},
+			[]string{
+				`<ul class="tiles wide-tiles">` + "\n" + `<li><button class="tile" form="find" name="as" value="twilio">`,
+				` more services</summary>`,
+			},
+		},
 		"a name":   {url.Values{"text": {"pushover"}}, []string{`Add Pushover to`}},
 		"a scheme": {url.Values{"text": {"pover://"}}, []string{`Add Pushover to`}},
-		"nothing known": {url.Values{"text": {"t0ken hello"}},
-			[]string{`id="text-problem">No service gives out a text of this form, as far as the gateway knows; search for the name`,
-				`value="t0ken hello"`}},
-		"an unknown address": {url.Values{"text": {"https://nobody.example/#t0ken"}},
-			[]string{`id="text-problem">The URL is a web address that belongs to none of the services`, `value="https://nobody.example/#t0ken"`}},
-		"a webhook of one's own": {url.Values{"text": {"http://nobody.example/a?t0ken=1"}, "as": {"json"}},
-			[]string{`Add JSON to`, `name="p.path" value="a"`, `name="k.params" value="t0ken"`, `<option value="json" selected>`}},
-		"a retired service": {url.Values{"text": {"msteams://t0ken"}},
-			[]string{`Microsoft has switched off the connectors`, `value="msteams://t0ken"`}},
-		"not of the service": {url.Values{"text": {"t0ken hello"}, "as": {"discord"}},
-			[]string{`Add Discord to`, `What you pasted is not recognised as something of Discord; write it into its field below.`,
-				`name="text" type="text" value="t0ken hello"`}},
-		"of another service": {url.Values{"text": {token}, "as": {"discord"}},
-			[]string{`Add Discord to`, `not recognised as something of Discord`, `value="` + token + `"`}},
+		"nothing known": {
+			url.Values{"text": {"t0ken hello"}},
+			[]string{
+				`id="text-problem">No service gives out a text of this form, as far as the gateway knows; search for the name`,
+				`value="t0ken hello"`,
+			},
+		},
+		"an unknown address": {
+			url.Values{"text": {"https://nobody.example/#t0ken"}},
+			[]string{`id="text-problem">The URL is a web address that belongs to none of the services`, `value="https://nobody.example/#t0ken"`},
+		},
+		"a webhook of one's own": {
+			url.Values{"text": {"http://nobody.example/a?t0ken=1"}, "as": {"json"}},
+			[]string{`Add JSON to`, `name="p.path" value="a"`, `name="k.params" value="t0ken"`, `<option value="json" selected>`},
+		},
+		"a retired service": {
+			url.Values{"text": {"msteams://t0ken"}},
+			[]string{`Microsoft has switched off the connectors`, `value="msteams://t0ken"`},
+		},
+		"not of the service": {
+			url.Values{"text": {"t0ken hello"}, "as": {"discord"}},
+			[]string{
+				`Add Discord to`, `What you pasted is not recognised as something of Discord; write it into its field below.`,
+				`name="text" type="text" value="t0ken hello"`,
+			},
+		},
+		"of another service": {
+			url.Values{"text": {token}, "as": {"discord"}},
+			[]string{`Add Discord to`, `not recognised as something of Discord`, `value="` + token + `"`},
+		},
 		"nothing": {url.Values{"text": {" "}}, []string{`<h2 id="all">All `}},
 	} {
 		got := submit(g, "/notify/console/keys/ops?build", c.fields)
@@ -318,8 +393,10 @@ func TestBuilderWays(t *testing.T) {
 	g := gatewaytest.New(t, openConfigs())
 	got := submit(g, "/notify/console/keys/ops?build=matrix",
 		url.Values{"form": {"1"}, "way": {"2"}, "do": {"save"}, "p.host": {"matrix.example.com"}, "p.token": {"s3cret"}, "tags": {"ops"}})
-	for _, want := range []string{`aria-current="true">With a user name and a password`, `name="p.host" value="matrix.example.com"`,
-		`name="p.token" value="s3cret"`, `name="p.user" value=""`, `name="tags" value="ops"`} {
+	for _, want := range []string{
+		`aria-current="true">With a user name and a password`, `name="p.host" value="matrix.example.com"`,
+		`name="p.token" value="s3cret"`, `name="p.user" value=""`, `name="tags" value="ops"`,
+	} {
 		if !strings.Contains(got.Body, want) {
 			t.Errorf("no %s in %s", want, got.Body)
 		}
@@ -359,8 +436,10 @@ func TestBuilderSaves(t *testing.T) { //nolint:tparallel // the end needs the ke
 					t.Fatal(r.Body)
 				}
 			}
-			form := url.Values{"form": {"1"}, "do": {"save"}, "scheme": {"json"}, "p.host": {at.Hostname()}, "p.port": {at.Port()}, "p.path": {"/a"},
-				"tags": {"a, b"}}
+			form := url.Values{
+				"form": {"1"}, "do": {"save"}, "scheme": {"json"}, "p.host": {at.Hostname()}, "p.port": {at.Port()}, "p.path": {"/a"},
+				"tags": {"a, b"},
+			}
 			got := submit(g, "/notify/console/keys/"+key+"?build=json", form)
 			r := httptest.NewRequest(http.MethodPost, "/get/"+key, nil)
 			r.Header.Set("Accept", "text/plain")
@@ -398,10 +477,14 @@ func TestBuilderTests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for path, want := range map[string]string{"a": `<p class="result delivered">Delivered in `,
-		"refuse": `<p class="result failed">Failed: the service answered 500`} {
-		form := url.Values{"form": {"1"}, "do": {"test"}, "scheme": {"json"}, "p.host": {at.Hostname()}, "p.port": {at.Port()}, "p.path": {path},
-			"p.password": {"s3cret"}, "p.user": {"me"}}
+	for path, want := range map[string]string{
+		"a":      `<p class="result delivered">Delivered in `,
+		"refuse": `<p class="result failed">Failed: the service answered 500`,
+	} {
+		form := url.Values{
+			"form": {"1"}, "do": {"test"}, "scheme": {"json"}, "p.host": {at.Hostname()}, "p.port": {at.Port()}, "p.path": {path},
+			"p.password": {"s3cret"}, "p.user": {"me"},
+		}
 		got := submit(g, "/notify/console/keys/new?build=json", form)
 		if got.Status != http.StatusOK || !strings.Contains(got.Body, want) || s.Paths() != path ||
 			!strings.Contains(got.Body, `name="p.password" value="s3cret"`) {
@@ -537,14 +620,25 @@ func TestBuilderAddress(t *testing.T) {
 		form   url.Values
 		want   string
 	}{
-		"Slack": {"slack", url.Values{"form": {"1"}, "address": {address}, "p.targets": {"ops"}},
-			"url slack://T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ/ops"},
-		"its parts": {"slack", url.Values{"form": {"1"}, "p.token_a": {"T1JJ3T3L2"}, "p.token_b": {"A1BRTD4JD"},
-			"p.token_c": {"TIiajkdnlazkcOXrIdevi7FQ"}}, "url slack://T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ"},
-		"a token of a bot": {"slack", url.Values{"form": {"1"}, "address": {"xoxb-1234-1234-abc124"}, "p.targets": {"ops"}},
-			"url slack://xoxb-1234-1234-abc124/ops"},
-		"a server's webhook": {"mmost", url.Values{"form": {"1"}, "address": {"https://chat.example.com/hooks/abcdefghijklmnopqrstuvwxyz"}},
-			"url mmosts://chat.example.com/abcdefghijklmnopqrstuvwxyz"},
+		"Slack": {
+			"slack",
+			url.Values{"form": {"1"}, "address": {address}, "p.targets": {"ops"}},
+			"url slack://T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ/ops",
+		},
+		"its parts": {"slack", url.Values{
+			"form": {"1"}, "p.token_a": {"T1JJ3T3L2"}, "p.token_b": {"A1BRTD4JD"},
+			"p.token_c": {"TIiajkdnlazkcOXrIdevi7FQ"},
+		}, "url slack://T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ"},
+		"a token of a bot": {
+			"slack",
+			url.Values{"form": {"1"}, "address": {"xoxb-1234-1234-abc124"}, "p.targets": {"ops"}},
+			"url slack://xoxb-1234-1234-abc124/ops",
+		},
+		"a server's webhook": {
+			"mmost",
+			url.Values{"form": {"1"}, "address": {"https://chat.example.com/hooks/abcdefghijklmnopqrstuvwxyz"}},
+			"url mmosts://chat.example.com/abcdefghijklmnopqrstuvwxyz",
+		},
 	} {
 		if made := urlLine(t, g, c.scheme, c.form); made != c.want {
 			t.Errorf("%s: %s, want %s", name, made, c.want)
@@ -578,8 +672,10 @@ func TestBuilderProvider(t *testing.T) {
 		got[1][1] != "password" || got[2][1] != "own-tags" {
 		t.Errorf("the form asks for %q", got)
 	}
-	form := url.Values{"form": {"1"}, "provider": {"Gmail"}, "account": {"you@gmail.com"}, "password": {"abcd efgh ijkl mnop"},
-		"tags": {"mail"}}
+	form := url.Values{
+		"form": {"1"}, "provider": {"Gmail"}, "account": {"you@gmail.com"}, "password": {"abcd efgh ijkl mnop"},
+		"tags": {"mail"},
+	}
 	if made := urlLine(t, g, "mailto", form); made != "url mailtos://you:abcdefghijklmnop@gmail.com mail" {
 		t.Error(made)
 	}
@@ -590,9 +686,11 @@ func TestBuilderProvider(t *testing.T) {
 		!strings.Contains(got.Body, `name="p.host" value="gmail.com"`) {
 		t.Error(got.Body)
 	}
-	for account, want := range map[string]string{"": `id="account-problem">it is no e-mail address; write it as you@gmx.com.`,
+	for account, want := range map[string]string{
+		"":              `id="account-problem">it is no e-mail address; write it as you@gmx.com.`,
 		"you@gmail.com": `it is no address of GMX; these end with @gmx.com, @gmx.net`,
-		"you@gmx.de":    `id="password-problem">the password is missing.`} {
+		"you@gmx.de":    `id="password-problem">the password is missing.`,
+	} {
 		got := submit(g, "/notify/console/keys/ops?build=mailto",
 			url.Values{"form": {"1"}, "provider": {"GMX"}, "account": {account}, "do": {"save"}})
 		if !strings.Contains(got.Body, want) || !strings.Contains(got.Body, "Add GMX to") {
@@ -606,8 +704,10 @@ func TestBuilderProvider(t *testing.T) {
 func TestBuilderOffersDevice(t *testing.T) {
 	t.Parallel()
 	g := newDevicePages(t, gatewaytest.Everybody(), "invited")
-	for query, offered := range map[string]bool{"build": true, "build=&search=phone": true, "build=&search=iPhones": true,
-		"build=&search=teams": false} {
+	for query, offered := range map[string]bool{
+		"build": true, "build=&search=phone": true, "build=&search=iPhones": true,
+		"build=&search=teams": false,
+	} {
 		got := get(g, "/notify/console/keys/home?"+query, browser)
 		at, first := strings.Index(got.Body, `id="own-device"`), strings.Index(got.Body, `<ul class="tiles`)
 		if (at >= 0) != offered || offered && at > first {
@@ -626,8 +726,10 @@ func TestBuilderOffersDevice(t *testing.T) {
 		address, problem string
 	}{
 		{g, "/notify/console/keys/none?build", "The key does not exist yet"},
-		{gatewaytest.New(t, openConsole(gatewaytest.Key("ops", "json://h"))), "/notify/console/keys/ops?build",
-			"with queue, push and public_url in the Caddyfile"},
+		{
+			gatewaytest.New(t, openConsole(gatewaytest.Key("ops", "json://h"))), "/notify/console/keys/ops?build",
+			"with queue, push and public_url in the Caddyfile",
+		},
 	} {
 		if got := get(x.g, x.address, browser); !strings.Contains(got.Body, x.problem) || strings.Contains(got.Body, "?invite") {
 			t.Errorf("%s does not say %q: %s", x.address, x.problem, got.Body)

@@ -123,8 +123,10 @@ func TestInvitationInConsole(t *testing.T) {
 	g := newDevicePages(t, gatewaytest.Everybody(), "invited")
 	invite := inviteInConsole(t, g, "ops", "1:oncall, night")
 	page := browse(g, http.MethodGet, "/notify/ops?invite="+invite, browser)
-	for _, want := range []string{`<span class="tag">1:oncall</span> <span class="tag">night</span>`, `data-invite="` + invite + `"`,
-		`href="../notify/app.webmanifest?key=ops&amp;invite=` + invite + `"`} {
+	for _, want := range []string{
+		`<span class="tag">1:oncall</span> <span class="tag">night</span>`, `data-invite="` + invite + `"`,
+		`href="../notify/app.webmanifest?key=ops&amp;invite=` + invite + `"`,
+	} {
 		if !strings.Contains(page.Body, want) {
 			t.Errorf("the page lacks %s: %s", want, page.Body)
 		}
@@ -139,8 +141,10 @@ func TestInvitationInConsole(t *testing.T) {
 		t.Errorf("a used invitation: %s", page.Body)
 	}
 	key := browse(g, http.MethodGet, "/notify/console/keys/ops?tab=devices", browser).Body
-	for _, want := range []string{html.EscapeString("Ann's phone"), "fcm.googleapis.com", "no receipt yet",
-		`<span class="tag">1:oncall</span>`} {
+	for _, want := range []string{
+		html.EscapeString("Ann's phone"), "fcm.googleapis.com", "no receipt yet",
+		`<span class="tag">1:oncall</span>`,
+	} {
 		if !strings.Contains(key, want) {
 			t.Errorf("the page of the key lacks %s", want)
 		}
@@ -235,8 +239,10 @@ func TestAppFiles(t *testing.T) {
 func TestManifest(t *testing.T) {
 	t.Parallel()
 	g := newDevicePages(t, nil, "invited")
-	for query, start := range map[string]string{"key=ops&invite=a_-1": "ops?invite=a_-1", "key=ops&device": "ops?device",
-		"key=ops": "ops?device"} {
+	for query, start := range map[string]string{
+		"key=ops&invite=a_-1": "ops?invite=a_-1", "key=ops&device": "ops?device",
+		"key=ops": "ops?device",
+	} {
 		var m struct {
 			ID, Scope, Display string
 			Start              string `json:"start_url"`

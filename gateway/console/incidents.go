@@ -117,7 +117,8 @@ func (h *incidentPages) forgetOne(ctx context.Context, q *gateway.Rooms, id stri
 
 // forgetKey forgets the incidents of a key of the site in a stage, or in any stage if it is empty.
 func (h *incidentPages) forgetKey(ctx context.Context, q *gateway.Rooms, key string,
-	stage notifier.IncidentState) (alerting.Forgotten, error) {
+	stage notifier.IncidentState,
+) (alerting.Forgotten, error) {
 	if key == "" {
 		return alerting.Forgotten{}, api.Errorf(http.StatusBadRequest, "there is nothing to forget; use the buttons of the page")
 	}

@@ -121,8 +121,10 @@ func (h *keyTests) testAll(w http.ResponseWriter, r *http.Request, k *site.Key) 
 			defer func() { <-slots }()
 			d, err := h.api.Sender.TestDelivery(k, &message.Selection{Targets: k.Targets[i : i+1]})
 			if err != nil {
-				results[i] = notifier.Result{Service: t.Service(), Destination: t.String(), Name: t.Destination.Name(), Tags: t.Tags,
-					Status: notifier.Failed, Err: err}
+				results[i] = notifier.Result{
+					Service: t.Service(), Destination: t.String(), Name: t.Destination.Name(), Tags: t.Tags,
+					Status: notifier.Failed, Err: err,
+				}
 				return
 			}
 			results[i] = h.App.SendTest(r.Context(), k, d).Results[0]

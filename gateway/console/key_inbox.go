@@ -36,9 +36,11 @@ func readingLines(r *http.Request, k *site.Key) []view.CopiedLine {
 	return []view.CopiedLine{
 		{Name: "curl, what comes in", Text: "curl -N" + header + notify + "/stream", Note: "A line of JSON for each message, as it comes in."},
 		{Name: "curl, the messages of a day", Text: "curl" + header + `"` + notify + `/messages?since=24h"`},
-		{Name: "ntfy's app", Text: notify + "/ntfy",
+		{
+			Name: "ntfy's app", Text: notify + "/ntfy",
 			Note: "In the app: add a subscription, “Use another server”. This is the service URL. The topic is any, such as phone; so is the " +
-				"user name. The password is the reader."},
+				"user name. The password is the reader.",
+		},
 		{Name: "ntfy's command", Text: `ntfy subscribe --token "$READER" ` + notify + "/ntfy/phone"},
 	}
 }

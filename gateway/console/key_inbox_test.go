@@ -20,8 +20,10 @@ func TestKeyPageInbox(t *testing.T) {
 	both := gatewaytest.Key("both", s.NotifyURL(""))
 	both.Inbox = 36 * time.Hour
 	g := gatewaytest.New(t, queued(openConsole(
-		site.KeyOptions{Name: "kept", KeySettings: site.KeySettings{Inbox: 7 * 24 * time.Hour}, Readers: []string{reader},
-			Tokens: []string{token}},
+		site.KeyOptions{
+			Name: "kept", KeySettings: site.KeySettings{Inbox: 7 * 24 * time.Hour}, Readers: []string{reader},
+			Tokens: []string{token},
+		},
 		both, gatewaytest.Key("fine", s.NotifyURL("")),
 	)))
 	page := func(key string) string {

@@ -95,8 +95,10 @@ func newPageQueue(ctx context.Context, q *gateway.Rooms, key site.KeyID) *view.Q
 				if d.Key() != key {
 					continue
 				}
-				g := view.QueuedGroup{Named: named(d.Result.Service, d.Result.Destination), Tags: strings.Join(d.Result.Tags, ", "),
-					URL: d.Result.Destination, Outcome: view.Queued}
+				g := view.QueuedGroup{
+					Named: named(d.Result.Service, d.Result.Destination), Tags: strings.Join(d.Result.Tags, ", "),
+					URL: d.Result.Destination, Outcome: view.Queued,
+				}
 				if status == queue.Dead {
 					g.Outcome, g.Reason = view.GivenUp, d.Reason
 				} else if r := queued.JobResult(&jobs[i]); r.Error != nil {

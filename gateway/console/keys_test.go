@@ -44,8 +44,10 @@ func TestKeyList(t *testing.T) {
 	}
 	storage.Loads.Store(0)
 	body := page("")
-	for _, want := range []string{"Keys 1 to 50 of 122", ", XML 127.0.0.1</p>", ">key047</a>", `href="../../notify/console/keys?page=2"`,
-		"has mistakes"} {
+	for _, want := range []string{
+		"Keys 1 to 50 of 122", ", XML 127.0.0.1</p>", ">key047</a>", `href="../../notify/console/keys?page=2"`,
+		"has mistakes",
+	} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the first page lacks %q: %s", want, body)
 		}

@@ -65,12 +65,16 @@ func SendingLines(r *http.Request, k *site.Key, login bool) []view.CopiedLine {
 			"?type=failure" + more + `"`},
 		{Name: "cron", Text: "0 3 * * * /usr/local/bin/backup || curl -fsS" + auth + ` -d "backup failed on $(hostname)" "` + notify +
 			"?type=failure" + more + `"`, Note: "A line of a crontab: a message comes only if the command fails."},
-		{Name: "apprise", Text: `apprise -b "backup done" "` + strings.Replace(scheme, "http", "apprise", 1) + "://" + user + apprise + `"`,
-			Note: "Programs that know Apprise take the same URL."},
+		{
+			Name: "apprise", Text: `apprise -b "backup done" "` + strings.Replace(scheme, "http", "apprise", 1) + "://" + user + apprise + `"`,
+			Note: "Programs that know Apprise take the same URL.",
+		},
 		{Name: "ntfy", Text: "curl" + auth + ` -d "backup done" ` + quoted(notify+"/ntfy/alerts"+inQuery), Note: ntfy},
 		{Name: "Alertmanager", Text: alertmanager, Note: "Into alertmanager.yml."},
-		{Name: "Uptime Kuma", Text: strings.Replace(notify, "://", "://"+user, 1) + "/uptime_kuma" + only,
-			Note: "Settings, Notifications, Webhook: the Post URL, with the content type application/json."},
+		{
+			Name: "Uptime Kuma", Text: strings.Replace(notify, "://", "://"+user, 1) + "/uptime_kuma" + only,
+			Note: "Settings, Notifications, Webhook: the Post URL, with the content type application/json.",
+		},
 	}
 }
 

@@ -28,14 +28,22 @@ func TestSendingLines(t *testing.T) {
 	}
 	plain, secure := lines("ops", "http://x/", "alerts.example.com:8080", false), lines("secret", "https://x/", "alerts.example.com", false)
 	for name, want := range map[string][2]string{
-		"curl": {`curl -f -d "backup done" http://alerts.example.com:8080/notify/ops`,
-			`curl -f -H "Authorization: Bearer $TOKEN" -d "backup done" https://alerts.example.com/notify/secret`},
-		"apprise": {`apprise -b "backup done" "apprise://alerts.example.com:8080/ops"`,
-			`apprise -b "backup done" "apprises://any:$TOKEN@alerts.example.com/secret"`},
-		"ntfy": {`curl -d "backup done" http://alerts.example.com:8080/notify/ops/ntfy/alerts`,
-			`curl -H "Authorization: Bearer $TOKEN" -d "backup done" https://alerts.example.com/notify/secret/ntfy/alerts`},
-		"Uptime Kuma": {"http://alerts.example.com:8080/notify/ops/uptime_kuma",
-			"https://alerts.example.com/notify/secret/uptime_kuma?token=$TOKEN"},
+		"curl": {
+			`curl -f -d "backup done" http://alerts.example.com:8080/notify/ops`,
+			`curl -f -H "Authorization: Bearer $TOKEN" -d "backup done" https://alerts.example.com/notify/secret`,
+		},
+		"apprise": {
+			`apprise -b "backup done" "apprise://alerts.example.com:8080/ops"`,
+			`apprise -b "backup done" "apprises://any:$TOKEN@alerts.example.com/secret"`,
+		},
+		"ntfy": {
+			`curl -d "backup done" http://alerts.example.com:8080/notify/ops/ntfy/alerts`,
+			`curl -H "Authorization: Bearer $TOKEN" -d "backup done" https://alerts.example.com/notify/secret/ntfy/alerts`,
+		},
+		"Uptime Kuma": {
+			"http://alerts.example.com:8080/notify/ops/uptime_kuma",
+			"https://alerts.example.com/notify/secret/uptime_kuma?token=$TOKEN",
+		},
 	} {
 		if plain[name] != want[0] || secure[name] != want[1] {
 			t.Errorf("%s:\n%s\n%s, want\n%s\n%s", name, plain[name], secure[name], want[0], want[1])
@@ -43,18 +51,28 @@ func TestSendingLines(t *testing.T) {
 	}
 	plain, secure = lines("ops", "http://x/", "alerts.example.com:8080", true), lines("secret", "https://x/", "alerts.example.com", true)
 	for name, want := range map[string][2]string{
-		"curl": {`curl -f -u USER:PASSWORD -d "backup done" http://alerts.example.com:8080/notify/ops`,
-			`curl -f -u USER:PASSWORD -d "backup done" "https://alerts.example.com/notify/secret?token=$TOKEN"`},
-		"curl, with a title and a type": {`curl -f -u USER:PASSWORD -H "Title: Disk full" -d "/data has 2 GB left" ` +
-			`"http://alerts.example.com:8080/notify/ops?type=failure"`,
+		"curl": {
+			`curl -f -u USER:PASSWORD -d "backup done" http://alerts.example.com:8080/notify/ops`,
+			`curl -f -u USER:PASSWORD -d "backup done" "https://alerts.example.com/notify/secret?token=$TOKEN"`,
+		},
+		"curl, with a title and a type": {
 			`curl -f -u USER:PASSWORD -H "Title: Disk full" -d "/data has 2 GB left" ` +
-				`"https://alerts.example.com/notify/secret?type=failure&token=$TOKEN"`},
-		"apprise": {`apprise -b "backup done" "apprise://USER:PASSWORD@alerts.example.com:8080/ops"`,
-			`apprise -b "backup done" "apprises://USER:PASSWORD@alerts.example.com/secret?+X-Gotify-Key=$TOKEN"`},
-		"ntfy": {`curl -u USER:PASSWORD -d "backup done" http://alerts.example.com:8080/notify/ops/ntfy/alerts`,
-			`curl -u USER:PASSWORD -d "backup done" "https://alerts.example.com/notify/secret/ntfy/alerts?token=$TOKEN"`},
-		"Uptime Kuma": {"http://USER:PASSWORD@alerts.example.com:8080/notify/ops/uptime_kuma",
-			"https://USER:PASSWORD@alerts.example.com/notify/secret/uptime_kuma?token=$TOKEN"},
+				`"http://alerts.example.com:8080/notify/ops?type=failure"`,
+			`curl -f -u USER:PASSWORD -H "Title: Disk full" -d "/data has 2 GB left" ` +
+				`"https://alerts.example.com/notify/secret?type=failure&token=$TOKEN"`,
+		},
+		"apprise": {
+			`apprise -b "backup done" "apprise://USER:PASSWORD@alerts.example.com:8080/ops"`,
+			`apprise -b "backup done" "apprises://USER:PASSWORD@alerts.example.com/secret?+X-Gotify-Key=$TOKEN"`,
+		},
+		"ntfy": {
+			`curl -u USER:PASSWORD -d "backup done" http://alerts.example.com:8080/notify/ops/ntfy/alerts`,
+			`curl -u USER:PASSWORD -d "backup done" "https://alerts.example.com/notify/secret/ntfy/alerts?token=$TOKEN"`,
+		},
+		"Uptime Kuma": {
+			"http://USER:PASSWORD@alerts.example.com:8080/notify/ops/uptime_kuma",
+			"https://USER:PASSWORD@alerts.example.com/notify/secret/uptime_kuma?token=$TOKEN",
+		},
 	} {
 		if plain[name] != want[0] || secure[name] != want[1] {
 			t.Errorf("%s, behind a login:\n%s\n%s, want\n%s\n%s", name, plain[name], secure[name], want[0], want[1])

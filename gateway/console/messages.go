@@ -177,8 +177,10 @@ func (s *messageSearch) addHistory(belongs func(*history.Entry) bool) {
 
 // historyMessage returns an entry of the history as the pages show it.
 func (h *messagePages) historyMessage(r *http.Request, e *history.Entry) view.ListedMessage {
-	m := view.ListedMessage{Time: e.Time, Source: e.Source, Outcome: view.Outcome(e.Outcome), Incident: e.Incident, Type: string(e.Type),
-		Count: e.Count, Client: e.Client}
+	m := view.ListedMessage{
+		Time: e.Time, Source: e.Source, Outcome: view.Outcome(e.Outcome), Incident: e.Incident, Type: string(e.Type),
+		Count: e.Count, Client: e.Client,
+	}
 	if e.Key != nil {
 		m.Key, m.KeyAddress = *e.Key, httpapi.ConsoleKey(r, *e.Key)
 	}
@@ -290,8 +292,10 @@ func (h *messagePages) serveMessagesPage(w http.ResponseWriter, r *http.Request,
 	query := r.URL.Query()
 	p := view.MessagesPage{
 		Root: api.RootOf(r.URL.Path),
-		Filter: view.MessageFilter{Key: query.Get("key"), State: query.Get("state"), Type: query.Get("type"), Since: query.Get("since"),
-			Title: strings.TrimSpace(query.Get("title"))},
+		Filter: view.MessageFilter{
+			Key: query.Get("key"), State: query.Get("state"), Type: query.Get("type"), Since: query.Get("since"),
+			Title: strings.TrimSpace(query.Get("title")),
+		},
 	}
 	p.Titles, p.Stored = p.Filter.Title != "" || h.Resolved.HasInboxes(), h.Has.Queue
 	f := messageFilter{key: p.Filter.Key, state: p.Filter.State, kind: p.Filter.Type, title: p.Filter.Title}

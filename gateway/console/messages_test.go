@@ -55,8 +55,10 @@ func TestConsoleMessages(t *testing.T) {
 		}
 	}
 	body := page("?key=ops")
-	for _, want := range []string{"answered 500", "Delivered to JSON 127.0.0.1:", "incident disk db1", `class="tag type-failure"`,
-		` UTC" data-clock>`, "http"} {
+	for _, want := range []string{
+		"answered 500", "Delivered to JSON 127.0.0.1:", "incident disk db1", `class="tag type-failure"`,
+		` UTC" data-clock>`, "http",
+	} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the page lacks %q: %s", want, body)
 		}
@@ -151,8 +153,10 @@ func TestConsoleMessage(t *testing.T) {
 		body = get(g, address, browser).Body
 		return strings.Contains(body, "1 attempt") && strings.Contains(body, "Next attempt")
 	})
-	for _, want := range []string{"Message to <span class=\"key\">ops</span>", "is-queued", "answered 503", "Next attempt",
-		`<ol class="tries"`, id, "1 attempt", "type-failure"} {
+	for _, want := range []string{
+		"Message to <span class=\"key\">ops</span>", "is-queued", "answered 503", "Next attempt",
+		`<ol class="tries"`, id, "1 attempt", "type-failure",
+	} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the page lacks %q: %s", want, body)
 		}

@@ -57,8 +57,10 @@ func (h *nowPage) serveNowPage(w http.ResponseWriter, r *http.Request, _ *httpap
 	if err != nil {
 		return err
 	}
-	p := view.NowPage{Root: api.RootOf(r.URL.Path), Now: time.Now(), Keys: len(names), Lost: -1, Done: nowDone(query),
-		MayAdd: h.MayManageSaved(r) == nil}
+	p := view.NowPage{
+		Root: api.RootOf(r.URL.Path), Now: time.Now(), Keys: len(names), Lost: -1, Done: nowDone(query),
+		MayAdd: h.MayManageSaved(r) == nil,
+	}
 	states, err := h.health(r.Context())
 	if err != nil {
 		p.Problem = httpapi.ErrQueueUnread

@@ -131,8 +131,10 @@ func TestNow(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
 		body = want("failing: 1 destination down", "1 1 destination down")
-		for _, want := range []string{"the service answered 503", "1 waits", "Down <time datetime", `aria-label="Try now: JSON 127.0.0.1:`,
-			"waited in 1 half hour"} {
+		for _, want := range []string{
+			"the service answered 503", "1 waits", "Down <time datetime", `aria-label="Try now: JSON 127.0.0.1:`,
+			"waited in 1 half hour",
+		} {
 			if !strings.Contains(body, want) {
 				t.Errorf("the page lacks %s: %s", want, body)
 			}
@@ -207,8 +209,10 @@ func TestNowWithoutQueue(t *testing.T) {
 func TestPagesWithoutQueue(t *testing.T) {
 	t.Parallel()
 	g := gatewaytest.New(t, openConsole(gatewaytest.Key("ops", "json://127.0.0.1:1")))
-	for path, not := range map[string]string{"incidents": "cannot be read", "queue": "Retries are", "messages": `value="queued"`,
-		"silences": "cannot be read"} {
+	for path, not := range map[string]string{
+		"incidents": "cannot be read", "queue": "Retries are", "messages": `value="queued"`,
+		"silences": "cannot be read",
+	} {
 		r := get(g, "/notify/console/"+path, browser)
 		if r.Status != http.StatusOK || strings.Contains(r.Body, not) {
 			t.Errorf("%s: %d %s", path, r.Status, plain(r.Body))
@@ -259,8 +263,10 @@ func TestNowOfOtherSite(t *testing.T) {
 	gatewaytest.InBubble(t, func(t *testing.T) {
 		ops := gatewaytest.Key("ops", p.NotifyURL())
 		ops.Rules = &rules.Rules{Dedupe: &rules.Dedupe{Window: time.Hour}}
-		o := gatewaytest.Options{Site: site.Options{Keys: []site.KeyOptions{ops}, Managers: gatewaytest.Everybody()},
-			Queue: &outbox.Settings{Path: dir}}
+		o := gatewaytest.Options{
+			Site:  site.Options{Keys: []site.KeyOptions{ops}, Managers: gatewaytest.Everybody()},
+			Queue: &outbox.Settings{Path: dir},
+		}
 		g := gatewaytest.New(t, o)
 		g.PostForm("/notify/ops", "title=t&body=x&type=failure&incident=db1")
 		synctest.Wait()

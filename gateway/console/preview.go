@@ -76,8 +76,10 @@ func (h *sendPages) previewPayload(ctx context.Context, name, payload string) (m
 	if s == nil {
 		return nil, "", httpapi.SourceError(h.Sources.Missing(name, h.Resolved.Protected(ctx)))
 	}
-	got, err := s.Read(ctx, &source.Request{Header: http.Header{"Content-Type": {"application/json"}}, Query: url.Values{},
-		Body: []byte(payload), Time: time.Now()})
+	got, err := s.Read(ctx, &source.Request{
+		Header: http.Header{"Content-Type": {"application/json"}}, Query: url.Values{},
+		Body: []byte(payload), Time: time.Now(),
+	})
 	if err != nil {
 		return nil, "", httpapi.SourceError(err)
 	}

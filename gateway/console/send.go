@@ -39,8 +39,10 @@ func (h *sendPages) servePage(w http.ResponseWriter, r *http.Request, to *httpap
 	if h.isDevicePage(r, name) {
 		return h.serveDevicePage(w, r, to)
 	}
-	return h.writeSendPage(w, r, to, "", view.SendPage{Address: httpapi.FormAddress(r), Messages: httpapi.RelativeMessages(r, name),
-		Device: httpapi.RelativeAddress(r)})
+	return h.writeSendPage(w, r, to, "", view.SendPage{
+		Address: httpapi.FormAddress(r), Messages: httpapi.RelativeMessages(r, name),
+		Device: httpapi.RelativeAddress(r),
+	})
 }
 
 // sendQuery is the query parameter of a key's page in the console for sending to the key. Managers

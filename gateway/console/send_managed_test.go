@@ -60,8 +60,10 @@ func TestSendManaged(t *testing.T) {
 		}
 	}
 	page := g.Do(request("GET", address, "ann", ""))
-	for _, want := range []string{`Key <span class="key">secret</span>`, `action="./secret?send"`, `data-preview="./secret?send&amp;preview"`,
-		`It goes to JSON 127.0.0.1:`, `<a href="../../../notify/console"`} {
+	for _, want := range []string{
+		`Key <span class="key">secret</span>`, `action="./secret?send"`, `data-preview="./secret?send&amp;preview"`,
+		`It goes to JSON 127.0.0.1:`, `<a href="../../../notify/console"`,
+	} {
 		if !strings.Contains(page.Body, want) {
 			t.Errorf("the page does not have %s: %s", want, page.Body)
 		}
@@ -82,9 +84,11 @@ func TestSendManaged(t *testing.T) {
 		t.Error(key.Body)
 	}
 	key := g.Do(request("GET", "/notify/console/keys/secret?send", "ann", ""))
-	for _, want := range []string{`aria-current="page">Send</a>`, `keys/secret?tab=settings">Settings</a>`,
+	for _, want := range []string{
+		`aria-current="page">Send</a>`, `keys/secret?tab=settings">Settings</a>`,
 		`curl -f -u USER:PASSWORD -d &#34;backup done&#34; &#34;http://example.com/notify/secret?token=$TOKEN&#34;`,
-		`<code>USER</code> and <code>PASSWORD</code> stand for a login`} {
+		`<code>USER</code> and <code>PASSWORD</code> stand for a login`,
+	} {
 		if !strings.Contains(key.Body, want) {
 			t.Errorf("the page of the key does not have %s: %s", want, key.Body)
 		}

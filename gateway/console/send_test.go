@@ -189,8 +189,10 @@ func TestPageHeaders(t *testing.T) {
 	r := httptest.NewRequest("POST", "/notify/ops", strings.NewReader("title=x"))
 	r.Header.Set("Content-Type", gatewaytest.TypeForm)
 	r.Header.Set("Accept", browser)
-	for what, got := range map[string]gatewaytest.Reply{"the page": browse(g, "GET", "/notify/ops", browser),
-		"an unknown key": browse(g, "GET", "/notify/none", browser), "no body": g.Do(r)} {
+	for what, got := range map[string]gatewaytest.Reply{
+		"the page":       browse(g, "GET", "/notify/ops", browser),
+		"an unknown key": browse(g, "GET", "/notify/none", browser), "no body": g.Do(r),
+	} {
 		if policy := got.Header.Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none';") {
 			t.Errorf("%s: the policy is %q", what, policy)
 		}
@@ -208,8 +210,10 @@ func TestPageLabels(t *testing.T) {
 	t.Parallel()
 	g := gatewaytest.New(t, withKeys(gatewaytest.Key("ops", "json://h a")))
 	for path, labels := range map[string][]string{
-		"/notify": {`<label for="urls">Notification URLs`, `<label for="title">Title `, `<label for="body">Body<`,
-			`<label for="files">Attachments `},
+		"/notify": {
+			`<label for="urls">Notification URLs`, `<label for="title">Title `, `<label for="body">Body<`,
+			`<label for="files">Attachments `,
+		},
 		"/notify/ops": {`<legend>Tags<`, `<legend>Type<`, `<legend>Format<`},
 	} {
 		got := browse(g, "GET", path, browser)

@@ -57,8 +57,10 @@ func TestSilencesPage(t *testing.T) {
 		got = page("/notify/console/silences")
 		begins := time.Date(2000, 1, 2, 2, 0, 0, 0, time.Local).UTC().
 			Format("2006-01-02 15:04:05 UTC") //nolint:gosmopolitan // the page has the server's time
-		for _, want := range []string{"Planned</strong> <span>from <time", begins, "told when it begins and ends", ">Cancel<",
-			"in the configuration"} {
+		for _, want := range []string{
+			"Planned</strong> <span>from <time", begins, "told when it begins and ends", ">Cancel<",
+			"in the configuration",
+		} {
 			if resp.Status != http.StatusSeeOther || !strings.Contains(got, want) {
 				t.Errorf("status %d; the page lacks %q: %s", resp.Status, want, got)
 			}

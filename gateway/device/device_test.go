@@ -521,8 +521,10 @@ func TestPushKeyDamaged(t *testing.T) {
 			t.Errorf("%s: %+v", name, a.Results)
 		}
 		if got := g.Ask(http.MethodPost, "/notify/k/devices",
-			map[string]any{"name": "two", "subscription": s.Subscription("/two"),
-				"invite": g.Invite("k")}); got.Status != http.StatusServiceUnavailable || !strings.Contains(got.Body, "the log") {
+			map[string]any{
+				"name": "two", "subscription": s.Subscription("/two"),
+				"invite": g.Invite("k"),
+			}); got.Status != http.StatusServiceUnavailable || !strings.Contains(got.Body, "the log") {
 			t.Errorf("%s: another device: status %d %s", name, got.Status, got.Body)
 		}
 		store(queue.Record{Data: good})

@@ -13,8 +13,10 @@ import (
 // TestPayload checks what a device gets of a message.
 func TestPayload(t *testing.T) {
 	d := &Device{ID: "id"}
-	m := &notifier.Message{Title: "Disk", Body: "<full>", Type: notifier.Failure, Time: second(1),
-		Link: notifier.Link{Label: notifier.AcknowledgeLabel, URL: "https://alerts.example.com/notify/incidents/x"}}
+	m := &notifier.Message{
+		Title: "Disk", Body: "<full>", Type: notifier.Failure, Time: second(1),
+		Link: notifier.Link{Label: notifier.AcknowledgeLabel, URL: "https://alerts.example.com/notify/incidents/x"},
+	}
 	m.Incident.ID, m.Incident.State = "incident", notifier.Open
 	b, err := d.payload("ops", m).encode()
 	want := `{"key":"ops","title":"Disk","text":"<full>","type":"failure","time":"2026-03-01T12:00:01Z","incident":"incident",` +
@@ -32,8 +34,10 @@ func TestPayload(t *testing.T) {
 // TestLongText checks that a text is cut so that the payload fits into a push, and that as
 // much of it as possible is there.
 func TestLongText(t *testing.T) {
-	for _, text := range []string{strings.Repeat("ä", 9000), strings.Repeat(`"\`, 3000), strings.Repeat("<", 3990),
-		strings.Repeat("\x00", 3000)} {
+	for _, text := range []string{
+		strings.Repeat("ä", 9000), strings.Repeat(`"\`, 3000), strings.Repeat("<", 3990),
+		strings.Repeat("\x00", 3000),
+	} {
 		b, err := (&Payload{Key: "ops", Title: strings.Repeat(`"`, 250), Text: text}).encode()
 		var p Payload
 		if err != nil || len(b) > webpush.MaxPayload || len(b) < webpush.MaxPayload-10 || json.Unmarshal(b, &p) != nil ||

@@ -100,7 +100,8 @@ func (q *Receipts) received(ctx context.Context, key site.Place, d *Device, mess
 // change changes the receipt for a message to a device, and the state of the device. f gets the
 // present receipt, or nil, and returns the new one. It may be called several times.
 func (q *Receipts) change(ctx context.Context, key site.Place, d *Device, message uuid.UUID,
-	f func(now time.Time, before *Receipt, s *State) *Receipt) (x *Receipt, err error) {
+	f func(now time.Time, before *Receipt, s *State) *Receipt,
+) (x *Receipt, err error) {
 	receipt, state := q.records.Receipt(Hash(d.ID), message.String()), q.records.state(d.ID)
 	err = q.records.outbox.Apply(ctx, q.memory.Ruled(key.String(), true,
 		&queue.Ruled{Names: []queue.Hash{receipt, state}, Decide: func(tx *queue.Tx) error {

@@ -327,7 +327,8 @@ func (q *Registry) removeDamaged(ctx context.Context, key site.Place) error {
 // several times. A record that cannot be read is not overwritten: another version of the gateway
 // may be able to read it.
 func (q *Registry) Update(ctx context.Context, key site.Place, adds bool, others []queue.Hash,
-	f func(tx *queue.Tx, now time.Time, l *List) error) error {
+	f func(tx *queue.Tx, now time.Time, l *List) error,
+) error {
 	return q.apply(ctx, key, adds, others, func(tx *queue.Tx, now time.Time, record []byte) (*List, error) {
 		l, err := decodeDevices(record)
 		if err != nil {
@@ -341,7 +342,8 @@ func (q *Registry) Update(ctx context.Context, key site.Place, adds bool, others
 // apply stores the devices that f returns. f gets the present record, and can use the records named
 // by others.
 func (q *Registry) apply(ctx context.Context, key site.Place, adds bool, others []queue.Hash,
-	f func(tx *queue.Tx, now time.Time, record []byte) (*List, error)) error {
+	f func(tx *queue.Tx, now time.Time, record []byte) (*List, error),
+) error {
 	version, devices := q.Records.Version(), q.Records.Devices(key)
 	change := &queue.Ruled{Names: append([]queue.Hash{version, devices}, others...), Adds: adds, Decide: func(tx *queue.Tx) error {
 		now := q.outbox.Queue.Now()

@@ -23,16 +23,32 @@ func TestState(t *testing.T) {
 		"nothing was sent since": {State{Created: day(1), Sent: day(2), Seen: day(2)}, day(30), time.Time{}, false, ""},
 		"two are missing":        {State{Created: day(1), Sent: day(2), Missing: 2}, day(3), day(15), false, ""},
 		"three are missing":      {State{Created: day(1), Sent: day(2), Missing: 3}, day(3), day(3), true, "none of the last 3 messages"},
-		"five are missing": {State{Created: day(1), Sent: day(2), Seen: day(1), Missing: 5}, day(3), day(3), true,
-			"none of the last 5 messages"},
-		"three were missing, it is told": {State{Created: day(1), Sent: day(2), Missing: 3, Told: true}, day(30), time.Time{}, false,
-			"none of the last 3 messages"},
+		"five are missing": {
+			State{Created: day(1), Sent: day(2), Seen: day(1), Missing: 5},
+			day(3), day(3), true,
+			"none of the last 5 messages",
+		},
+		"three were missing, it is told": {
+			State{Created: day(1), Sent: day(2), Missing: 3, Told: true},
+			day(30),
+			time.Time{},
+			false,
+			"none of the last 3 messages",
+		},
 		"never seen, not yet": {State{Created: day(1), Sent: day(2)}, day(15).Add(-1), day(15), false, ""},
 		"never seen":          {State{Created: day(1), Sent: day(2)}, day(15), day(15), true, "no message since 1 March 12:00 UTC"},
-		"not seen for 14 days": {State{Created: day(1), Seen: day(5), Sent: day(6), Missing: 1}, day(19), day(19), true,
-			"no message since 5 March 12:00 UTC"},
-		"not seen, it is told": {State{Created: day(1), Seen: day(5), Sent: day(6), Told: true}, day(30), time.Time{}, false,
-			"no message since 5 March"},
+		"not seen for 14 days": {
+			State{Created: day(1), Seen: day(5), Sent: day(6), Missing: 1},
+			day(19), day(19), true,
+			"no message since 5 March 12:00 UTC",
+		},
+		"not seen, it is told": {
+			State{Created: day(1), Seen: day(5), Sent: day(6), Told: true},
+			day(30),
+			time.Time{},
+			false,
+			"no message since 5 March",
+		},
 	} {
 		s := tt.s
 		if due, silent := s.due(tt.now), s.silent(tt.now); !due.Equal(tt.due) || silent != tt.silent {
@@ -113,8 +129,10 @@ func TestTexts(t *testing.T) {
 
 // TestJSON checks what clients see of a device, of which not all is known.
 func TestJSON(t *testing.T) {
-	d := &Device{ID: "id", Name: "phone", Created: day(1).Local(), By: "jo",
-		Subscription: subscriptionAt(t, "https://fcm.googleapis.com:443/1")}
+	d := &Device{
+		ID: "id", Name: "phone", Created: day(1).Local(), By: "jo",
+		Subscription: subscriptionAt(t, "https://fcm.googleapis.com:443/1"),
+	}
 	known := &State{Sent: day(2).Local(), Missing: 2}
 	for want, x := range map[string]JSON{
 		`{"id":"id","name":"phone","tags":[]}`: d.Short(),

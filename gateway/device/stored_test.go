@@ -67,8 +67,10 @@ func examples(t *testing.T) map[string]example {
 			Created: second(0).Add(5 * time.Microsecond),
 			secret:  sha256.Sum256([]byte("secret")), Subscription: subscriptionAt(t, "https://fcm.googleapis.com/1"),
 		},
-		{ID: "id-2", Name: "Tablet", Created: second(24 * 3600), secret: sha256.Sum256([]byte("other")),
-			Subscription: subscriptionAt(t, "https://fcm.googleapis.com/2")},
+		{
+			ID: "id-2", Name: "Tablet", Created: second(24 * 3600), secret: sha256.Sum256([]byte("other")),
+			Subscription: subscriptionAt(t, "https://fcm.googleapis.com/2"),
+		},
 	}}
 	return map[string]example{
 		"list": {list, func(b []byte) (stored, error) { return decodeList(b) }},

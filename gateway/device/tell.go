@@ -43,7 +43,8 @@ type SiteSettings struct {
 // the same transaction. at is where the key was, if the configuration no longer has it. tell
 // reports false if the key is gone or has no other destination.
 func (q *Registry) tell(ctx context.Context, conf *outbox.Configuration, at SiteSettings, of site.Place, id string, m *notifier.Message,
-	with *queue.Ruled) bool {
+	with *queue.Ruled,
+) bool {
 	k, settings, siteID := conf.FindPlace(ctx, of)
 	if k == nil && at.Settings != nil {
 		settings, siteID = at.Settings, at.Site

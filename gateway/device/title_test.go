@@ -15,8 +15,10 @@ func TestDeviceLongTitle(t *testing.T) {
 	s := gatewaytest.NewPushService(t)
 	g := newGateway(t, t.TempDir(), keyK)
 	s.Subscribe(t, g, "phone")
-	for _, title := range []string{strings.Repeat("x", 4000), strings.Repeat("ä", 4000), strings.Repeat(`"\`, 4000),
-		strings.Repeat("\x01", 4000), strings.Repeat("word ", 800)} {
+	for _, title := range []string{
+		strings.Repeat("x", 4000), strings.Repeat("ä", 4000), strings.Repeat(`"\`, 4000),
+		strings.Repeat("\x01", 4000), strings.Repeat("word ", 800),
+	} {
 		for _, text := range []string{"body", strings.Repeat("ä", 9000)} {
 			before := len(s.Got())
 			got := g.Ask(http.MethodPost, "/notify/k", map[string]string{"title": title, "body": text, "type": "failure", "incident": "i"})

@@ -22,8 +22,10 @@ func TestAlertTitles(t *testing.T) {
 	const hash = "f2ec6b1d04f60d55b8d04b4a2ba0a9cd5cf07acc1a35cf0b1ed1ac1a09ea4d7f"
 	for _, tt := range []struct{ target, body, title, message string }{
 		{"/notify/ops/opsgenie/v2/alerts/" + hash + "/close", `{}`, "", "Closed: f2ec6b1d…"},
-		{"/notify/ops/opsgenie/v2/alerts", `{"message":"[FIRING:1, RESOLVED:1] DiskFull (db1)","alias":"` + hash + `"}`, "",
-			"[FIRING:1, RESOLVED:1] DiskFull (db1)"},
+		{
+			"/notify/ops/opsgenie/v2/alerts", `{"message":"[FIRING:1, RESOLVED:1] DiskFull (db1)","alias":"` + hash + `"}`, "",
+			"[FIRING:1, RESOLVED:1] DiskFull (db1)",
+		},
 		{"/notify/ops/opsgenie/v2/alerts/" + hash + "/notes", `{"note":"f2ec6b1d… is db1"}`, "Note: DiskFull (db1)", "f2ec6b1d… is db1"},
 		{"/notify/ops/opsgenie/v2/alerts/" + hash + "/close", `{}`, "", "Closed: DiskFull (db1)"},
 		{"/notify/web/opsgenie/v2/alerts/" + hash + "/close", `{}`, "", "Closed: f2ec6b1d…"},
@@ -31,12 +33,16 @@ func TestAlertTitles(t *testing.T) {
 		{"/notify/ops/pagerduty", `{"event_action":"trigger","dedup_key":"db1/disk","payload":{"summary":"The disk of db1 is ` +
 			`full","source":"zabbix"}}`, "The disk of db1 is full", "Source: zabbix"},
 		{"/notify/ops/pagerduty", `{"event_action":"acknowledge","dedup_key":"db1/disk"}`, "", "Acknowledged: The disk of db1 is full"},
-		{"/notify/ops/pagerduty", `{"event_action":"resolve","dedup_key":"db1/disk","payload":{"summary":"The disk of db1 is fine"}}`, "",
-			"Resolved: The disk of db1 is fine"},
+		{
+			"/notify/ops/pagerduty", `{"event_action":"resolve","dedup_key":"db1/disk","payload":{"summary":"The disk of db1 is fine"}}`, "",
+			"Resolved: The disk of db1 is fine",
+		},
 		{"/notify/ops/pagerduty", `{"event_action":"resolve","dedup_key":"db1/disk"}`, "", "Resolved: The disk of db1 is full"},
 		// The name of an alert can be a part of the words around it.
-		{"/notify/ops/pagerduty", `{"event_action":"trigger","dedup_key":"k","payload":{"summary":"Disk full","source":"zabbix"}}`, "Disk full",
-			"Source: zabbix"},
+		{
+			"/notify/ops/pagerduty", `{"event_action":"trigger","dedup_key":"k","payload":{"summary":"Disk full","source":"zabbix"}}`, "Disk full",
+			"Source: zabbix",
+		},
 		{"/notify/ops/pagerduty", `{"event_action":"acknowledge","dedup_key":"k"}`, "", "Acknowledged: Disk full"},
 		{"/notify/ops/pagerduty", `{"event_action":"resolve","dedup_key":"k","client":"k"}`, "", "Resolved: Disk full"},
 		{"/notify/ops/opsgenie/v2/alerts", `{"message":"Load of e is high","alias":"e"}`, "", "Load of e is high"},

@@ -135,8 +135,10 @@ func NewDelivery(settings *site.Site, source, siteID string, m *notifier.Message
 	if m.ID == "" {
 		m.ID = queue.NewID().String()
 	}
-	return Delivery{Message: m, To: to, Settings: settings,
-		Origin: Origin{Source: source, Site: siteID, At: site.Place{Home: "site " + siteID}}}
+	return Delivery{
+		Message: m, To: to, Settings: settings,
+		Origin: Origin{Source: source, Site: siteID, At: site.Place{Home: "site " + siteID}},
+	}
 }
 
 // ToKey returns d as a delivery for a key, with its logger, rules, inbox and limits.

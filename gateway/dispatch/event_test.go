@@ -17,8 +17,10 @@ func TestOwnEventData(t *testing.T) {
 	t.Parallel()
 	var results []notifier.Result
 	for range 500 {
-		results = append(results, notifier.Result{Service: "JSON", Destination: "json://h", Status: notifier.Failed,
-			Err: errors.New(strings.Repeat("x", 10_000))})
+		results = append(results, notifier.Result{
+			Service: "JSON", Destination: "json://h", Status: notifier.Failed,
+			Err: errors.New(strings.Repeat("x", 10_000)),
+		})
 	}
 	results = append(results, notifier.Result{Service: "Form", Status: notifier.Delivered})
 	data := dispatch.OwnEventData(dispatch.Origin{Source: site.SourceHTTP, Key: "k"}, "", false, results)

@@ -124,7 +124,8 @@ func (a *openAlert) forget() time.Time {
 //
 // After an error, the message is told.
 func (x *OpenAlerts) Opens(ctx context.Context, d *Delivery, resolved bool, quiet func(notifier.Target) bool) (n int,
-	repeats bool, err error) {
+	repeats bool, err error,
+) {
 	now, text := x.at(d.Message.Time), textOf(d.Message, d.Message.Body, d.Priority)
 	resolved = resolved || x.isMissed(d.alert())
 	var key alertText

@@ -171,8 +171,10 @@ func TestBeatAndRules(t *testing.T) {
 		t.Fatal(err)
 	}
 	key := gatewaytest.Key("k", p.NotifyURL()+"?tz=UTC phone", other.NotifyURL())
-	key.Rules = &rules.Rules{Quiet: []rules.Quiet{{Window: window,
-		Scope: rules.Scope{Types: []notifier.Type{notifier.Failure, notifier.Success}}}}}
+	key.Rules = &rules.Rules{Quiet: []rules.Quiet{{
+		Window: window,
+		Scope:  rules.Scope{Types: []notifier.Type{notifier.Failure, notifier.Success}},
+	}}}
 	nightly := expect("nightly", 20*time.Minute, 5*time.Minute)
 	nightly.Tag = "phone"
 	key.Expects = []site.BeatOptions{nightly}
@@ -217,8 +219,10 @@ func TestPartialBeat(t *testing.T) {
 		"well":         {whole, told("", "has come. The", partial), whole},
 		"failed":       {broken, partial, partial, told(back, "has come. The", whole)},
 		"failed twice": {broken, partial, broken, partial},
-		"a sign of life": {broken, wait(50*time.Minute, partial), wait(50*time.Minute, partial),
-			wait(50*time.Minute, told(back, "has come. The", whole))},
+		"a sign of life": {
+			broken, wait(50*time.Minute, partial), wait(50*time.Minute, partial),
+			wait(50*time.Minute, told(back, "has come. The", whole)),
+		},
 		"late":                  {whole, wait(2*time.Hour, told(late+" "+back, "has come. The", partial))},
 		"failed, with its exit": {broken, told(back, "has come. The", with(partial, func(s *step) { s.query = "&exit=0" }))},
 		"a failure is left out": {whole, told(failure, "has failed", with(broken, func(s *step) { s.leftOut = 3 }))},

@@ -88,7 +88,8 @@ type Taken struct {
 // Take takes a beat with a text. memory counts the memory of the text. Take calls release when the
 // text and its files are no longer needed.
 func (m *Monitor) Take(ctx context.Context, x *ExpectedBeat, s Signal, text *notifier.Message, memory *memory.Allocation,
-	release func()) (*Taken, error) {
+	release func(),
+) (*Taken, error) {
 	if text.Type == notifier.Failure {
 		return m.fail(ctx, x, s, text, memory, release)
 	}
@@ -157,7 +158,8 @@ func (m *Monitor) come(ctx context.Context, x *ExpectedBeat, partial bool) (*Tak
 
 // fail tells that a beat has failed. If that cannot be stored, the message is sent once.
 func (m *Monitor) fail(ctx context.Context, x *ExpectedBeat, s Signal, text *notifier.Message, memory *memory.Allocation,
-	release func()) (*Taken, error) {
+	release func(),
+) (*Taken, error) {
 	ran := time.Duration(0)
 	if record, err := m.outbox.Queue.Records.Get(ctx, m.beatName(x)); err == nil {
 		ran = beats.DecodeOrNew(record).Running(m.outbox.Queue.Now())

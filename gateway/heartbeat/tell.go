@@ -54,8 +54,10 @@ func (x *ExpectedBeat) lateText(b *rules.Beat, due time.Time) *notifier.Message 
 	} else {
 		text += " One was due at " + BeatTime(due)
 	}
-	return &notifier.Message{Title: x.Name + " is late", Type: notifier.Failure,
-		Body: text + ", with a grace of " + rules.FormatTime(x.Grace) + "."}
+	return &notifier.Message{
+		Title: x.Name + " is late", Type: notifier.Failure,
+		Body: text + ", with a grace of " + rules.FormatTime(x.Grace) + ".",
+	}
 }
 
 // tooLongText returns the message that a run takes too long.
@@ -78,14 +80,18 @@ func (x *ExpectedBeat) backText(before *rules.Beat, now time.Time) *notifier.Mes
 		what = "It had not ended by "
 	case rules.BeatOK, rules.BeatLate:
 	}
-	return &notifier.Message{Title: x.Name + " is back",
-		Body: "The beat has come" + afterRun(before.Running(now)) + ". " + what + BeatTime(before.Since) + ".", Type: notifier.Success}
+	return &notifier.Message{
+		Title: x.Name + " is back",
+		Body:  "The beat has come" + afterRun(before.Running(now)) + ". " + what + BeatTime(before.Since) + ".", Type: notifier.Success,
+	}
 }
 
 // goneText returns the message that a beat with a problem is no longer expected.
 func goneText(name string) *notifier.Message {
-	return &notifier.Message{Title: name + " is no longer expected",
-		Body: "The configuration does not expect this beat any more, so nobody waits for it.", Type: notifier.Success}
+	return &notifier.Message{
+		Title: name + " is no longer expected",
+		Body:  "The configuration does not expect this beat any more, so nobody waits for it.", Type: notifier.Success,
+	}
 }
 
 // failedText turns the message of a failed beat into a message about the beat. ran is how long the

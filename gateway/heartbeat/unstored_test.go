@@ -79,8 +79,10 @@ func TestBackFromUnstoredFailure(t *testing.T) {
 // that its message is sent: by rules to all numbers, and otherwise once.
 func TestBeatInFullQueue(t *testing.T) {
 	t.Parallel()
-	for name, r := range map[string]*rules.Rules{"no rules": nil,
-		"escalate": {Escalate: &rules.Escalate{After: []time.Duration{5 * time.Minute}, Repeat: 1, Ack: time.Hour}}} {
+	for name, r := range map[string]*rules.Rules{
+		"no rules": nil,
+		"escalate": {Escalate: &rules.Escalate{After: []time.Duration{5 * time.Minute}, Repeat: 1, Ack: time.Hour}},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p, down := gatewaytest.NewPager(t, http.StatusOK), gatewaytest.NewPager(t, http.StatusServiceUnavailable)

@@ -82,7 +82,8 @@ func (o *outside) watchdog(t *testing.T) *outbox.Watchdog {
 // newWatchedGateway starts a gateway that calls a watchdog each second. log gets its log, if
 // it is not nil.
 func newWatchedGateway(t *testing.T, dir string, o *outside, maxAge time.Duration, log zapcore.WriteSyncer,
-	keys ...site.KeyOptions) *gatewaytest.Gateway {
+	keys ...site.KeyOptions,
+) *gatewaytest.Gateway {
 	t.Helper()
 	options := gatewaytest.Options{
 		Global: site.Options{Keys: keys},

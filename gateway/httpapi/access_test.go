@@ -132,8 +132,10 @@ func TestSourceInPlaceOfToken(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	g := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{Keys: []site.KeyOptions{protectedKey("ops", s.NotifyURL("/ops"))}},
-		Sources: sources})
+	g := gatewaytest.New(t, gatewaytest.Options{
+		Site:    site.Options{Keys: []site.KeyOptions{protectedKey("ops", s.NotifyURL("/ops"))}},
+		Sources: sources,
+	})
 	for path, status := range map[string]int{
 		"/notify/ops/grafana?token=of-grafana":     200,
 		"/notify/ops/grafana?token=" + keyToken:    401,
@@ -158,8 +160,10 @@ func TestSameAnswerForUnknownKeys(t *testing.T) {
 	qqknown.Readers, qqknown.Accept = []string{keyReader}, []string{"grafana"}
 	g := newSavedKeys(t, nil, &site.Managers{}, saved.Options{}, qqknown)
 	for _, method := range []string{http.MethodPost, http.MethodGet, http.MethodPut, http.MethodDelete, http.MethodOptions} {
-		for _, path := range []string{"/notify/KEY", "/notify/KEY/", "/notify/KEY?preview", "/notify/KEY/grafana", "/notify/KEY/slack",
-			"/notify/KEY/nothing", "/notify/KEY/cloudevents", "/json/urls/KEY", "/json/urls/KEY?tag=x", "/cfg/KEY", "/cfg/KEY/token", "/get/KEY"} {
+		for _, path := range []string{
+			"/notify/KEY", "/notify/KEY/", "/notify/KEY?preview", "/notify/KEY/grafana", "/notify/KEY/slack",
+			"/notify/KEY/nothing", "/notify/KEY/cloudevents", "/json/urls/KEY", "/json/urls/KEY?tag=x", "/cfg/KEY", "/cfg/KEY/token", "/get/KEY",
+		} {
 			for _, accept := range []string{"", "text/html", "application/json"} {
 				ask := func(key string) gatewaytest.Reply {
 					r := httptest.NewRequest(method, strings.Replace(path, "KEY", key, 1), strings.NewReader("text=x"))
@@ -360,8 +364,10 @@ func TestMessagesByKey(t *testing.T) {
 	if got := g.Post("/add/counted-saved", gatewaytest.TypeForm, "urls="+s.NotifyURL("/saved")); got.Status != 200 {
 		t.Fatal(got.Body)
 	}
-	for _, path := range []string{"/notify/counted-token", "/notify/counted-token?token=" + keyToken, "/notify/counted-saved",
-		"/notify/counted-absent", "/notify/counted-token/grafana"} {
+	for _, path := range []string{
+		"/notify/counted-token", "/notify/counted-token?token=" + keyToken, "/notify/counted-saved",
+		"/notify/counted-absent", "/notify/counted-token/grafana",
+	} {
 		g.Post(path, gatewaytest.TypeForm, "body=x")
 	}
 	families, err := g.Process.Registry.Gather()

@@ -26,24 +26,36 @@ func TestAnswerFormats(t *testing.T) {
 		body         string
 	}{
 		{"/notify/good", "text/plain", 200, "text/plain; charset=utf-8", `^` + stamp + ` \[INFO\] Sent to JSON 127\.0\.0\.1:\d+ \(a\)\.\n$`},
-		{"/notify/bad", "text/plain", 424, "text/plain; charset=utf-8",
-			`(?m)^` + stamp + ` \[ERROR\] Failed to send to JSON(.|\n)*^` + stamp + ` \[ERROR\] 1 of 2 notifications could not be sent\n$`},
+		{
+			"/notify/bad", "text/plain", 424, "text/plain; charset=utf-8",
+			`(?m)^` + stamp + ` \[ERROR\] Failed to send to JSON(.|\n)*^` + stamp + ` \[ERROR\] 1 of 2 notifications could not be sent\n$`,
+		},
 		{"/notify/none", "text/plain", 404, "text/plain; charset=utf-8", `^` + stamp + ` \[ERROR\] there is no such key\n$`},
-		{"/notify/good", "text/html", 200, "text/html; charset=utf-8",
+		{
+			"/notify/good", "text/html", 200, "text/html; charset=utf-8",
 			`(?s)<title>Sent</title>.*<ul class="logs">\n<li class="log_INFO"><div class="log_time">` + stamp +
-				`</div><div class="log_level">INFO</div><div class="log_msg">Sent to JSON 127\.0\.0\.1:\d+ \(a\)\.</div></li>\n</ul>`},
-		{"/notify/bad", "text/html", 424, "text/html; charset=utf-8",
-			`(?s)<title>Not sent to all</title>.*<li class="log_ERROR">.*1 of 2 notifications could not be sent</div>`},
-		{"/notify/none", "text/html", 404, "text/html; charset=utf-8",
-			`(?s)<title>Not sent</title>.*<li class="log_ERROR">.*there is no such key</div>`},
-		{"/notify/good", "application/json", 200, "application/json",
+				`</div><div class="log_level">INFO</div><div class="log_msg">Sent to JSON 127\.0\.0\.1:\d+ \(a\)\.</div></li>\n</ul>`,
+		},
+		{
+			"/notify/bad", "text/html", 424, "text/html; charset=utf-8",
+			`(?s)<title>Not sent to all</title>.*<li class="log_ERROR">.*1 of 2 notifications could not be sent</div>`,
+		},
+		{
+			"/notify/none", "text/html", 404, "text/html; charset=utf-8",
+			`(?s)<title>Not sent</title>.*<li class="log_ERROR">.*there is no such key</div>`,
+		},
+		{
+			"/notify/good", "application/json", 200, "application/json",
 			`^\{"error":null,"details":\[\["INFO","` + stamp +
 				`","Sent to JSON 127\.0\.0\.1:\d+ \(a\)\."\]\],"results":\[\{"service":"JSON","destination":"json://127\.0\.0\.1:\d+/a",` +
-				`"name":"JSON 127\.0\.0\.1:\d+ \(a\)","tags":\["a"\],"status":"delivered","attempts":1,"elapsed_ms":\d+,"error":null\}\]\}\n$`},
-		{"/notify/bad", "application/json", 424, "application/json",
+				`"name":"JSON 127\.0\.0\.1:\d+ \(a\)","tags":\["a"\],"status":"delivered","attempts":1,"elapsed_ms":\d+,"error":null\}\]\}\n$`,
+		},
+		{
+			"/notify/bad", "application/json", 424, "application/json",
 			`^\{"error":"1 of 2 notifications could not be ` +
 				`sent","details":\[\[.*"results":\[\{"service":"JSON".*"tags":\["b"\],"status":"failed","attempts":1,"elapsed_ms":\d+,` +
-				`"error":".*500.*"\},\{.*"tags":\[\],"status":"delivered"`},
+				`"error":".*500.*"\},\{.*"tags":\[\],"status":"delivered"`,
+		},
 		{"/notify/none", "application/json", 404, "application/json", `^\{"error":"there is no such key","details":\[\],"results":\[\]\}\n$`},
 	} {
 		r := httptest.NewRequest(http.MethodPost, tt.path, strings.NewReader("body=x"))

@@ -106,8 +106,10 @@ func (h *API) Prepare(pages PageFuncs) {
 	h.Routes = NewRouteTable(RouteSpecs())
 	h.agents = mcp.NewHandler(version.Current, h.Serve)
 	h.actions = append(slices.Clip(pages.Actions), h.SavedKeys.actionSpecs()...)
-	h.Has = SiteRoutes{Queue: h.App.Conf.QueueSettings != nil, Configs: h.Saved != nil, Push: h.Resolved.Push != nil, MCP: h.Resolved.MCP,
-		Console: h.Resolved.Managers != nil && h.Resolved.Page, Inbox: h.App.Conf.QueueSettings != nil && h.Resolved.HasInboxes()}
+	h.Has = SiteRoutes{
+		Queue: h.App.Conf.QueueSettings != nil, Configs: h.Saved != nil, Push: h.Resolved.Push != nil, MCP: h.Resolved.MCP,
+		Console: h.Resolved.Managers != nil && h.Resolved.Page, Inbox: h.App.Conf.QueueSettings != nil && h.Resolved.HasInboxes(),
+	}
 }
 
 // Serve answers a request, and reports whether its path belongs to the gateway.

@@ -215,8 +215,10 @@ func (h *Asks) doAsk(w http.ResponseWriter, r *http.Request, at *Route) error {
 		return err
 	}
 	may := h.rightsTo(r, own)
-	v := askpage.Visit{Chosen: r.URL.Query().Get(ask.AnswerParameter), User: may.user, Action: RelativeAddress(r),
-		Root: api.RootOf(r.URL.Path)}
+	v := askpage.Visit{
+		Chosen: r.URL.Query().Get(ask.AnswerParameter), User: may.user, Action: RelativeAddress(r),
+		Root: api.RootOf(r.URL.Path),
+	}
 	status := http.StatusOK
 	if r.Method == http.MethodPost {
 		if status, err = h.answer(w, r, q.Questions, x, &v); err != nil {

@@ -52,8 +52,10 @@ func TestCharsetsOfEveryDoor(t *testing.T) {
 		{"a text", "", "text/plain", "TEXT"},
 		{"Markdown", "", "text/markdown", "TEXT"},
 		{"HTML", "", "text/html", "<p>TEXT</p>"},
-		{"XML", "", "application/xml",
-			"<Notification><Version>1.1</Version><Subject>x</Subject><MessageType>info</MessageType><Message>TEXT</Message></Notification>"},
+		{
+			"XML", "", "application/xml",
+			"<Notification><Version>1.1</Version><Subject>x</Subject><MessageType>info</MessageType><Message>TEXT</Message></Notification>",
+		},
 		{"slack", "/slack", "application/json", `{"text":"TEXT"}`},
 		{"slack, a form", "/slack", "application/x-www-form-urlencoded", `payload={"text":"TEXT"}`},
 		{"slack, the Web API", "/slack/api/chat.postMessage", "application/json", `{"channel":"x","text":"TEXT"}`},
@@ -62,8 +64,10 @@ func TestCharsetsOfEveryDoor(t *testing.T) {
 		{"gotify, a form", "/gotify/message", "application/x-www-form-urlencoded", "title=x&message=TEXT"},
 		{"ntfy", "/ntfy/topic", "text/plain", "TEXT"},
 		{"ntfy, JSON", "/ntfy", "application/json", `{"topic":"t","message":"TEXT"}`},
-		{"pagerduty", "/pagerduty/v2/enqueue", "application/json",
-			`{"event_action":"trigger","payload":{"summary":"TEXT","severity":"info","source":"x"}}`},
+		{
+			"pagerduty", "/pagerduty/v2/enqueue", "application/json",
+			`{"event_action":"trigger","payload":{"summary":"TEXT","severity":"info","source":"x"}}`,
+		},
 		{"opsgenie", "/opsgenie/v2/alerts", "application/json", `{"message":"TEXT"}`},
 		{"gatus", "/gatus", "text/plain", "endpoint: x\nstate: TRIGGERED\nerrors: TEXT\n"},
 	} {
@@ -166,8 +170,10 @@ func TestCharsetOfSavedKey(t *testing.T) {
 	s := gatewaytest.NewStation(t)
 	g := newSavedKeys(t, nil, gatewaytest.Everybody(), saved.Options{})
 	urls := "# größer\n" + s.NotifyURL("/a") + "\n"
-	for name, body := range map[string]string{"UTF-8 with a mark": "\xEF\xBB\xBF" + urls,
-		"Latin-1": strings.ReplaceAll(urls, "größer", "gr\xF6\xDFer")} {
+	for name, body := range map[string]string{
+		"UTF-8 with a mark": "\xEF\xBB\xBF" + urls,
+		"Latin-1":           strings.ReplaceAll(urls, "größer", "gr\xF6\xDFer"),
+	} {
 		if r := g.Post("/add/Home", "text/plain", body); r.Status != http.StatusOK {
 			t.Errorf("%s: %d %s", name, r.Status, r.Body)
 		}

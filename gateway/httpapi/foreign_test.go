@@ -59,17 +59,25 @@ func TestForeignText(t *testing.T) {
 		{"mapped form", "/notify/ops?:msg=body", gatewaytest.TypeForm, "msg=" + url.QueryEscape(disguised), disguisedShown},
 		{"own templates", "/notify/ops/backup", gatewaytest.TypeJSON, `{"name":"x","text":"` + disguised + `"}`, disguisedShown},
 		{"own templates with mentions", "/notify/ops/trusted", gatewaytest.TypeJSON, `{"text":"` + disguised + `"}`, disguised},
-		{"source with mentions", "/notify/ops/gitea", gatewaytest.TypeJSON, strings.ReplaceAll(string(push), "Fix the cart", disguised),
-			disguised},
-		{"API of Slack without mentions", "/notify/ops/slack", gatewaytest.TypeJSON, `{"text":"` + disguised + `"}`,
-			"click (https://evil.example)"},
+		{
+			"source with mentions", "/notify/ops/gitea", gatewaytest.TypeJSON, strings.ReplaceAll(string(push), "Fix the cart", disguised),
+			disguised,
+		},
+		{
+			"API of Slack without mentions", "/notify/ops/slack", gatewaytest.TypeJSON, `{"text":"` + disguised + `"}`,
+			"click (https://evil.example)",
+		},
 		{"API of Discord", "/notify/ops/discord", gatewaytest.TypeJSON, `{"content":"` + disguised + `"}`, disguised},
 		{"API of Gotify", "/notify/ops/gotify/message", gatewaytest.TypeJSON, `{"message":"` + disguised + `"}`, disguised},
 		{"API of ntfy", "/notify/ops/ntfy/topic", "text/plain", disguised, disguised},
-		{"API of PagerDuty", "/notify/ops/pagerduty", gatewaytest.TypeJSON,
-			`{"event_action":"trigger","payload":{"summary":"x","custom_details":{"log":"` + disguised + `"}}}`, disguisedShown},
-		{"API of Opsgenie", "/notify/ops/opsgenie/v2/alerts", gatewaytest.TypeJSON,
-			`{"message":"x","alias":"x","description":"` + disguised + `"}`, disguisedShown},
+		{
+			"API of PagerDuty", "/notify/ops/pagerduty", gatewaytest.TypeJSON,
+			`{"event_action":"trigger","payload":{"summary":"x","custom_details":{"log":"` + disguised + `"}}}`, disguisedShown,
+		},
+		{
+			"API of Opsgenie", "/notify/ops/opsgenie/v2/alerts", gatewaytest.TypeJSON,
+			`{"message":"x","alias":"x","description":"` + disguised + `"}`, disguisedShown,
+		},
 	} {
 		if got := g.Post(tt.target, tt.contentType, tt.body); got.Status/100 != 2 {
 			t.Errorf("%s: status %d: %s", tt.name, got.Status, got.Body)

@@ -30,7 +30,8 @@ func newSite(t testing.TB, o site.Options) *gatewaytest.Gateway {
 // Nil managers stand for nobody, and a nil storage for a new one. It has keys of its configuration,
 // too.
 func newSavedKeys(t testing.TB, storage certmagic.Storage, m *site.Managers, o saved.Options,
-	keys ...site.KeyOptions) *gatewaytest.Gateway {
+	keys ...site.KeyOptions,
+) *gatewaytest.Gateway {
 	t.Helper()
 	o.Manage = m != nil
 	return gatewaytest.New(t, gatewaytest.Options{

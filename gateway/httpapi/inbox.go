@@ -121,8 +121,10 @@ func (x *InboxReader) writePage(w http.ResponseWriter, r *http.Request, since st
 		p.Problem = ErrQueueUnread
 	}
 	for _, m := range slices.Backward(messages) {
-		p.Messages = append(p.Messages, view.InboxMessage{ID: m.Cursor.String(), Time: m.Time, Type: string(m.Type), Title: m.Title,
-			Text: m.Text(), Cut: m.Cut})
+		p.Messages = append(p.Messages, view.InboxMessage{
+			ID: m.Cursor.String(), Time: m.Time, Type: string(m.Type), Title: m.Title,
+			Text: m.Text(), Cut: m.Cut,
+		})
 	}
 	p.More = more
 	return x.h.WritePage(w, r, http.StatusOK, "", p)
@@ -192,7 +194,8 @@ const writeTimeout = 30 * time.Second
 
 // streamHTTP sends messages to the client as they arrive, written by encode.
 func (x *InboxReader) streamHTTP(w http.ResponseWriter, r *http.Request, s inbox.Since, contentType string,
-	encode func(event string, m *inbox.Message, until time.Time) ([]byte, error)) error {
+	encode func(event string, m *inbox.Message, until time.Time) ([]byte, error),
+) error {
 	c := http.NewResponseController(w)
 	begun := false
 	leave, err := x.enterWaiting(r)
@@ -272,8 +275,10 @@ func (h *Inboxes) Reader(r *http.Request, key *Lookup) (*InboxReader, error) {
 	}
 	name := key.Name
 	if k.Inbox == 0 {
-		return nil, &api.Error{Status: http.StatusNotFound,
-			Err: fmt.Errorf("the key %s has no inbox, so its messages cannot be read; the operator can add inbox 7d to the key", name)}
+		return nil, &api.Error{
+			Status: http.StatusNotFound,
+			Err:    fmt.Errorf("the key %s has no inbox, so its messages cannot be read; the operator can add inbox 7d to the key", name),
+		}
 	}
 	q, err := h.App.Open(k)
 	if err != nil {

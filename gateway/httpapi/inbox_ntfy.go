@@ -75,7 +75,8 @@ func (n *ntfyReader) polled(r *http.Request, f func(e *feed.NtfyEvent) error) er
 
 // serve writes the messages that the client asks for, written by encode.
 func (n *ntfyReader) serve(w http.ResponseWriter, r *http.Request, contentType string,
-	encode func(e *feed.NtfyEvent) ([]byte, error)) error {
+	encode func(e *feed.NtfyEvent) ([]byte, error),
+) error {
 	if !n.Poll {
 		return n.streamHTTP(w, r, n.Since, contentType, func(event string, m *inbox.Message, until time.Time) (out []byte, err error) {
 			err = n.Events(event, m, until, func(e *feed.NtfyEvent) error {

@@ -44,8 +44,10 @@ func TestIncidentPageTold(t *testing.T) {
 			return g.Do(r)
 		}
 		const console, link = "/notify/console/incidents/", "/notify/incidents/"
-		private := []string{"JSON 127.0.0.1:", "got the failure.", "got that it is over.", "got what was added.", "could not be told.",
-			"All is well", `href="../../../notify/console/messages"`}
+		private := []string{
+			"JSON 127.0.0.1:", "got the failure.", "got that it is over.", "got what was added.", "could not be told.",
+			"All is well", `href="../../../notify/console/messages"`,
+		}
 		mine := page(console, "ann").Body
 		for _, want := range private {
 			if !strings.Contains(mine, want) {

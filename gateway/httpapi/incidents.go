@@ -57,7 +57,8 @@ func (h *Incidents) doIncidents(w http.ResponseWriter, r *http.Request, at *Rout
 
 // SiteIncidents returns a page of the incidents of the site's keys.
 func (h *Incidents) SiteIncidents(ctx context.Context, by *alerting.IncidentQuery) ([]alerting.StoredIncident,
-	alerting.IncidentCursor, error) {
+	alerting.IncidentCursor, error,
+) {
 	q, err := h.App.Open(nil)
 	if err != nil || q == nil {
 		return nil, alerting.IncidentCursor{}, cmp.Or(err, error(alerting.ErrNoIncidents))

@@ -80,8 +80,10 @@ func TestIncidentList(t *testing.T) {
 		if want := []string{"net router open", "ops db1 resolved", "ops db2 open", "ops slow open"}; !slices.Equal(all, want) {
 			t.Errorf("the pages have %q, want %q", all, want)
 		}
-		for _, query := range []string{"?state=shut", "?limit=0", "?limit=1001", "?after=x",
-			"?after=" + alerting.IncidentCursor{Stage: "no"}.Encode()} {
+		for _, query := range []string{
+			"?state=shut", "?limit=0", "?limit=1001", "?after=x",
+			"?after=" + alerting.IncidentCursor{Stage: "no"}.Encode(),
+		} {
 			if r := g.Do(gatewaytest.NewRequest(http.MethodGet, "/notify/incidents"+query, "")); r.Status != http.StatusBadRequest {
 				t.Errorf("%s: %d %s", query, r.Status, r.Body)
 			}
@@ -91,8 +93,10 @@ func TestIncidentList(t *testing.T) {
 			t.Errorf("a browser gets %d, %q", r.Status, r.Header.Get("Location"))
 		}
 		page := g.Get("/notify/console/incidents").Body
-		for _, want := range []string{"Title of db2", "Title of slow",
-			`<span class="badge" aria-hidden="true">3</span><span class="unseen">: 3 incidents open</span>`, "/notify/console/keys/ops"} {
+		for _, want := range []string{
+			"Title of db2", "Title of slow",
+			`<span class="badge" aria-hidden="true">3</span><span class="unseen">: 3 incidents open</span>`, "/notify/console/keys/ops",
+		} {
 			if !strings.Contains(page, want) || strings.Contains(page, "confidential") {
 				t.Errorf("the page lacks %q: %s", want, page)
 			}

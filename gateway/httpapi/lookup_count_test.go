@@ -51,9 +51,11 @@ func TestKeyIsFoundOnce(t *testing.T) {
 		{"POST", "/notify/ops/ntfy/topic", "hello", "", 200},
 		{"POST", "/notify/ops/ntfy/topic", "hello", "Idempotency-Key: 2", 200},
 		{"POST", "/notify/ops/ntfy/topic", "hello", "Authorization: Bearer wrong", 401},
-		{"POST", "/notify/ops/grafana",
+		{
+			"POST", "/notify/ops/grafana",
 			`{"alerts":[{"status":"firing","labels":{"alertname":"a"}}],"status":"firing","title":"t","message":"m","version":"1","orgId":1}`,
-			"Content-Type: application/json", 200},
+			"Content-Type: application/json", 200,
+		},
 		{"GET", "/json/urls/ops", "", "", 200},
 		{"GET", "/notify/console/keys/ops", "", "Accept: text/html", 200},
 	} {

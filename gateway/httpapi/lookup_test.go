@@ -23,8 +23,10 @@ import (
 func TestTokenIsComparedOnce(t *testing.T) {
 	const right, wrong = "the-token-of-the-key", "another-token-of-it"
 	of,
-		err := site.New(site.Options{Keys: []site.KeyOptions{{Name: "ops", URLs: []site.URL{{URL: "json://127.0.0.1"}},
-		Tokens: []string{right}}}})
+		err := site.New(site.Options{Keys: []site.KeyOptions{{
+		Name: "ops", URLs: []site.URL{{URL: "json://127.0.0.1"}},
+		Tokens: []string{right},
+	}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -86,12 +86,20 @@ func TestCancelNeedsMore(t *testing.T) {
 		{"accept with direct", nil, site.KeyOptions{Accept: []string{"direct", "grafana"}}, nil, 200},
 		{"accept without direct", nil, site.KeyOptions{Accept: []string{"grafana"}}, nil, 403},
 		{"accept without direct, and who may manage", gatewaytest.Everybody(), site.KeyOptions{Accept: []string{"grafana"}}, nil, 200},
-		{"a reader", nil, site.KeyOptions{KeySettings: site.KeySettings{Inbox: time.Hour}, Readers: []string{bobToken}},
-			[]string{"Authorization", "Bearer " + bobToken}, 403},
-		{"a reader, and a token", nil, site.KeyOptions{KeySettings: site.KeySettings{Inbox: time.Hour}, Readers: []string{bobToken},
-			Tokens: []string{aliceToken}}, []string{"Authorization", "Bearer " + aliceToken}, 200},
-		{"the reader of a key with a token", nil, site.KeyOptions{KeySettings: site.KeySettings{Inbox: time.Hour}, Readers: []string{bobToken},
-			Tokens: []string{aliceToken}}, []string{"Authorization", "Bearer " + bobToken}, 401},
+		{
+			"a reader", nil,
+			site.KeyOptions{KeySettings: site.KeySettings{Inbox: time.Hour}, Readers: []string{bobToken}},
+			[]string{"Authorization", "Bearer " + bobToken},
+			403,
+		},
+		{"a reader, and a token", nil, site.KeyOptions{
+			KeySettings: site.KeySettings{Inbox: time.Hour}, Readers: []string{bobToken},
+			Tokens: []string{aliceToken},
+		}, []string{"Authorization", "Bearer " + aliceToken}, 200},
+		{"the reader of a key with a token", nil, site.KeyOptions{
+			KeySettings: site.KeySettings{Inbox: time.Hour}, Readers: []string{bobToken},
+			Tokens: []string{aliceToken},
+		}, []string{"Authorization", "Bearer " + bobToken}, 401},
 	} {
 		tt.key.Name, tt.key.URLs = "k", gatewaytest.URLs(p.NotifyURL())
 		g := gatewaytest.New(t, gatewaytest.Options{
@@ -200,8 +208,10 @@ func TestIdempotencyKeyOfToken(t *testing.T) {
 func TestCancelNeedsMoreWithDevices(t *testing.T) {
 	t.Parallel()
 	s, chat := gatewaytest.NewPushService(t), gatewaytest.NewPager(t, http.StatusBadGateway)
-	g := gatewaytest.New(t, gatewaytest.Options{Global: gatewaytest.PushOptions(gatewaytest.Key("k", chat.NotifyURL()+" chat")),
-		Queue: &outbox.Settings{}})
+	g := gatewaytest.New(t, gatewaytest.Options{
+		Global: gatewaytest.PushOptions(gatewaytest.Key("k", chat.NotifyURL()+" chat")),
+		Queue:  &outbox.Settings{},
+	})
 	cancel := func(id string, want int) {
 		t.Helper()
 		if got := askMessage(g, http.MethodDelete, id); got.Status != want {

@@ -79,7 +79,8 @@ func (h *notifications) accept(w http.ResponseWriter, r *http.Request, at *Route
 
 // answerEntered sends a message that has entered, and leaves.
 func (h *notifications) answerEntered(w http.ResponseWriter, r *http.Request, d dispatch.Delivery, e site.Admission,
-	at *Route) (*api.Response, error) {
+	at *Route,
+) (*api.Response, error) {
 	if at.Key == "" {
 		// A message with a client's URLs counts until its last delivery has ended, which may be
 		// after the response.

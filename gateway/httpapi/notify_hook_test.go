@@ -55,19 +55,25 @@ func TestAppriseWebhooks(t *testing.T) {
 	}{
 		{"json", "", gatewaytest.TypeJSON, `{"version": "1.0", "title": "Disk full", "message": "91% of <b>/var & \"x\"", "attachments": [], ` +
 			`"type": "failure"}`, ""},
-		{"json with a file", "", gatewaytest.TypeJSON,
+		{
+			"json with a file", "", gatewaytest.TypeJSON,
 			`{"version": "1.0", "title": "Disk full", "message": "91% of <b>/var & \"x\"", "attachments": [{"filename": "note.txt", "base64": ` +
-				`"dGhlIGZpbGUK", "mimetype": "text/plain"}], "type": "failure"}`, "note.txt text/plain the file\n"},
+				`"dGhlIGZpbGUK", "mimetype": "text/plain"}], "type": "failure"}`, "note.txt text/plain the file\n",
+		},
 		{"form", "", gatewaytest.TypeForm, "version=1.0&title=Disk+full&message=91%25+of+%3Cb%3E%2Fvar+%26+%22x%22&type=failure", ""},
 		{"form with a file", "", "multipart/form-data; boundary=b", form, "note.txt text/plain the file\n"},
 		{"xml", "", typeXML, appriseXML(fields, ""), ""},
-		{"xml with a file", "", typeXML, appriseXML(fields,
-			`<Attachments format="base64"><Attachment filename="note.txt" mimetype="text/plain">dGhlIGZpbGUK</Attachment></Attachments>`),
-			"note.txt text/plain the file\n"},
+		{
+			"xml with a file", "", typeXML, appriseXML(fields,
+				`<Attachments format="base64"><Attachment filename="note.txt" mimetype="text/plain">dGhlIGZpbGUK</Attachment></Attachments>`),
+			"note.txt text/plain the file\n",
+		},
 		{"xml as text/xml", "", "text/xml; charset=utf-8", appriseXML(fields, ""), ""},
 		// The formerly needed mapping still works.
-		{"json with a mapping", "?:message=body", gatewaytest.TypeJSON,
-			`{"version": "1.0", "title": "Disk full", "message": "91% of <b>/var & \"x\"", "attachments": [], "type": "failure"}`, ""},
+		{
+			"json with a mapping", "?:message=body", gatewaytest.TypeJSON,
+			`{"version": "1.0", "title": "Disk full", "message": "91% of <b>/var & \"x\"", "attachments": [], "type": "failure"}`, "",
+		},
 		{"xml with a mapping", "?:Message=body&:Subject=title&:MessageType=type", typeXML, appriseXML(fields, ""), ""},
 	} {
 		got := g.Post("/notify/ops"+tt.target, tt.contentType, tt.body)
@@ -94,12 +100,16 @@ func TestGatewaysInARow(t *testing.T) {
 		got := g.Do(r)
 		return got.Status, got.Body
 	})
-	for _, url := range []string{"json://127.0.0.1/notify/ops", "form://127.0.0.1/notify/ops", "xml://127.0.0.1/notify/ops",
-		"apprise://127.0.0.1/ops", "apprise://127.0.0.1/ops?method=json"} {
+	for _, url := range []string{
+		"json://127.0.0.1/notify/ops", "form://127.0.0.1/notify/ops", "xml://127.0.0.1/notify/ops",
+		"apprise://127.0.0.1/ops", "apprise://127.0.0.1/ops?method=json",
+	} {
 		for _, files := range [][]*notifier.Attachment{nil, {notifier.NewAttachment("graph.txt", "text/plain", []byte("the\x00file\n"))}} {
 			incident := notifier.Incident{Name: "disk db1", ID: "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", State: notifier.Open}
-			m := &notifier.Message{Title: "Disk full", Body: "91% é <漢字>", Type: notifier.Failure, Incident: incident,
-				Link: notifier.Link{Label: notifier.AcknowledgeLabel, URL: servicetest.AcknowledgeURL}, Attachments: files}
+			m := &notifier.Message{
+				Title: "Disk full", Body: "91% é <漢字>", Type: notifier.Failure, Incident: incident,
+				Link: notifier.Link{Label: notifier.AcknowledgeLabel, URL: servicetest.AcknowledgeURL}, Attachments: files,
+			}
 			if err := api.Destination(t, url)(m); err != nil {
 				t.Errorf("%s: %v", url, err)
 			}
@@ -151,17 +161,30 @@ func TestUnreadFields(t *testing.T) {
 	}{
 		{"", gatewaytest.TypeJSON, `{"body":"x","titel":"Disk"}`, []string{"The field titel has no effect; is it the field title?"}},
 		{"", gatewaytest.TypeForm, "body=x&titel=Disk", []string{"The field titel has no effect; is it the field title?"}},
-		{"", "multipart/form-data; boundary=b",
+		{
+			"", "multipart/form-data; boundary=b",
 			"--b\r\nContent-Disposition: form-data; name=message\r\n\r\nlost\r\n--b\r\nContent-Disposition: form-data; name=f; " +
-				"filename=a.txt\r\n\r\n1\r\n--b--\r\n", []string{"The field message has no effect; is it the field body?"}},
-		{"", gatewaytest.TypeJSON, `{"attach":{"base64":"MQ=="},"message":"lost"}`,
-			[]string{"The field message has no effect; is it the field body?"}},
-		{"", gatewaytest.TypeJSON, `{"body":"x","Title":"Disk","severity":"critical","zzz":1}`,
-			[]string{"The field Title has no effect; is it the field title?", "The field severity has no effect; is it the field type?",
-				"The field zzz has no effect"}},
-		{"", gatewaytest.TypeJSON, `{"body":"x"` + many.String() + `}`,
-			[]string{"The field f0 has no effect", "The field f1 has no effect", "The field f2 has no effect", "The field f3 has no effect",
-				"The field f4 has no effect", "4 more fields have no effect"}},
+				"filename=a.txt\r\n\r\n1\r\n--b--\r\n",
+			[]string{"The field message has no effect; is it the field body?"},
+		},
+		{
+			"", gatewaytest.TypeJSON, `{"attach":{"base64":"MQ=="},"message":"lost"}`,
+			[]string{"The field message has no effect; is it the field body?"},
+		},
+		{
+			"", gatewaytest.TypeJSON, `{"body":"x","Title":"Disk","severity":"critical","zzz":1}`,
+			[]string{
+				"The field Title has no effect; is it the field title?", "The field severity has no effect; is it the field type?",
+				"The field zzz has no effect",
+			},
+		},
+		{
+			"", gatewaytest.TypeJSON, `{"body":"x"` + many.String() + `}`,
+			[]string{
+				"The field f0 has no effect", "The field f1 has no effect", "The field f2 has no effect", "The field f3 has no effect",
+				"The field f4 has no effect", "4 more fields have no effect",
+			},
+		},
 		{"", gatewaytest.TypeJSON, `{"version":"1.0","title":"a","message":"y","type":"info","body":"x"}`, nil}, // ?:body=x of its URL
 		{"", typeXML, appriseXML("<Version>1.1</Version><Subject>a</Subject><Message>x</Message><MessageType>info</MessageType><Host>db1</Host>",
 			""), []string{"The field Host has no effect"}},

@@ -299,8 +299,10 @@ func TestEgress(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	operator := newSite(t, site.Options{Keys: []site.KeyOptions{gatewaytest.Key("k", s.NotifyURL("/"))},
-		DefaultURLs: gatewaytest.URLs(s.NotifyURL("/")), Egress: policy})
+	operator := newSite(t, site.Options{
+		Keys:        []site.KeyOptions{gatewaytest.Key("k", s.NotifyURL("/"))},
+		DefaultURLs: gatewaytest.URLs(s.NotifyURL("/")), Egress: policy,
+	})
 	for _, path := range []string{"/notify", "/notify/k"} {
 		if got := operator.Post(path, gatewaytest.TypeForm, "body=x"); got.Status != 200 {
 			t.Errorf("a URL of the operator: %s: status %d: %s", path, got.Status, got.Body)

@@ -18,8 +18,10 @@ func askCalls(t *testing.T, calls map[string][]describedCall, notOpen *gatewayte
 	t.Helper()
 	s := gatewaytest.NewStation(t)
 	g := gatewaytest.New(t, gatewaytest.Options{
-		Global: site.Options{Keys: []site.KeyOptions{gatewaytest.Key("ops", s.NotifyURL("/a")), gatewaytest.Key("silent", s.NotifyURL("/b")),
-			gatewaytest.Key("full", s.NotifyURL("/c"))}, PublicURL: gatewaytest.PublicURL},
+		Global: site.Options{Keys: []site.KeyOptions{
+			gatewaytest.Key("ops", s.NotifyURL("/a")), gatewaytest.Key("silent", s.NotifyURL("/b")),
+			gatewaytest.Key("full", s.NotifyURL("/c")),
+		}, PublicURL: gatewaytest.PublicURL},
 		Site: site.Options{Managers: gatewaytest.Everybody()}, Queue: &outbox.Settings{},
 	})
 	const question = "title=Deploy&body=x&ask=yes&ask=no"

@@ -74,8 +74,10 @@ func configCalls(t *testing.T, s *gatewaytest.Station) map[string][]describedCal
 	broken, storage := withSaved(gatewaytest.Options{Saved: &saved.Options{Manage: true}})
 	storage.Down.Store(true)
 	locked, _ := withSaved(gatewaytest.Options{Saved: &saved.Options{}})
-	guarded, _ := withSaved(gatewaytest.Options{Saved: &saved.Options{},
-		Global: site.Options{Keys: []site.KeyOptions{lockedKey("ops", describedToken, s.NotifyURL("/a"))}}})
+	guarded, _ := withSaved(gatewaytest.Options{
+		Saved:  &saved.Options{},
+		Global: site.Options{Keys: []site.KeyOptions{lockedKey("ops", describedToken, s.NotifyURL("/a"))}},
+	})
 	save := func(g *gatewaytest.Gateway) func() func() {
 		return func() func() {
 			if r := g.Post("/add/ops", gatewaytest.TypeForm, "urls="+s.NotifyURL("/a")); r.Status != http.StatusOK {
@@ -115,14 +117,20 @@ func configCalls(t *testing.T, s *gatewaytest.Station) map[string][]describedCal
 			{g: broken, target: "/add/ops", contentType: gatewaytest.TypeForm, body: urls},
 		},
 		"POST /get/{KEY}": {
-			{g: g, target: "/get/ops", before: savedThere}, {g: locked, target: "/get/ops"}, {g: g, target: "/get/none"},
+			{g: g, target: "/get/ops", before: savedThere},
+			{g: locked, target: "/get/ops"},
+			{g: g, target: "/get/none"},
 			{g: broken, target: "/get/ops"},
 		},
 		"POST /move/{KEY}": {
-			{g: g, target: "/move/ops", contentType: gatewaytest.TypeForm, body: "to=moved",
-				before: func() func() { g.Post("/del/moved", "", ""); return savedThere() }},
-			{g: g, target: "/move/ops", contentType: gatewaytest.TypeForm, body: "to=moved",
-				before: func() func() { g.PostForm("/add/moved", urls); return savedThere() }},
+			{
+				g: g, target: "/move/ops", contentType: gatewaytest.TypeForm, body: "to=moved",
+				before: func() func() { g.Post("/del/moved", "", ""); return savedThere() },
+			},
+			{
+				g: g, target: "/move/ops", contentType: gatewaytest.TypeForm, body: "to=moved",
+				before: func() func() { g.PostForm("/add/moved", urls); return savedThere() },
+			},
 			{g: g, target: "/move/ops", contentType: gatewaytest.TypeForm, body: "to=a.b", before: savedThere},
 			{g: g, target: "/move/ops", contentType: gatewaytest.TypeForm, body: "to=" + strings.Repeat("x", 9000), before: savedThere},
 			{g: g, target: "/move/none", contentType: gatewaytest.TypeForm, body: "to=moved"},
@@ -130,7 +138,9 @@ func configCalls(t *testing.T, s *gatewaytest.Station) map[string][]describedCal
 			{g: broken, target: "/move/ops", contentType: gatewaytest.TypeForm, body: "to=moved"},
 		},
 		"POST /del/{KEY}": {
-			{g: g, target: "/del/ops", before: savedThere}, {g: locked, target: "/del/ops"}, {g: g, target: "/del/none"},
+			{g: g, target: "/del/ops", before: savedThere},
+			{g: locked, target: "/del/ops"},
+			{g: g, target: "/del/none"},
 			{g: broken, target: "/del/ops"},
 		},
 		"GET /cfg": {
@@ -171,7 +181,8 @@ func configCalls(t *testing.T, s *gatewaytest.Station) map[string][]describedCal
 			{g: g, target: "/status", before: healthy(g)}, {g: broken, target: "/status", before: healthy(broken)},
 		},
 		"GET /status/{KEY}": {
-			{g: g, target: "/status/ops", before: healthy(g)}, {g: broken, target: "/status/ops", before: healthy(broken)},
+			{g: g, target: "/status/ops", before: healthy(g)},
+			{g: broken, target: "/status/ops", before: healthy(broken)},
 			{g: guarded, target: "/status/ops"},
 		},
 		"GET /qr/{KEY}": {
@@ -212,10 +223,16 @@ func silenceCalls(t *testing.T, s *gatewaytest.Station) map[string][]describedCa
 		"/notify/k/silences/"+add(g, "for=1h&title=x")
 	notOpen, nobody := newNotOpen(t, o), siteWith(t, keys...)
 	calls := map[string][]describedCall{}
-	for op, target := range map[string]string{"GET " + httpapi.RouteSilences: "/notify/k/silences", "GET " + httpapi.RouteSilence: one,
-		"DELETE " + httpapi.RouteSilence: other, "POST " + httpapi.RouteSilences: "/notify/k/silences"} {
-		for _, c := range []describedCall{{g: g, target: target}, {g: nobody, target: target},
-			{g: g, target: strings.Replace(target, "/k/", "/none/", 1)}, {g: notOpen, target: target}} {
+	for op, target := range map[string]string{
+		"GET " + httpapi.RouteSilences: "/notify/k/silences", "GET " + httpapi.RouteSilence: one,
+		"DELETE " + httpapi.RouteSilence: other, "POST " + httpapi.RouteSilences: "/notify/k/silences",
+	} {
+		for _, c := range []describedCall{
+			{g: g, target: target},
+			{g: nobody, target: target},
+			{g: g, target: strings.Replace(target, "/k/", "/none/", 1)},
+			{g: notOpen, target: target},
+		} {
 			c.contentType, c.body = gatewaytest.TypeForm, "for=1h&title=y"
 			calls[op] = append(calls[op], c)
 		}
@@ -228,8 +245,10 @@ func silenceCalls(t *testing.T, s *gatewaytest.Station) map[string][]describedCa
 	op := "POST " + httpapi.RouteSilences
 	calls[op] = append(calls[op],
 		describedCall{g: g, target: "/notify/k/silences", contentType: gatewaytest.TypeForm, body: "for=1h"},
-		describedCall{g: g, target: "/notify/k/silences", contentType: gatewaytest.TypeJSON,
-			body: `{"from": "` + time.Now().Add(time.Hour).Format(time.RFC3339) + `", "for": "2h", "title": "x", "tell": true}`},
+		describedCall{
+			g: g, target: "/notify/k/silences", contentType: gatewaytest.TypeJSON,
+			body: `{"from": "` + time.Now().Add(time.Hour).Format(time.RFC3339) + `", "for": "2h", "title": "x", "tell": true}`,
+		},
 		describedCall{g: full, target: "/notify/k/silences", contentType: gatewaytest.TypeForm, body: "for=1h&title=y"},
 		describedCall{g: g, target: "/notify/k/silences", contentType: gatewaytest.TypeForm, body: strings.Repeat("x", silence.MaxRequest+1)},
 		describedCall{g: g, target: "/notify/k/silences", contentType: "text/plain", body: "x"})
@@ -242,8 +261,10 @@ func rulerCalls(t *testing.T, s *gatewaytest.Station) map[string][]describedCall
 	closed, other := lockedKey("k", describedToken, s.NotifyURL("/a")), lockedKey("other", describedToken, s.NotifyURL("/a"))
 	closed.Readers, other.Accept = []string{"reader-of-the-key"}, []string{"grafana"}
 	o := gatewaytest.Options{Site: site.Options{Keys: []site.KeyOptions{closed, other}, MaxBody: 1 << 10}, Queue: &outbox.Settings{}}
-	open := gatewaytest.Options{Site: site.Options{Keys: []site.KeyOptions{gatewaytest.Key("k", s.NotifyURL("/a"))},
-		Managers: gatewaytest.Everybody()}, Queue: &outbox.Settings{}}
+	open := gatewaytest.Options{Site: site.Options{
+		Keys:     []site.KeyOptions{gatewaytest.Key("k", s.NotifyURL("/a"))},
+		Managers: gatewaytest.Everybody(),
+	}, Queue: &outbox.Settings{}}
 	g, free, notOpen := gatewaytest.New(t, o), gatewaytest.New(t, open), newNotOpen(t, open)
 	withoutQueue := open
 	withoutQueue.Queue = nil
@@ -269,18 +290,24 @@ func rulerCalls(t *testing.T, s *gatewaytest.Station) map[string][]describedCall
 	op := "POST " + httpapi.RouteRulerAlerts
 	calls[op] = append(calls[op],
 		describedCall{g: free, target: "/notify/k/prometheus/api/v2/alerts", contentType: gatewaytest.TypeJSON, body: "{}"},
-		describedCall{g: g, target: "/notify/k/prometheus/api/v2/alerts?token=" + describedToken, contentType: gatewaytest.TypeJSON,
-			body: strings.Repeat(" ", 2<<10)},
-		describedCall{g: g, target: "/notify/other/prometheus/api/v2/alerts?token=" + describedToken, contentType: gatewaytest.TypeJSON,
-			body: body})
+		describedCall{
+			g: g, target: "/notify/k/prometheus/api/v2/alerts?token=" + describedToken, contentType: gatewaytest.TypeJSON,
+			body: strings.Repeat(" ", 2<<10),
+		},
+		describedCall{
+			g: g, target: "/notify/other/prometheus/api/v2/alerts?token=" + describedToken, contentType: gatewaytest.TypeJSON,
+			body: body,
+		})
 	return calls
 }
 
 // inboxCalls returns requests that get each answer about inboxes.
 func inboxCalls(t *testing.T) map[string][]describedCall {
 	t.Helper()
-	o := gatewaytest.Options{Site: site.Options{Keys: []site.KeyOptions{{Name: "k", KeySettings: site.KeySettings{Inbox: 7 * 24 * time.Hour},
-		Readers: []string{"reader-of-the-inbox"}}}}, Queue: &outbox.Settings{}}
+	o := gatewaytest.Options{Site: site.Options{Keys: []site.KeyOptions{{
+		Name: "k", KeySettings: site.KeySettings{Inbox: 7 * 24 * time.Hour},
+		Readers: []string{"reader-of-the-inbox"},
+	}}}, Queue: &outbox.Settings{}}
 	guarded := gatewaytest.New(t, o)
 	o.Site.Managers = gatewaytest.Everybody()
 	g, full, notOpen := gatewaytest.New(t, o), gatewaytest.New(t, o), newNotOpen(t, o)
@@ -292,8 +319,10 @@ func inboxCalls(t *testing.T) map[string][]describedCall {
 		}
 	}
 	calls := map[string][]describedCall{}
-	for op, target := range map[string]string{"GET " + httpapi.RouteInbox: "/notify/k/messages",
-		"GET " + httpapi.RouteInboxStream: "/notify/k/stream", "GET " + httpapi.RouteNtfyInbox: "/notify/k/ntfy/x/json"} {
+	for op, target := range map[string]string{
+		"GET " + httpapi.RouteInbox:       "/notify/k/messages",
+		"GET " + httpapi.RouteInboxStream: "/notify/k/stream", "GET " + httpapi.RouteNtfyInbox: "/notify/k/ntfy/x/json",
+	} {
 		query := "?since=all"
 		calls[op] = []describedCall{
 			{g: g, target: target + query},
@@ -346,13 +375,15 @@ func deviceCalls(t *testing.T) map[string][]describedCall {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := describedCall{g: g, target: target, contentType: gatewaytest.TypeJSON, body: string(text), header: http.Header{},
+		c := describedCall{
+			g: g, target: target, contentType: gatewaytest.TypeJSON, body: string(text), header: http.Header{},
 			before: func() func() {
 				if q := g.Rooms(); q != nil {
 					q.Devices.Registrations = device.Limiter{}
 				}
 				return func() {}
-			}}
+			},
+		}
 		for i := 0; i < len(header); i += 2 {
 			c.header.Set(header[i], header[i+1])
 		}
@@ -373,8 +404,10 @@ func deviceCalls(t *testing.T) map[string][]describedCall {
 			return func() {}
 		}
 	}
-	calls := map[string][]describedCall{"GET " + httpapi.RouteDevices: {call(g, list, nil), call(nobody, list, nil),
-		call(g, "/notify/none/devices", nil), call(notOpen, list, nil)}}
+	calls := map[string][]describedCall{"GET " + httpapi.RouteDevices: {
+		call(g, list, nil), call(nobody, list, nil),
+		call(g, "/notify/none/devices", nil), call(notOpen, list, nil),
+	}}
 	added := map[string]any{"name": "new", "subscription": s.Subscription("/new")}
 	add := call(nobody, list, added)
 	fresh := with(call(g, list, added), func(c *describedCall) { // each with an invitation of its own
@@ -393,8 +426,10 @@ func deviceCalls(t *testing.T) map[string][]describedCall {
 	own, no := []string{"Authorization", "Bearer " + jo.Secret}, []string{"Authorization", "Bearer x"}
 	calls["GET "+httpapi.RouteDevice] = []describedCall{call(g, at, nil, own...), call(nobody, at, nil, no...), call(notOpen, at, nil, own...)}
 	change := call(g, at, map[string]any{"name": "jo"}, own...)
-	calls["PUT "+httpapi.RouteDevice] = []describedCall{change, call(g, at, map[string]any{"name": ""}, own...), call(g, at, nil, no...),
-		with(change, other), with(change, large), with(change, text), call(notOpen, at, nil, own...)}
+	calls["PUT "+httpapi.RouteDevice] = []describedCall{
+		change, call(g, at, map[string]any{"name": ""}, own...), call(g, at, nil, no...),
+		with(change, other), with(change, large), with(change, text), call(notOpen, at, nil, own...),
+	}
 	calls["DELETE "+httpapi.RouteDevice] = []describedCall{
 		call(g, "/notify/k/devices/"+gone.ID, nil, "Authorization", "Bearer "+gone.Secret), call(g, "/notify/k/devices/"+gone.ID+"x", nil),
 		call(nobody, at, nil, no...), with(change, other), call(notOpen, at, nil, own...),
@@ -407,8 +442,10 @@ func deviceCalls(t *testing.T) map[string][]describedCall {
 			return func() { s.Answer(http.StatusCreated) }
 		}
 	})
-	calls["POST "+httpapi.RouteDeviceTest] = []describedCall{test, call(g, at+"/test", nil, no...), with(test, other), refused,
-		with(test, often), call(notOpen, at+"/test", nil, own...)}
+	calls["POST "+httpapi.RouteDeviceTest] = []describedCall{
+		test, call(g, at+"/test", nil, no...), with(test, other), refused,
+		with(test, often), call(notOpen, at+"/test", nil, own...),
+	}
 	confirm := call(g, "/notify/k/devices/"+receipt.Device+"/receipts", map[string]string{"receipt": receipt.Receipt})
 	if receipt.Device == gone.ID {
 		confirm.target, confirm.body = at+"/receipts", `{"receipt":"`+s.Got()[1].Payload.Receipt+`"}`

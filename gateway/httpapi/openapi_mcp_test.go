@@ -20,8 +20,10 @@ func mcpCalls(t *testing.T) map[string][]describedCall {
 		for i := 0; i < len(header); i += 2 {
 			h.Set(header[i], header[i+1])
 		}
-		return describedCall{g: g, target: "/notify/k/mcp", contentType: gatewaytest.TypeJSON,
-			body: `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}`, header: h}
+		return describedCall{
+			g: g, target: "/notify/k/mcp", contentType: gatewaytest.TypeJSON,
+			body: `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}`, header: h,
+		}
 	}
 	batch, full := call("Authorization", "Bearer token-of-the-agent"), call("Authorization", "Bearer token-of-the-agent")
 	batch.body = "[" + batch.body + "]"

@@ -148,8 +148,10 @@ func TestDescriptionOfMessages(t *testing.T) {
 	file := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("x")) }))
 	defer file.Close()
 	s := gatewaytest.NewStation(t)
-	g := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{Keys: []site.KeyOptions{gatewaytest.Key("ops", s.NotifyURL("/")+" a")},
-		Egress: gatewaytest.Loopback()}})
+	g := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{
+		Keys:   []site.KeyOptions{gatewaytest.Key("ops", s.NotifyURL("/")+" a")},
+		Egress: gatewaytest.Loopback(),
+	}})
 	message := readOpenAPI(t).schema(t, "Message")
 	values := []string{
 		`null`, `""`, `"a"`, `"info"`, `" FAILURE "`, `"disk\ndb1"`, `"disk\n"`, `"text"`, `"MarkDown"`, `"html"`, `5`, `true`, `{}`, `[]`,
@@ -184,10 +186,12 @@ func TestDescriptionOfMessages(t *testing.T) {
 // every described response occurs.
 func TestDescriptionOfAnswers(t *testing.T) {
 	d := readOpenAPI(t)
-	schemas := map[string]*jsonschema.Schema{"Answer": d.schema(t, "Answer"), "StreamLine": d.schema(t, "StreamLine"),
+	schemas := map[string]*jsonschema.Schema{
+		"Answer": d.schema(t, "Answer"), "StreamLine": d.schema(t, "StreamLine"),
 		"QueuedMessage": d.schema(t, "QueuedMessage"), "Incidents": d.schema(t, "Incidents"), "Silence": d.schema(t, "Silence"),
 		"Device": d.schema(t, "Device"), "IncidentRecord": d.schema(t, "IncidentRecord"), "Question": d.schema(t, "Question"),
-		"Inbox": d.schema(t, "Inbox"), "InboxMessage": d.schema(t, "InboxMessage"), "NtfyError": d.schema(t, "NtfyError")}
+		"Inbox": d.schema(t, "Inbox"), "InboxMessage": d.schema(t, "InboxMessage"), "NtfyError": d.schema(t, "NtfyError"),
+	}
 	s := gatewaytest.NewStation(t)
 	block := site.Options{
 		Egress: gatewaytest.Loopback(), MaxInFlight: 5, MaxBody: 1 << 10, DefaultURLs: gatewaytest.URLs(s.NotifyURL("/a")),
@@ -283,15 +287,21 @@ func TestDescriptionOfAnswers(t *testing.T) {
 		call{g: guarded, target: "/notify", contentType: gatewaytest.TypeForm, body: "body=x", header: header("X-Apprise-Config-Id", "ops")},
 		call{g: named, target: "/notify", contentType: gatewaytest.TypeForm, body: "body=x", header: header("X-Apprise-Config-Id", "none")})
 	calls["POST "+key] = append(calls["POST "+key], call{g: guarded, target: "/notify/ops", contentType: gatewaytest.TypeForm, body: "body=x"})
-	calls["GET "+key] = []call{{g: guarded, target: "/notify/ops"}, {g: g, target: "/notify/ops"}, {g: g, target: "/notify/none"},
-		{g: off, target: "/notify/ops"}}
+	calls["GET "+key] = []call{
+		{g: guarded, target: "/notify/ops"},
+		{g: g, target: "/notify/ops"},
+		{g: g, target: "/notify/none"},
+		{g: off, target: "/notify/ops"},
+	}
 	calls["GET "+stateless] = []call{{g: g, target: "/notify"}, {g: closed, target: "/notify"}, {g: off, target: "/notify"}}
 	calls["GET /notify/openapi.json"] = []call{{g: g, target: "/notify/openapi.json"}}
 
 	pager := gatewaytest.NewPager(t, http.StatusBadGateway)
 	q := gatewaytest.New(t, gatewaytest.Options{
-		Global: site.Options{DefaultURLs: gatewaytest.URLs(pager.NotifyURL()),
-			Keys: []site.KeyOptions{gatewaytest.Key("ops", pager.NotifyURL())}},
+		Global: site.Options{
+			DefaultURLs: gatewaytest.URLs(pager.NotifyURL()),
+			Keys:        []site.KeyOptions{gatewaytest.Key("ops", pager.NotifyURL())},
+		},
 		Queue: &outbox.Settings{},
 	})
 	notOpen := newNotOpen(t, gatewaytest.Options{})
@@ -313,7 +323,9 @@ func TestDescriptionOfAnswers(t *testing.T) {
 	}
 	incident := "/notify/incidents/" + incidents[0].Incident.ID
 	calls["GET /notify/incidents"] = []call{
-		{g: managed, target: "/notify/incidents"}, {g: managed, target: "/notify/incidents?limit=x"}, {g: q, target: "/notify/incidents"},
+		{g: managed, target: "/notify/incidents"},
+		{g: managed, target: "/notify/incidents?limit=x"},
+		{g: q, target: "/notify/incidents"},
 		{g: managedNotOpen, target: "/notify/incidents"},
 	}
 	maps.Copy(calls, silenceCalls(t, s))
@@ -327,11 +339,17 @@ func TestDescriptionOfAnswers(t *testing.T) {
 	}
 	foreign, foreignResolve := form("by=Eve"), form("do=resolve")
 	foreign.header, foreignResolve.header = header("Sec-Fetch-Site", "cross-site"), header("Sec-Fetch-Site", "cross-site")
-	calls["GET "+httpapi.RouteIncident] = []call{{g: managed, target: incident}, {g: q, target: incident},
-		{g: managedNotOpen, target: incident}}
-	calls["POST "+httpapi.RouteIncident] = []call{form("by=Ann"), form("do=nothing"),
-		form("by=" + strings.Repeat("x", httpapi.MaxIncidentForm)), foreign, foreignResolve, {g: q, target: incident},
-		{g: managedNotOpen, target: incident}}
+	calls["GET "+httpapi.RouteIncident] = []call{
+		{g: managed, target: incident},
+		{g: q, target: incident},
+		{g: managedNotOpen, target: incident},
+	}
+	calls["POST "+httpapi.RouteIncident] = []call{
+		form("by=Ann"), form("do=nothing"),
+		form("by=" + strings.Repeat("x", httpapi.MaxIncidentForm)), foreign, foreignResolve,
+		{g: q, target: incident},
+		{g: managedNotOpen, target: incident},
+	}
 	for _, path := range []string{key, stateless} {
 		target := strings.Replace(path, "{KEY}", "ops", 1)
 		first := q.PostForm(target, "body=x", "Idempotency-Key", "1").JSON(t)
@@ -344,8 +362,10 @@ func TestDescriptionOfAnswers(t *testing.T) {
 		calls["DELETE /notify/messages/{ID}"] = append(calls["DELETE /notify/messages/{ID}"], call{g: q, target: message},
 			call{g: q, target: message, header: header("Sec-Fetch-Site", "cross-site")})
 		locked := gatewaytest.New(t,
-			gatewaytest.Options{Global: site.Options{Keys: []site.KeyOptions{lockedKey("k", "0123456789abcdef", "json://127.0.0.1:1")}},
-				Queue: &outbox.Settings{}})
+			gatewaytest.Options{
+				Global: site.Options{Keys: []site.KeyOptions{lockedKey("k", "0123456789abcdef", "json://127.0.0.1:1")}},
+				Queue:  &outbox.Settings{},
+			})
 		secret := locked.PostForm("/notify/k", "body=x", "Authorization", "Bearer 0123456789abcdef").JSON(t)
 		calls["DELETE /notify/messages/{ID}"] = append(calls["DELETE /notify/messages/{ID}"],
 			call{g: locked, target: "/notify/messages/" + secret.ID})

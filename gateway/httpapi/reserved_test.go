@@ -52,8 +52,10 @@ func TestIncidentsSlash(t *testing.T) {
 		Site:  site.Options{Managers: gatewaytest.Everybody(), Keys: []site.KeyOptions{gatewaytest.Key("k", "json://h")}},
 		Queue: &outbox.Settings{},
 	})
-	for target, want := range map[string]int{"/notify/incidents": 200, "/notify/incidents/": 404, "/notify/incidents//": gatewaytest.NotServed,
-		"/notify/incidents/?all": 404} {
+	for target, want := range map[string]int{
+		"/notify/incidents": 200, "/notify/incidents/": 404, "/notify/incidents//": gatewaytest.NotServed,
+		"/notify/incidents/?all": 404,
+	} {
 		if got := getAccepting(g, target, gatewaytest.TypeJSON); got.Status != want {
 			t.Errorf("%s: %d %s, want %d", target, got.Status, got.Body, want)
 		}

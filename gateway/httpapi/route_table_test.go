@@ -106,8 +106,10 @@ func TestMatchers(t *testing.T) {
 			t.Errorf("%s: %v", pattern, !want)
 		}
 	}
-	for _, pattern := range []string{"/cfg*", "/cfg", "/add/*", "/add/ops", "/status", "/details", "/json/*", "/json/urls/*", "/get/x",
-		"/del/*", "/get", "/add/", "/json/urls"} {
+	for _, pattern := range []string{
+		"/cfg*", "/cfg", "/add/*", "/add/ops", "/status", "/details", "/json/*", "/json/urls/*", "/get/x",
+		"/del/*", "/get", "/add/", "/json/urls",
+	} {
 		if !table.MayMatch(pattern, &httpapi.SiteRoutes{Configs: true}) {
 			t.Errorf("%s is rejected with saved keys", pattern)
 		}

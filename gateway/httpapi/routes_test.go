@@ -26,8 +26,10 @@ func TestEachRouteIsFound(t *testing.T) {
 				t.Errorf("%s is found as %v, want %s", path, at.RouteSpec, spec.Pattern)
 				continue
 			}
-			for part, got := range map[string]string{"{KEY}": at.Key, "{ID}": at.ID, "{SOURCE}": at.Source, "/{REST...}": "/" + at.Rest,
-				"{TOPICS}": at.topics, "{VERB}": at.verb} {
+			for part, got := range map[string]string{
+				"{KEY}": at.Key, "{ID}": at.ID, "{SOURCE}": at.Source, "/{REST...}": "/" + at.Rest,
+				"{TOPICS}": at.topics, "{VERB}": at.verb,
+			} {
 				if want := values.Replace(part); strings.Contains(spec.Pattern, part) && got != want {
 					t.Errorf("%s: %s is %q, want %q", path, part, got, want)
 				}

@@ -132,8 +132,10 @@ func TestDetails(t *testing.T) {
 
 	identity := notifier.DefaultIdentity()
 	identity.Icon = "https://example.com/{type}-{size}.png"
-	g = gatewaytest.New(t, gatewaytest.Options{Site: site.Options{Services: &site.ServiceRule{Allow: []string{"ntfy", "json"}},
-		Identity: &identity}, Saved: &saved.Options{}})
+	g = gatewaytest.New(t, gatewaytest.Options{Site: site.Options{
+		Services: &site.ServiceRule{Allow: []string{"ntfy", "json"}},
+		Identity: &identity,
+	}, Saved: &saved.Options{}})
 	if d := read("/details"); len(d.Schemas) != 2 || d.Asset["image_url_mask"] != "https://example.com/{TYPE}-{XY}.png" {
 		t.Errorf("with rules for services: %d, asset %v", len(d.Schemas), d.Asset)
 	}

@@ -24,8 +24,10 @@ func TestMoveKey(t *testing.T) {
 	var events []string
 	g := gatewaytest.New(t, gatewaytest.Options{
 		Saved: &saved.Options{Manage: true, MaxKeys: 2}, Storage: storagetest.New(t.TempDir()),
-		Site: site.Options{Managers: gatewaytest.Everybody(), Egress: gatewaytest.Loopback(),
-			Keys: []site.KeyOptions{gatewaytest.Key("fixed", s.NotifyURL("/"))}},
+		Site: site.Options{
+			Managers: gatewaytest.Everybody(), Egress: gatewaytest.Loopback(),
+			Keys: []site.KeyOptions{gatewaytest.Key("fixed", s.NotifyURL("/"))},
+		},
 		Emit: func(name string, data map[string]any) {
 			events = append(events, fmt.Sprint(name, " ", data["key"], " ", data["change"]))
 		},
@@ -264,8 +266,10 @@ func TestMoveIncident(t *testing.T) {
 	gatewaytest.InBubble(t, func(t *testing.T) {
 		g := gatewaytest.New(t, gatewaytest.Options{
 			Site:  site.Options{Managers: gatewaytest.Everybody(), Egress: gatewaytest.Loopback()},
-			Queue: &outbox.Settings{}, Saved: &saved.Options{Manage: true,
-				KeySettings: site.KeySettings{Rules: &rules.Rules{Escalate: &rules.Escalate{}}}}, Storage: storagetest.New(t.TempDir()),
+			Queue: &outbox.Settings{}, Saved: &saved.Options{
+				Manage:      true,
+				KeySettings: site.KeySettings{Rules: &rules.Rules{Escalate: &rules.Escalate{}}},
+			}, Storage: storagetest.New(t.TempDir()),
 		})
 		if got := g.PostForm("/add/a", "urls="+p.NotifyURL()); got.Status != http.StatusOK {
 			t.Fatal(got.Body)

@@ -69,8 +69,10 @@ func TestQR(t *testing.T) {
 	s := gatewaytest.NewStation(t)
 	keys := []site.KeyOptions{protectedKey("ops", s.NotifyURL("/")), gatewaytest.Key("free", s.NotifyURL("/"))}
 	with := func(public string) *gatewaytest.Gateway {
-		return gatewaytest.New(t, gatewaytest.Options{Saved: &saved.Options{}, Storage: storagetest.New(t.TempDir()),
-			Site: site.Options{Keys: keys, PublicURL: public}})
+		return gatewaytest.New(t, gatewaytest.Options{
+			Saved: &saved.Options{}, Storage: storagetest.New(t.TempDir()),
+			Site: site.Options{Keys: keys, PublicURL: public},
+		})
 	}
 	here, public := with(""), with("https://alerts.example.com/base")
 	for _, c := range []struct {
@@ -123,8 +125,10 @@ func TestQR(t *testing.T) {
 // and last change.
 func TestTimesOfConfiguration(t *testing.T) {
 	t.Parallel()
-	g := gatewaytest.New(t, gatewaytest.Options{Saved: &saved.Options{Manage: true}, Storage: storagetest.New(t.TempDir()),
-		Site: site.Options{Managers: gatewaytest.Everybody()}})
+	g := gatewaytest.New(t, gatewaytest.Options{
+		Saved: &saved.Options{Manage: true}, Storage: storagetest.New(t.TempDir()),
+		Site: site.Options{Managers: gatewaytest.Everybody()},
+	})
 	var created string
 	for range 2 {
 		got := g.PostForm("/add/ops", "urls=json://h")

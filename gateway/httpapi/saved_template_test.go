@@ -40,8 +40,10 @@ func TestTemplateValues(t *testing.T) {
 		{"only what needs one", gatewaytest.TypeForm, "body=x&tag=chat", 424, ""},
 		{"tags without case", gatewaytest.TypeForm, "body=x&tag=LEVEL", 200, "low"},
 		{"a form", gatewaytest.TypeForm, "body=x&tag=all&template[ROOM]=dev", 200, "dev/low low plain"},
-		{"other names and case", gatewaytest.TypeForm, "body=x&tag=all&template%5Broom%5D=dev&template%5Bother%5D=y&template[Level]=high", 200,
-			"dev/high high plain"},
+		{
+			"other names and case", gatewaytest.TypeForm, "body=x&tag=all&template%5Broom%5D=dev&template%5Bother%5D=y&template[Level]=high", 200,
+			"dev/high high plain",
+		},
 		{"JSON", gatewaytest.TypeJSON, `{"body":"x","tag":"all","template":{"room":"dev","level":null,"other":"y"}}`, 200, "dev/low low plain"},
 		{"null and blank", gatewaytest.TypeJSON, `{"body":"x","tag":"all","template":{"ROOM":null,"level":" "}}`, 424, "low plain"},
 		{"no template", gatewaytest.TypeJSON, `{"body":"x","tag":"level","template":null}`, 200, "low"},
@@ -78,8 +80,10 @@ func TestTemplateMistakes(t *testing.T) {
 			`{"body":"x","template":{"a":"s3cret\u0085"}}`, `{"body":"x","template":{"a":"` + strings.Repeat("s3cret", 200) + `"}}`,
 			`{"body":"x","template":{"` + strings.Repeat("a", 33) + `":"s3cret"}}`,
 		},
-		gatewaytest.TypeForm: {"body=x&template=s3cret", "body=x&template[a]=s3cret&template[A]=s3cret", "body=x&template[a]=s3cret%0A",
-			"body=x&template[]=s3cret", "body=x&template[a][b]=s3cret"},
+		gatewaytest.TypeForm: {
+			"body=x&template=s3cret", "body=x&template[a]=s3cret&template[A]=s3cret", "body=x&template[a]=s3cret%0A",
+			"body=x&template[]=s3cret", "body=x&template[a][b]=s3cret",
+		},
 	} {
 		for _, body := range bodies {
 			r := g.Do(gatewaytest.NewRequest(http.MethodPost, "/notify/ops", body, "Content-Type", contentType, "Accept", gatewaytest.TypeJSON))
@@ -122,8 +126,10 @@ func TestTemplateListed(t *testing.T) {
 	if err := json.Unmarshal([]byte(body), &list); err != nil || strings.Contains(body, "s3cret") || len(list.URLs) != 4 {
 		t.Fatalf("%s: %v", body, err)
 	}
-	for i, want := range []string{"gotify://h.example/${PW} 2", "json://u:${pw}@${HOST}/${to}/x?+X-Y=${to} 3", "tgram://xxxxx/${to} 1",
-		"json://h 0"} {
+	for i, want := range []string{
+		"gotify://h.example/${PW} 2", "json://u:${pw}@${HOST}/${to}/x?+X-Y=${to} 3", "tgram://xxxxx/${to} 1",
+		"json://h 0",
+	} {
 		if got := fmt.Sprint(list.URLs[i].URL, " ", len(list.URLs[i].Template)); got != want {
 			t.Errorf("URL %d is %s, want %s", i, got, want)
 		}
@@ -146,8 +152,10 @@ func TestTemplateEgress(t *testing.T) {
 	})
 	port := s.URL[strings.LastIndex(s.URL, ":")+1:]
 	saveYAML(t, g, "template: [host, pw]\nurls:\n- json://u:${pw}@${host}/path")
-	for _, host := range []string{"127.0.0.1:" + port, "localhost:" + port, "[::1]:" + port, "[::ffff:127.0.0.1]:" + port,
-		"0x7f000001:" + port, "evil.example/@127.0.0.1:" + port, "@127.0.0.1:" + port} {
+	for _, host := range []string{
+		"127.0.0.1:" + port, "localhost:" + port, "[::1]:" + port, "[::ffff:127.0.0.1]:" + port,
+		"0x7f000001:" + port, "evil.example/@127.0.0.1:" + port, "@127.0.0.1:" + port,
+	} {
 		r := g.PostForm("/notify/ops", url.Values{"body": {"x"}, "template[host]": {host}, "template[pw]": {"s3cret/pw"}}.Encode())
 		if r.Status != http.StatusFailedDependency || strings.Contains(r.Body, "s3cret") {
 			t.Errorf("%s: %d %s", host, r.Status, r.Body)
@@ -175,8 +183,10 @@ func TestTemplateTrusted(t *testing.T) {
 	s := gatewaytest.NewStation(t)
 	g := newSavedKeys(t, nil, gatewaytest.Everybody(),
 		saved.Options{Trusted: true, Value: func(name string) (string, bool) { return "of/operator", name == "a" }})
-	for _, text := range []string{"json://${a}", "json://h:${a}", "json://u:p@${a}.example", "mailto://u:p@h.example?smtp=${a}",
-		"mailto://_?user=${a}&pass=x", "discord://id/token?template=${a}"} {
+	for _, text := range []string{
+		"json://${a}", "json://h:${a}", "json://u:p@${a}.example", "mailto://u:p@h.example?smtp=${a}",
+		"mailto://_?user=${a}&pass=x", "discord://id/token?template=${a}",
+	} {
 		r := g.PostForm("/add/ops", url.Values{"format": {"yaml"}, "config": {"template: [a]\nurls: ['" + text + "']"}}.Encode())
 		if r.Status != http.StatusBadRequest || !strings.Contains(r.Body, "a variable of the template decides") {
 			t.Errorf("%s: %d %s", text, r.Status, r.Body)

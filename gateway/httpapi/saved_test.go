@@ -113,8 +113,10 @@ func TestSavedKeys(t *testing.T) {
 	if r := g.Post("/del/Home", "", ""); r.Status != http.StatusOK {
 		t.Errorf("deleting gets %d %s", r.Status, r.Body)
 	}
-	for _, r := range []gatewaytest.Reply{g.Post("/del/Home", "", ""), g.Post("/get/Home", "", ""),
-		g.Post("/notify/Home", gatewaytest.TypeForm, "body=x"), getAccepting(g, "/json/urls/Home", "*/*")} {
+	for _, r := range []gatewaytest.Reply{
+		g.Post("/del/Home", "", ""), g.Post("/get/Home", "", ""),
+		g.Post("/notify/Home", gatewaytest.TypeForm, "body=x"), getAccepting(g, "/json/urls/Home", "*/*"),
+	} {
 		if r.Status != http.StatusNotFound {
 			t.Errorf("a deleted key gets %d %s", r.Status, r.Body)
 		}
@@ -141,13 +143,17 @@ func TestSaveMistakes(t *testing.T) {
 		"egress":         {"/add/ops", `{"urls": "json://10.1.2.3/t0ken"}`, 400, "10.1.2.3 is private"},
 		"a line of text": {"/add/ops", `{"format": "text", "config": "# x\n\nt0ken t0ken\n"}`, 400, "line 3"},
 		"YAML":           {"/add/ops", `{"format": "yaml", "config": "urls:\n - [t0ken\n"}`, 400, "line "},
-		"an include": {"/add/ops", `{"format": "text", "config": "include http://127.0.0.1/t0ken"}`, 400,
-			"cannot include others"},
+		"an include": {
+			"/add/ops", `{"format": "text", "config": "include http://127.0.0.1/t0ken"}`, 400,
+			"cannot include others",
+		},
 		"a local include": {"/add/ops", `{"format": "text", "config": "include /etc/passwd"}`, 400, "cannot include others"},
 		"too many URLs": {"/add/ops", `{"urls": ["` + s.NotifyURL("/1") + `", "` + s.NotifyURL("/2") + `", "` +
 			s.NotifyURL("/3") + `"]}`, 400, "at most 2"},
-		"too large": {"/add/ops", `{"urls": "` + s.NotifyURL("/"+strings.Repeat("x", 1100)) + `"}`, 413,
-			"larger than 1.0 KiB"},
+		"too large": {
+			"/add/ops", `{"urls": "` + s.NotifyURL("/"+strings.Repeat("x", 1100)) + `"}`, 413,
+			"larger than 1.0 KiB",
+		},
 		"no URL":                          {"/add/ops", `{"format": "text", "config": "# none\n"}`, 400, "has no notification URL"},
 		"nothing":                         {"/add/ops", `{}`, 400, "urls or config is missing"},
 		"no format":                       {"/add/ops", `{"config": "json://localhost"}`, 400, "format is missing"},

@@ -52,8 +52,10 @@ func decorations(max int, pairs ...string) []decoration {
 	return []decoration{
 		{name: "JSON", contentType: "application/json", body: "{" + object + "}", quiet: true},
 		{name: "JSON with a byte order mark", contentType: "application/json", body: "\xEF\xBB\xBF{" + object + "}", quiet: true},
-		{name: "JSON in UTF-16", contentType: "application/json; charset=utf-16",
-			body: "\xFF\xFE" + strings.Join(strings.Split("{"+object+"}", ""), "\x00") + "\x00", quiet: true},
+		{
+			name: "JSON in UTF-16", contentType: "application/json; charset=utf-16",
+			body: "\xFF\xFE" + strings.Join(strings.Split("{"+object+"}", ""), "\x00") + "\x00", quiet: true,
+		},
 		{name: "JSON and something that is not UTF-8", contentType: "application/json", body: "{" + object + ",\"x\":\"K\xfcche\"}"},
 		{name: "JSON that ends early", contentType: "application/json", body: "{" + object + `,"x":{`},
 		{name: "JSON and more", contentType: "application/json", body: "{" + object + `} x`, quiet: true},
@@ -68,12 +70,18 @@ func decorations(max int, pairs ...string) []decoration {
 		{name: "form of which only a part arrives", contentType: gatewaytest.TypeForm, body: form + "&x=y", endless: true},
 		{name: "multipart", contentType: multipart, body: parts + "--b--\r\n", quiet: true},
 		{name: "multipart that ends early", contentType: multipart, body: parts + file + "0123"},
-		{name: "multipart that is not UTF-8", contentType: multipart,
-			body: parts + "--b\r\nContent-Disposition: form-data; name=\"x\"\r\n\r\n\xfc\r\n--b--\r\n"},
-		{name: "multipart with a field that is too large", contentType: multipart,
-			body: "--b\r\nContent-Disposition: form-data; name=\"x\"\r\n\r\n" + long + "\r\n" + parts + "--b--\r\n"},
-		{name: "multipart with a file that is too large", contentType: multipart, body: parts + file + strings.Repeat(long, 5) + "\r\n--b--\r\n",
-			says: "Left out: big.log"},
+		{
+			name: "multipart that is not UTF-8", contentType: multipart,
+			body: parts + "--b\r\nContent-Disposition: form-data; name=\"x\"\r\n\r\n\xfc\r\n--b--\r\n",
+		},
+		{
+			name: "multipart with a field that is too large", contentType: multipart,
+			body: "--b\r\nContent-Disposition: form-data; name=\"x\"\r\n\r\n" + long + "\r\n" + parts + "--b--\r\n",
+		},
+		{
+			name: "multipart with a file that is too large", contentType: multipart, body: parts + file + strings.Repeat(long, 5) + "\r\n--b--\r\n",
+			says: "Left out: big.log",
+		},
 		{name: "multipart with another boundary", contentType: "multipart/form-data; boundary=other", body: parts + "--b--\r\n"},
 		{name: "multipart without a boundary in its header", contentType: "multipart/form-data", body: "\r\n" + parts + "--b--\r\n"},
 		{name: "payload that ends early", contentType: multipart, body: payload + "{" + object + `,"x":{` + "\r\n--b--\r\n"},
@@ -106,10 +114,14 @@ func texts(max int) []decoration {
 		{name: "multipart without a boundary", contentType: "multipart/form-data", body: "disk full", says: "disk full"},
 		{name: "multipart without its boundary", contentType: "multipart/form-data; boundary=b", body: "disk full\n--c\r\n", says: "disk full"},
 		{name: "multipart without its boundary, in Latin-1", contentType: "multipart/form-data; boundary=b", body: "K\xfcche", says: "Küche"},
-		{name: "multipart without its boundary that is too large", contentType: "multipart/form-data; boundary=b", body: long,
-			says: "0123456789"},
-		{name: "multipart without its boundary of which only a part arrives", contentType: "multipart/form-data; boundary=b", body: "half of",
-			endless: true, says: "half of"},
+		{
+			name: "multipart without its boundary that is too large", contentType: "multipart/form-data; boundary=b", body: long,
+			says: "0123456789",
+		},
+		{
+			name: "multipart without its boundary of which only a part arrives", contentType: "multipart/form-data; boundary=b", body: "half of",
+			endless: true, says: "half of",
+		},
 		{name: "multipart without parts", contentType: "multipart/form-data; boundary=b", body: "--b--\r\n", quiet: true},
 		{name: "compressed", contentType: "text/plain", body: "x", header: []string{"Content-Encoding", "gzip"}},
 		{name: "HTML", contentType: "text/html", body: "<b>disk full</b>", quiet: true, says: "disk full"},
@@ -166,14 +178,20 @@ func TestSignals(t *testing.T) {
 		o.Site.MaxBody, o.Site.Files = maxBody, &site.FileOptions{MaxSize: 2 * maxBody}
 		g := gatewaytest.New(t, o)
 		all := append(decorations(maxBody, "title", "backup"), texts(maxBody)...)
-		all = append(all, decoration{name: "fields of a wrong type", contentType: "application/json",
-			body: `{"title":5,"body":[],"format":{},"attach":7,"type":true}`})
-		all = append(all, decoration{name: "values of a wrong form", contentType: "application/json",
-			body: `{"format":"rtf","attach":[{"base64":"%%%"},"ftp://x"],"type":"kaputt","body":"x"}`, says: "Left out: attach"})
+		all = append(all, decoration{
+			name: "fields of a wrong type", contentType: "application/json",
+			body: `{"title":5,"body":[],"format":{},"attach":7,"type":true}`,
+		})
+		all = append(all, decoration{
+			name: "values of a wrong form", contentType: "application/json",
+			body: `{"format":"rtf","attach":[{"base64":"%%%"},"ftp://x"],"type":"kaputt","body":"x"}`, says: "Left out: attach",
+		})
 		for _, d := range all {
 			for _, method := range []string{http.MethodGet, http.MethodPost} {
-				for query, want := range map[string]string{"": "has come", "&exit=0": "has come", "&exit=3": "has failed with the exit code 3",
-					"&type=failure": "has failed", "&state=start": "has started"} {
+				for query, want := range map[string]string{
+					"": "has come", "&exit=0": "has come", "&exit=3": "has failed with the exit code 3",
+					"&type=failure": "has failed", "&state=start": "has started",
+				} {
 					got := g.Do(d.request(method, "/notify/k?beat=nightly"+query))
 					if got.Status != http.StatusOK || !strings.Contains(got.Body, want) {
 						t.Errorf("beat %q with %s: %d %s", query, d.name, got.Status, got.Body)

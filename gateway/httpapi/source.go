@@ -196,7 +196,8 @@ func (at *Route) isNtfyReading() bool {
 // deliverSource handles a request in the format of s: it admits the request, reads it, and sends
 // its message. It sets o.Message.
 func (h *sources) deliverSource(w http.ResponseWriter, r *http.Request, a *Route, s *source.Source,
-	o *source.Outcome) (*api.Response, error) {
+	o *source.Outcome,
+) (*api.Response, error) {
 	k, verified, err := h.admit(w, r, a, s, o.Request)
 	if err != nil {
 		return nil, err
@@ -268,7 +269,8 @@ func sourceIncident(a *Route, k *site.Key, name string) notifier.Incident {
 // admit returns the key of a request to s before its body is read. verified reports whether its
 // token and its signature need no further check.
 func (h *sources) admit(w http.ResponseWriter, r *http.Request, a *Route, s *source.Source, req *source.Request) (k sourceKey,
-	verified bool, err error) {
+	verified bool, err error,
+) {
 	if verified, err = s.AuthenticateHeader(req); err != nil {
 		return k, false, SourceError(err)
 	}
@@ -307,7 +309,8 @@ type payload struct {
 // request counts as one of a client with URLs, so that strangers leave room for others. A beat is
 // read as far as possible, unless it is verified by its body.
 func (h *sources) readPayload(w http.ResponseWriter, r *http.Request, k *sourceKey, req *source.Request, verified,
-	isBeat bool) (p payload, err error) {
+	isBeat bool,
+) (p payload, err error) {
 	if err := h.CheckOrigin(asPost(r)); err != nil {
 		return p, err
 	}
@@ -351,7 +354,8 @@ func beatOf(r *http.Request, s *source.Source, req *source.Request) (name string
 
 // sendSource sends the message of a request to a source.
 func (h *sources) sendSource(w http.ResponseWriter, r *http.Request, a *Route, k *sourceKey, p payload,
-	m *source.Message) (*api.Response, error) {
+	m *source.Message,
+) (*api.Response, error) {
 	if m.Skip {
 		p.q.Close()
 		if err := h.cancelSequence(r, k, m.Sequence, ""); err != nil {

@@ -34,8 +34,10 @@ func TestRepeatedAlerts(t *testing.T) {
 	t.Parallel()
 	for name, queue := range map[string]*outbox.Settings{"without a queue": nil, "with a queue": {}} {
 		s := gatewaytest.NewStation(t)
-		g := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{Keys: []site.KeyOptions{gatewaytest.Key("ops", s.NotifyURL("/ops"))}},
-			Queue: queue})
+		g := gatewaytest.New(t, gatewaytest.Options{
+			Site:  site.Options{Keys: []site.KeyOptions{gatewaytest.Key("ops", s.NotifyURL("/ops"))}},
+			Queue: queue,
+		})
 		for _, tt := range []struct {
 			target, body string
 			want         string // what arrives
@@ -154,25 +156,57 @@ func TestAlertOpenedAgainLater(t *testing.T) {
 	first := step{0, open("P1"), true}
 	for name, steps := range map[string][]step{
 		"each night": {first, {24 * hour, open("P1"), true}, {24 * hour, open("P1"), true}},
-		"again within four hours": {first, {3 * hour, open("P1"), false}, {4*hour - time.Minute, open("P1"), false},
-			{4 * hour, open("P1"), true}, {hour, open("P1"), false}},
+		"again within four hours": {
+			first,
+			{3 * hour, open("P1"), false},
+			{4*hour - time.Minute, open("P1"), false},
+			{4 * hour, open("P1"), true},
+			{hour, open("P1"), false},
+		},
 		"something else was heard": {first, {3 * hour, opsgenie("/disk/notes", `{"note":"x"}`), true}, {3 * hour, open("P1"), false}},
-		"acknowledged": {first, {hour, opsgenie("/disk/acknowledge", `{}`), true}, {5 * hour, open("P1"), false},
-			{9 * 24 * hour, open("P1"), false}},
-		"acknowledged no more": {first, {hour, opsgenie("/disk/acknowledge", `{}`), true},
-			{hour, opsgenie("/disk/unacknowledge", `{}`), true}, {5 * hour, open("P1"), true}},
-		"acknowledged and closed": {first, {hour, opsgenie("/disk/acknowledge", `{}`), true}, {hour, opsgenie("/disk/close", `{}`), true},
-			{hour, open("P1"), true}, {5 * hour, open("P1"), true}},
-		"silenced": {first, {hour, silence("for=10h&title=disk"), false}, {5 * hour, open("P1"), false},
-			{6 * hour, open("P1"), true}},
+		"acknowledged": {
+			first,
+			{hour, opsgenie("/disk/acknowledge", `{}`), true},
+			{5 * hour, open("P1"), false},
+			{9 * 24 * hour, open("P1"), false},
+		},
+		"acknowledged no more": {
+			first,
+			{hour, opsgenie("/disk/acknowledge", `{}`), true},
+			{hour, opsgenie("/disk/unacknowledge", `{}`), true},
+			{5 * hour, open("P1"), true},
+		},
+		"acknowledged and closed": {
+			first,
+			{hour, opsgenie("/disk/acknowledge", `{}`), true},
+			{hour, opsgenie("/disk/close", `{}`), true},
+			{hour, open("P1"), true},
+			{5 * hour, open("P1"), true},
+		},
+		"silenced": {
+			first,
+			{hour, silence("for=10h&title=disk"), false},
+			{5 * hour, open("P1"), false},
+			{6 * hour, open("P1"), true},
+		},
 		"another title is silenced": {first, {hour, silence("for=10h&title=raid"), false}, {5 * hour, open("P1"), true}},
-		"P2, then P1": {{0, open("P2"), true}, {time.Minute, open("P1"), true}, {time.Minute, open("P1"), false},
-			{time.Minute, open("P2"), true}},
-		"PagerDuty, each night": {{0, pagerduty("trigger", "critical"), true}, {24 * hour, pagerduty("trigger", "critical"), true},
-			{hour, pagerduty("trigger", "critical"), false}},
+		"P2, then P1": {
+			{0, open("P2"), true},
+			{time.Minute, open("P1"), true},
+			{time.Minute, open("P1"), false},
+			{time.Minute, open("P2"), true},
+		},
+		"PagerDuty, each night": {
+			{0, pagerduty("trigger", "critical"), true},
+			{24 * hour, pagerduty("trigger", "critical"), true},
+			{hour, pagerduty("trigger", "critical"), false},
+		},
 		"PagerDuty, error to critical": {{0, pagerduty("trigger", "error"), true}, {hour, pagerduty("trigger", "critical"), true}},
-		"PagerDuty, acknowledged": {{0, pagerduty("trigger", "error"), true}, {hour, pagerduty("acknowledge", "error"), true},
-			{5 * hour, pagerduty("trigger", "error"), false}},
+		"PagerDuty, acknowledged": {
+			{0, pagerduty("trigger", "error"), true},
+			{hour, pagerduty("acknowledge", "error"), true},
+			{5 * hour, pagerduty("trigger", "error"), false},
+		},
 	} {
 		for rule, r := range map[string]rules.Rules{"": {}, "rate": {Rate: []rules.Rate{{Count: 100, Per: time.Minute}}}} {
 			if rule != "" && name == "acknowledged no more" { // where rules keep incidents, it stays acknowledged
@@ -227,8 +261,10 @@ func TestAlertOpenedAgainLater(t *testing.T) {
 func TestOpsgenieAliases(t *testing.T) {
 	t.Parallel()
 	d := newSourceDesk(t)
-	g := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{Keys: []site.KeyOptions{gatewaytest.Key("ops", d.url())},
-		Egress: gatewaytest.Loopback()}})
+	g := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{
+		Keys:   []site.KeyOptions{gatewaytest.Key("ops", d.url())},
+		Egress: gatewaytest.Loopback(),
+	}})
 	for alias, paths := range map[string][]string{
 		"db1/disk":    {"db1%2Fdisk", "db1/disk"},
 		"db1//disk":   {"db1%2F%2Fdisk", "db1//disk", "db1%2F/disk"},
@@ -334,8 +370,10 @@ func TestLongTexts(t *testing.T) {
 	}
 
 	// Written in the markup of the chat, the text is longer than max_body, because each < is escaped.
-	g = gatewaytest.New(t, gatewaytest.Options{Site: site.Options{MaxBody: 2 << 10,
-		Keys: []site.KeyOptions{gatewaytest.Key("ops", s.NotifyURL("/ops")+"?format=markdown")}}})
+	g = gatewaytest.New(t, gatewaytest.Options{Site: site.Options{
+		MaxBody: 2 << 10,
+		Keys:    []site.KeyOptions{gatewaytest.Key("ops", s.NotifyURL("/ops")+"?format=markdown")},
+	}})
 	post := func(text string) gatewaytest.Reply {
 		return g.Post("/notify/ops/slack/api/chat.postMessage", gatewaytest.TypeJSON,
 			`{"blocks":[{"type":"section","text":{"type":"plain_text","text":"`+text+`"}}]}`)

@@ -55,8 +55,10 @@ func TestSourceAnswers(t *testing.T) {
 		{"/notify/temporary/proxmox", payload, 503, "30", "1 of 1 notifications could not be sent; send the message again later", ""},
 		{"/notify/wants/proxmox", payload, 503, "90", "2 of 2 notifications could not be sent; send the message again later", ""},
 		{"/notify/optional/proxmox", payload, 200, "", "", ""},
-		{"/notify/both/proxmox?tag=none", payload, 424, "",
-			"none of the 2 destinations of the key both has the requested tag none, so nothing was sent", ""},
+		{
+			"/notify/both/proxmox?tag=none", payload, 424, "",
+			"none of the 2 destinations of the key both has the requested tag none, so nothing was sent", "",
+		},
 		{"/notify/late/proxmox?tag=a", payload, 200, "", "", ""},
 		{"/notify/both/proxmox", `{"subject":"x"}`, 400, "", "this is no payload of Proxmox VE and Backup Server", ""},
 	} {
@@ -106,8 +108,10 @@ func TestAPIOutcomes(t *testing.T) {
 		{"discord/1/token", `{"content":"x"}`, 204, `"message":"1 of 1`, `"message":"1 of 1`, `"message":"none of`},
 		{"gotify/message", `{"message":"x"}`, 200, `"errorCode":424`, `"errorCode":503`, `"errorCode":424`},
 		{"ntfy/topic", "x", 200, `"http":424`, `"http":503`, ""}, // its tags are wishes
-		{"pagerduty/v2/enqueue", `{"event_action":"trigger","dedup_key":"1","payload":{"summary":"x"}}`, 202, `"errors":["1 of 1`,
-			`"errors":["1 of 1`, `"errors":["none of`},
+		{
+			"pagerduty/v2/enqueue", `{"event_action":"trigger","dedup_key":"1","payload":{"summary":"x"}}`, 202, `"errors":["1 of 1`,
+			`"errors":["1 of 1`, `"errors":["none of`,
+		},
 		{"opsgenie/v2/alerts", `{"message":"x","alias":"1"}`, 202, `"message":"1 of 1`, `"message":"1 of 1`, `"message":"none of`},
 	} {
 		for _, tt := range []struct {
@@ -166,8 +170,10 @@ func TestSourceAndFullQueue(t *testing.T) {
 	s := gatewaytest.NewStation(t)
 	later := gatewaytest.NewPager(t, http.StatusBadGateway)
 	g := gatewaytest.New(t, gatewaytest.Options{
-		Global: site.Options{Keys: []site.KeyOptions{gatewaytest.Key("both", s.NotifyURL("/a"), later.NotifyURL()),
-			gatewaytest.Key("later", later.NotifyURL())}},
+		Global: site.Options{Keys: []site.KeyOptions{
+			gatewaytest.Key("both", s.NotifyURL("/a"), later.NotifyURL()),
+			gatewaytest.Key("later", later.NotifyURL()),
+		}},
 		Queue: &outbox.Settings{MaxSize: 6000},
 	})
 	text := strings.Repeat("x", 20<<10)
@@ -186,9 +192,13 @@ func TestSourceIdempotencyKey(t *testing.T) {
 	t.Parallel()
 	s := gatewaytest.NewStation(t)
 	gone := gatewaytest.NewPager(t, http.StatusGone)
-	g := gatewaytest.New(t, gatewaytest.Options{Queue: &outbox.Settings{},
-		Site: site.Options{Keys: []site.KeyOptions{gatewaytest.Key("both", s.NotifyURL("/a"), gone.NotifyURL()),
-			gatewaytest.Key("gone", gone.NotifyURL())}}})
+	g := gatewaytest.New(t, gatewaytest.Options{
+		Queue: &outbox.Settings{},
+		Site: site.Options{Keys: []site.KeyOptions{
+			gatewaytest.Key("both", s.NotifyURL("/a"), gone.NotifyURL()),
+			gatewaytest.Key("gone", gone.NotifyURL()),
+		}},
+	})
 	for target, want := range map[string]int{"/notify/both/proxmox": 200, "/notify/gone/proxmox": 424, "/notify/both": 424} {
 		for range 2 {
 			r := httptest.NewRequest(http.MethodPost, target, strings.NewReader(`{"body":"x","message":"x"}`))
@@ -208,8 +218,10 @@ func TestSourceIdempotencyKey(t *testing.T) {
 func TestRepeatedAlert(t *testing.T) {
 	t.Parallel()
 	s := gatewaytest.NewStation(t)
-	g := gatewaytest.New(t, gatewaytest.Options{Queue: &outbox.Settings{},
-		Site: site.Options{Keys: []site.KeyOptions{gatewaytest.Key("ops", s.NotifyURL("/a"))}}})
+	g := gatewaytest.New(t, gatewaytest.Options{
+		Queue: &outbox.Settings{},
+		Site:  site.Options{Keys: []site.KeyOptions{gatewaytest.Key("ops", s.NotifyURL("/a"))}},
+	})
 	bodies := map[string]bool{}
 	for i, key := range []string{"a", "a", "b", "", ""} {
 		r := httptest.NewRequest(http.MethodPost, "/notify/ops/pagerduty",

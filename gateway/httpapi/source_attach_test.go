@@ -56,10 +56,16 @@ func TestNtfyAttachThatCannotBeFetched(t *testing.T) {
 		"no file":      {site.Options{Egress: open}, camera + "/none.jpg", "404 Not Found"},
 		"too large":    {site.Options{Egress: open, Files: &site.FileOptions{MaxSize: 1 << 10}}, camera + "/large.jpg", "is larger than 1.0 KiB"},
 		"slow":         {site.Options{Egress: open, Timeout: 300 * time.Millisecond}, camera + "/hangs.jpg", "it was not fetched within"},
-		"remote off": {site.Options{Egress: open, Files: &site.FileOptions{Remote: new(false)}}, camera + "/door.jpg",
-			"fetching attachments is turned off here"},
-		"no files": {site.Options{Egress: open, Files: &site.FileOptions{MaxCount: new(0)}}, camera + "/door.jpg",
-			"attachments are turned off here"},
+		"remote off": {
+			site.Options{Egress: open, Files: &site.FileOptions{Remote: new(false)}},
+			camera + "/door.jpg",
+			"fetching attachments is turned off here",
+		},
+		"no files": {
+			site.Options{Egress: open, Files: &site.FileOptions{MaxCount: new(0)}},
+			camera + "/door.jpg",
+			"attachments are turned off here",
+		},
 	} {
 		tt.options.Keys = []site.KeyOptions{gatewaytest.Key("ops", s.NotifyURL("/ops"))}
 		g := gatewaytest.New(t, gatewaytest.Options{Site: tt.options})
@@ -188,8 +194,10 @@ func TestFileCount(t *testing.T) {
 		{&three, "discord/1/TOKEN", 3, 200},
 		{&three, "discord/1/TOKEN", 4, 400},
 	} {
-		g := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{Egress: gatewaytest.Loopback(), Files: &site.FileOptions{MaxCount: tt.max},
-			Keys: []site.KeyOptions{gatewaytest.Key("ops", s.NotifyURL("/ops"))}}})
+		g := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{
+			Egress: gatewaytest.Loopback(), Files: &site.FileOptions{MaxCount: tt.max},
+			Keys: []site.KeyOptions{gatewaytest.Key("ops", s.NotifyURL("/ops"))},
+		}})
 		if got := g.Post("/notify/ops/"+tt.path, "multipart/form-data; boundary=x", form(tt.files)); got.Status != tt.status {
 			t.Errorf("%d files to %s: %d %s", tt.files, tt.path, got.Status, got.Body)
 		}

@@ -78,8 +78,10 @@ func TestDiscordClient(t *testing.T) {
 		{
 			"an embed with a field and a footer", "discord://1/secret?format=markdown&footer=yes",
 			notifier.Message{Title: "Disk full", Body: "91% used\n# Host\ndb1", Type: notifier.Failure, Format: notifier.Markdown},
-			[]gatewaytest.Arrived{{Title: "Disk full",
-				Message: "[Caddy](https://caddyserver.com/)  \n91% used  \nHost:\n\n```md\ndb1\n```\n\nCaddy Notifications", Type: "failure"}},
+			[]gatewaytest.Arrived{{
+				Title:   "Disk full",
+				Message: "[Caddy](https://caddyserver.com/)  \n91% used  \nHost:\n\n```md\ndb1\n```\n\nCaddy Notifications", Type: "failure",
+			}},
 			0,
 		},
 		{
@@ -120,11 +122,15 @@ func TestDiscordClient(t *testing.T) {
 // states of one incident. The routing key and the API key are the token of the key.
 func TestIncidentToolClients(t *testing.T) {
 	t.Parallel()
-	for source, url := range map[string]string{"pagerduty": "pagerduty://routing-key-1234@secret-api-key",
-		"opsgenie": "opsgenie://routing-key-1234"} {
+	for source, url := range map[string]string{
+		"pagerduty": "pagerduty://routing-key-1234@secret-api-key",
+		"opsgenie":  "opsgenie://routing-key-1234",
+	} {
 		d := newSourceDesk(t)
-		g := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{Keys: []site.KeyOptions{lockedKey("ops", "routing-key-1234", d.url())},
-			Egress: gatewaytest.Loopback()}})
+		g := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{
+			Keys:   []site.KeyOptions{lockedKey("ops", "routing-key-1234", d.url())},
+			Egress: gatewaytest.Loopback(),
+		}})
 		var answers []string
 		api := servicetest.API(func(q *http.Request, body string) (int, string) {
 			r := httptest.NewRequest(q.Method, "/notify/ops/"+source+q.URL.RequestURI(), strings.NewReader(body))
@@ -231,8 +237,10 @@ func TestSlackWebAPI(t *testing.T) {
 	}
 	// The address is for one upload, and its ticket for nothing else.
 	_, ticket, _ := strings.Cut(upload.URL, "ticket=")
-	for _, target := range []string{upload.URL, upload.URL[:len(upload.URL)-1] + "_",
-		"/notify/ops/slack/chat.postMessage?text=x&ticket=" + ticket} {
+	for _, target := range []string{
+		upload.URL, upload.URL[:len(upload.URL)-1] + "_",
+		"/notify/ops/slack/chat.postMessage?text=x&ticket=" + ticket,
+	} {
 		if got := call("POST", target, gatewaytest.TypeForm, "picture"); got.Status/100 == 2 && !strings.Contains(got.Body, "invalid_auth") &&
 			!strings.Contains(got.Body, "not_authed") {
 			t.Errorf("%s with a used ticket: %d %s", target, got.Status, got.Body)
@@ -359,13 +367,19 @@ func TestSourceAddress(t *testing.T) {
 	for _, tt := range []struct{ client, path, rest, proto, want string }{
 		{"/notify/ops/slack/api/auth.test", "/notify/ops/slack/api/auth.test", "api/auth.test", "", "http://alerts.example.com/notify/ops/slack"},
 		{"/notify/ops/slack/", "/notify/ops/slack/", "", "https", "https://alerts.example.com/notify/ops/slack"},
-		{"/alerts/notify/ops/slack/api/auth.test/", "/notify/ops/slack/api/auth.test/", "api/auth.test", "",
-			"http://alerts.example.com/alerts/notify/ops/slack"},
+		{
+			"/alerts/notify/ops/slack/api/auth.test/", "/notify/ops/slack/api/auth.test/", "api/auth.test", "",
+			"http://alerts.example.com/alerts/notify/ops/slack",
+		},
 		{"/api/auth.test", "/notify/ops/slack/api/auth.test", "api/auth.test", "", "http://alerts.example.com"},
-		{"/notify/ops/slack//api/auth.test", "/notify/ops/slack//api/auth.test", "api/auth.test", "",
-			"http://alerts.example.com/notify/ops/slack"},
-		{"/alerts/notify/ops/slack/api//auth.test", "/notify/ops/slack/api//auth.test", "api/auth.test", "",
-			"http://alerts.example.com/alerts/notify/ops/slack"},
+		{
+			"/notify/ops/slack//api/auth.test", "/notify/ops/slack//api/auth.test", "api/auth.test", "",
+			"http://alerts.example.com/notify/ops/slack",
+		},
+		{
+			"/alerts/notify/ops/slack/api//auth.test", "/notify/ops/slack/api//auth.test", "api/auth.test", "",
+			"http://alerts.example.com/alerts/notify/ops/slack",
+		},
 	} {
 		r := httptest.NewRequest("POST", "http://alerts.example.com"+tt.path, nil)
 		r = environment.With(r, &environment.Environment{Original: func(*http.Request) *url.URL { return &url.URL{Path: tt.client} }})
@@ -398,8 +412,10 @@ func TestSlackClients(t *testing.T) {
 		"mmosts://mattermost.example.net/" + token:                {Message: "Disk full  \n" + text, Type: "info"},
 		"rockets://chat.example.net/general?webhook=abc/" + token: {Message: "Disk full  \n" + text, Type: "info"},
 	} {
-		if err := slack.Destination(t, url)(&notifier.Message{Title: "Disk full", Body: text, Type: notifier.Failure,
-			Format: notifier.Markdown}); err != nil {
+		if err := slack.Destination(t, url)(&notifier.Message{
+			Title: "Disk full", Body: text, Type: notifier.Failure,
+			Format: notifier.Markdown,
+		}); err != nil {
 			t.Errorf("%s: %v", url, err)
 		}
 		got := s.Take()

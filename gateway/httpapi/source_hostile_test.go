@@ -25,10 +25,14 @@ func TestHostileRequests(t *testing.T) {
 		Site:    site.Options{Keys: []site.KeyOptions{gatewaytest.Key("ops", s.NotifyURL("/ops"))}},
 	})
 	many := "[" + strings.Repeat(`{"status":"firing","labels":{"a":"b"},"text":"x"},`, 99_999) + "{}]"
-	replacements := []string{"null", `""`, `"text"`, "0", "-1", "true", "[]", `[null,1,"x",[],{}]`, "{}",
-		`"` + strings.Repeat("x", 64<<10) + `"`}
-	garbage := []string{"", " ", "null", "true", "0", `"x"`, "[]", "[1]", "{}", `{"a":`, "\x00", "\xff\xfe", "a=b&c", "%",
-		strings.Repeat("[", 20_000), many}
+	replacements := []string{
+		"null", `""`, `"text"`, "0", "-1", "true", "[]", `[null,1,"x",[],{}]`, "{}",
+		`"` + strings.Repeat("x", 64<<10) + `"`,
+	}
+	garbage := []string{
+		"", " ", "null", "true", "0", `"x"`, "[]", "[1]", "{}", `{"a":`, "\x00", "\xff\xfe", "a=b&c", "%",
+		strings.Repeat("[", 20_000), many,
+	}
 	for _, f := range racetest.Part(source.Formats(), 15) {
 		address := "/notify/ops/" + f.Name
 		if f.Name == "gotify" {
@@ -43,8 +47,10 @@ func TestHostileRequests(t *testing.T) {
 			s.Take()
 		}
 		for _, body := range garbage {
-			for _, media := range []string{gatewaytest.TypeJSON, gatewaytest.TypeForm, "text/plain", "application/cloudevents-batch+json",
-				"multipart/form-data; boundary=x", "nonsense", ""} {
+			for _, media := range []string{
+				gatewaytest.TypeJSON, gatewaytest.TypeForm, "text/plain", "application/cloudevents-batch+json",
+				"multipart/form-data; boundary=x", "nonsense", "",
+			} {
 				check(media, body)
 				if len(body) > 1<<20 {
 					break

@@ -24,8 +24,10 @@ func TestAlertmanagerRocketChat(t *testing.T) {
 	// notify returns whether Alertmanager sends again, and the error that it logs.
 	notify := func(key, token, payload string) (retry bool, reason string) {
 		r := httptest.NewRequest("POST", "/notify/"+key+"/slack/api/v1/chat.postMessage", strings.NewReader(payload+"\n"))
-		r.Header = http.Header{"User-Agent": {"Alertmanager/0.34.0"}, "Content-Type": {gatewaytest.TypeJSON}, "X-Auth-Token": {token},
-			"X-User-Id": {"USER"}}
+		r.Header = http.Header{
+			"User-Agent": {"Alertmanager/0.34.0"}, "Content-Type": {gatewaytest.TypeJSON}, "X-Auth-Token": {token},
+			"X-User-Id": {"USER"},
+		}
 		got := g.Do(r)
 		if got.Status/100 != 2 {
 			return got.Status/100 == 5, got.Body

@@ -32,18 +32,30 @@ func TestSources(t *testing.T) {
 		target, sample string
 		want           gatewaytest.Arrived
 	}{
-		{"/notify/ops/alertmanager", "alertmanager/group",
-			gatewaytest.Arrived{Title: "DiskFull",
+		{
+			"/notify/ops/alertmanager", "alertmanager/group",
+			gatewaytest.Arrived{
+				Title:   "DiskFull",
 				Message: "Firing: 91% full on db1\nFiring: 95% full on db2\nResolved: db3 is fine again\nhttp://prom.example.net/graph?g0=x",
-				Type:    "failure"}},
-		{"/notify/ops/alertmanager/", "alertmanager/resolved",
-			gatewaytest.Arrived{Title: "DiskFull",
+				Type:    "failure",
+			},
+		},
+		{
+			"/notify/ops/alertmanager/", "alertmanager/resolved",
+			gatewaytest.Arrived{
+				Title:   "DiskFull",
 				Message: "Resolved: 91% full on db1\nResolved: 95% full on db2\nResolved: db3 is fine again\nhttp://prom.example.net/graph?g0=x",
-				Type:    "success"}},
+				Type:    "success",
+			},
+		},
 		{"/notify/ops/uptime_kuma", "uptime_kuma/test", gatewaytest.Arrived{Title: "Uptime Kuma", Message: "Testing", Type: "info"}},
-		{"/notify/ops/healthchecks?type=failure", "healthchecks/down",
-			gatewaytest.Arrived{Title: "Nightly backup is down", Message: "Last ping: 2026-11-19 02:00 UTC\nPeriod: 1 d\nTags: prod db",
-				Type: "failure"}},
+		{
+			"/notify/ops/healthchecks?type=failure", "healthchecks/down",
+			gatewaytest.Arrived{
+				Title: "Nightly backup is down", Message: "Last ping: 2026-11-19 02:00 UTC\nPeriod: 1 d\nTags: prod db",
+				Type: "failure",
+			},
+		},
 	} {
 		if got := g.Post(tt.target, gatewaytest.TypeJSON, sourceSample(t, tt.sample)); got.Status != 200 {
 			t.Errorf("%s: status %d: %s", tt.target, got.Status, got.Body)
@@ -64,8 +76,10 @@ func TestSources(t *testing.T) {
 		{"POST", "/notify/ops/grafana", gatewaytest.TypeJSON, `{"a":`, 400, "must be JSON: it ends too early"},
 		{"POST", "/notify/ops/grafana", gatewaytest.TypeJSON, `[]`, 400, ""},
 		{"POST", "/notify/ops/proxmox", gatewaytest.TypeJSON, `{"severity":"error"}`, 400, `\"message\" is missing`},
-		{"POST", "/notify/ops/grafana", gatewaytest.TypeJSON, sourceSample(t, "uptime_kuma/test"), 400,
-			"it looks like one of Uptime Kuma, whose address ends with /uptime_kuma"},
+		{
+			"POST", "/notify/ops/grafana", gatewaytest.TypeJSON, sourceSample(t, "uptime_kuma/test"), 400,
+			"it looks like one of Uptime Kuma, whose address ends with /uptime_kuma",
+		},
 		{"POST", "/notify/ops/watchtower", gatewaytest.TypeJSON, strings.Repeat(" ", 9<<20), 413, "larger"},
 		{"POST", "/notify/ops/sns", "text/plain", sampleSNS, 401, "signature"},
 	} {
@@ -89,22 +103,36 @@ func TestPayloadWithoutSource(t *testing.T) {
 		target, contentType, header, body string
 		want                              string // the end of the error
 	}{
-		{"/notify/ops", gatewaytest.TypeJSON, "", sourceSample(t, "alertmanager/group"),
-			"; it looks like a payload of Prometheus Alertmanager, so post it to /notify/ops/alertmanager"},
-		{"/notify/ops", gatewaytest.TypeJSON, "", sourceSample(t, "radarr/grab"),
-			"; it looks like a payload of Radarr, so post it to /notify/ops/radarr"},
-		{"/notify/ops", gatewaytest.TypeJSON, "", sourceSample(t, "discord/embed"),
-			"; it looks like a payload of Discord, so post it to /notify/ops/discord"},
-		{"/notify/ops", gatewaytest.TypeJSON, "", sourceSample(t, "pagerduty/resolve"),
-			"; it looks like a payload of PagerDuty, so post it to /notify/ops/pagerduty"},
-		{"/notify/ops", gatewaytest.TypeJSON, "X-GitHub-Event", sourceSample(t, "github/workflow_run"),
-			"; it looks like a payload of GitHub, so post it to /notify/ops/github"},
+		{
+			"/notify/ops", gatewaytest.TypeJSON, "", sourceSample(t, "alertmanager/group"),
+			"; it looks like a payload of Prometheus Alertmanager, so post it to /notify/ops/alertmanager",
+		},
+		{
+			"/notify/ops", gatewaytest.TypeJSON, "", sourceSample(t, "radarr/grab"),
+			"; it looks like a payload of Radarr, so post it to /notify/ops/radarr",
+		},
+		{
+			"/notify/ops", gatewaytest.TypeJSON, "", sourceSample(t, "discord/embed"),
+			"; it looks like a payload of Discord, so post it to /notify/ops/discord",
+		},
+		{
+			"/notify/ops", gatewaytest.TypeJSON, "", sourceSample(t, "pagerduty/resolve"),
+			"; it looks like a payload of PagerDuty, so post it to /notify/ops/pagerduty",
+		},
+		{
+			"/notify/ops", gatewaytest.TypeJSON, "X-GitHub-Event", sourceSample(t, "github/workflow_run"),
+			"; it looks like a payload of GitHub, so post it to /notify/ops/github",
+		},
 		// its type is no type here
-		{"/notify/ops", gatewaytest.TypeJSON, "", sourceSample(t, "stripe/payment_failed"),
-			"; it looks like a payload of Stripe, so post it to /notify/ops/stripe"},
+		{
+			"/notify/ops", gatewaytest.TypeJSON, "", sourceSample(t, "stripe/payment_failed"),
+			"; it looks like a payload of Stripe, so post it to /notify/ops/stripe",
+		},
 		{"/notify", gatewaytest.TypeJSON, "", kuma, "; it looks like a payload of Uptime Kuma, so post it to /notify/{KEY}/uptime_kuma"},
-		{"/notify/ops", gatewaytest.TypeForm, "", "data=" + url.QueryEscape(kuma),
-			"; it looks like a payload of Uptime Kuma, so post it to /notify/ops/uptime_kuma"},
+		{
+			"/notify/ops", gatewaytest.TypeForm, "", "data=" + url.QueryEscape(kuma),
+			"; it looks like a payload of Uptime Kuma, so post it to /notify/ops/uptime_kuma",
+		},
 		// several programs may have a title and a message
 		{"/notify/ops", gatewaytest.TypeJSON, "", sourceSample(t, "watchtower/updates"), "or add ?:message=body to the address"},
 		{"/notify/ops", gatewaytest.TypeJSON, "", `{"body":"x","type":"x","topic":"x"}`, "use info, success, warning or failure"},
@@ -197,8 +225,10 @@ func TestNtfyTags(t *testing.T) {
 	t.Parallel()
 	s := gatewaytest.NewStation(t)
 	g := siteWith(t, gatewaytest.Key("ops", s.NotifyURL("/plain"), s.NotifyURL("/critical")+" critical"))
-	for query, want := range map[string]string{"?tags=tada,skull": "critical plain", "?tags=skull,critical": "critical",
-		"?tag=critical": "critical", "?ta=critical": "critical"} {
+	for query, want := range map[string]string{
+		"?tags=tada,skull": "critical plain", "?tags=skull,critical": "critical",
+		"?tag=critical": "critical", "?ta=critical": "critical",
+	} {
 		for _, target := range []string{"/notify/ops/ntfy/alerts", "/notify/ops/ntfy/alerts/publish"} {
 			method := "POST"
 			if strings.HasSuffix(target, "publish") {
@@ -271,8 +301,10 @@ func TestSourceChecks(t *testing.T) {
 	own := sourcesWith(t,
 		source.Config{Name: "github", Scheme: "github", Secret: "gh-secret"},
 		source.Config{Name: "gotify", Token: "app-token"},
-		source.Config{Name: "backup", Templates: source.Templates{Title: "{{.job}}"}, Scheme: "standard",
-			Secret: "whsec_" + base64.StdEncoding.EncodeToString([]byte("std-secret-of-24-bytes.."))})
+		source.Config{
+			Name: "backup", Templates: source.Templates{Title: "{{.job}}"}, Scheme: "standard",
+			Secret: "whsec_" + base64.StdEncoding.EncodeToString([]byte("std-secret-of-24-bytes..")),
+		})
 	g := gatewaytest.New(t, gatewaytest.Options{
 		Site: site.Options{Keys: []site.KeyOptions{gatewaytest.Key("ops", s.NotifyURL("/ops"))}}, Sources: own.Inherit(global),
 	})
@@ -370,8 +402,10 @@ func TestAPIAnswers(t *testing.T) {
 		media, text                       string
 	}{
 		{"POST", "/notify/ops/slack", gatewaytest.TypeJSON, `{"text":"x"}`, 200, "text/plain; charset=utf-8", "ok"},
-		{"POST", "/notify/ops/slack/hooks/abc", gatewaytest.TypeForm, `payload=%7B%22text%22%3A%22x%22%7D`, 200,
-			"text/plain; charset=utf-8", "ok"},
+		{
+			"POST", "/notify/ops/slack/hooks/abc", gatewaytest.TypeForm, `payload=%7B%22text%22%3A%22x%22%7D`, 200,
+			"text/plain; charset=utf-8", "ok",
+		},
 		{"POST", "/notify/ops/slack/hooks/1/abc", gatewaytest.TypeJSON, `{"text":"x"}`, 200, "application/json", `{"success":true}`},
 		{"POST", "/notify/ops/slack/hooks/1/abc", gatewaytest.TypeJSON, `{"text":""}`, 400, "application/json", `"success":false`},
 		{"POST", "/notify/ops/slack", gatewaytest.TypeJSON, `{}`, 400, "text/plain; charset=utf-8", "has no text"},
@@ -399,32 +433,52 @@ func TestAPIAnswers(t *testing.T) {
 		{"POST", "/notify/none/ntfy/alerts", "", `x`, 404, gatewaytest.TypeJSON, `"code":40401`},
 		{"GET", "/notify/ops/discord/1/abc", "", ``, 200, gatewaytest.TypeJSON, `"token":"abc"`},
 		{"GET", "/notify/none/discord/1/abc", "", ``, 404, gatewaytest.TypeJSON, `"code":10015`},
-		{"POST", "/notify/ops/discord/1/abc/slack", gatewaytest.TypeForm, `payload=%7B%22text%22%3A%22x%22%7D`, 200,
-			"text/plain; charset=utf-8", "ok"},
+		{
+			"POST", "/notify/ops/discord/1/abc/slack", gatewaytest.TypeForm, `payload=%7B%22text%22%3A%22x%22%7D`, 200,
+			"text/plain; charset=utf-8", "ok",
+		},
 		{"PATCH", "/notify/ops/discord/1/abc/messages/5", gatewaytest.TypeJSON, `{"content":"x"}`, 200, gatewaytest.TypeJSON, `"id":"5"`},
 		{"DELETE", "/notify/ops/discord/1/abc/messages/5", "", ``, 204, "", ""},
 		{"PATCH", "/notify/ops/discord/1/abc", gatewaytest.TypeJSON, `{"name":"x"}`, 405, gatewaytest.TypeJSON, `"code":0`},
-		{"POST", "/notify/ops/pagerduty/v2/enqueue", gatewaytest.TypeJSON, `{"event_action":"resolve","dedup_key":"1"}`, 202,
-			gatewaytest.TypeJSON, `"dedup_key":"1"`},
-		{"POST", "/notify/ops/pagerduty/v2/change/enqueue", gatewaytest.TypeJSON, `{"payload":{"summary":"x"}}`, 202, gatewaytest.TypeJSON,
-			`"message":"Change event processed"`},
-		{"POST", "/notify/ops/pagerduty/v2/change/enqueue", gatewaytest.TypeJSON, `{"payload":{}}`, 400, gatewaytest.TypeJSON,
-			`"status":"invalid event"`},
+		{
+			"POST", "/notify/ops/pagerduty/v2/enqueue", gatewaytest.TypeJSON, `{"event_action":"resolve","dedup_key":"1"}`, 202,
+			gatewaytest.TypeJSON, `"dedup_key":"1"`,
+		},
+		{
+			"POST", "/notify/ops/pagerduty/v2/change/enqueue", gatewaytest.TypeJSON, `{"payload":{"summary":"x"}}`, 202, gatewaytest.TypeJSON,
+			`"message":"Change event processed"`,
+		},
+		{
+			"POST", "/notify/ops/pagerduty/v2/change/enqueue", gatewaytest.TypeJSON, `{"payload":{}}`, 400, gatewaytest.TypeJSON,
+			`"status":"invalid event"`,
+		},
 		{"GET", "/notify/ops/pagerduty/v2/enqueue", "", ``, 405, gatewaytest.TypeJSON, `"errors":["the method GET`},
 		{"POST", "/notify/none/pagerduty/v2/enqueue", gatewaytest.TypeJSON, `{}`, 404, gatewaytest.TypeJSON, `there is no such key`},
-		{"POST", "/notify/ops/opsgenie/v2/alerts", gatewaytest.TypeJSON, `{"message":"x","alias":"1"}`, 202, gatewaytest.TypeJSON,
-			`"result":"Request will be processed"`},
-		{"POST", "/notify/ops/opsgenie/v2/alerts/disk%20db1/close?identifierType=alias", gatewaytest.TypeJSON, ``, 202, gatewaytest.TypeJSON,
-			`"requestId":"Close-`},
-		{"POST", "/notify/ops/opsgenie/v2/alerts/db1%2Fdisk/close?identifierType=alias", gatewaytest.TypeJSON, `{}`, 202, gatewaytest.TypeJSON,
-			`"requestId":"Close-1`},
-		{"POST", "/notify/ops/opsgenie/v2/alerts/disk/tags", gatewaytest.TypeJSON, `{"tags":["a"]}`, 202, gatewaytest.TypeJSON,
-			`"result":"Nothing was sent`},
-		{"GET", "/notify/ops/opsgenie/v2/alerts/requests/Create-1795161600000-ZGlzay1kYjE", "", ``, 200, gatewaytest.TypeJSON,
-			`"alertId":"disk-db1"`},
+		{
+			"POST", "/notify/ops/opsgenie/v2/alerts", gatewaytest.TypeJSON, `{"message":"x","alias":"1"}`, 202, gatewaytest.TypeJSON,
+			`"result":"Request will be processed"`,
+		},
+		{
+			"POST", "/notify/ops/opsgenie/v2/alerts/disk%20db1/close?identifierType=alias", gatewaytest.TypeJSON, ``, 202, gatewaytest.TypeJSON,
+			`"requestId":"Close-`,
+		},
+		{
+			"POST", "/notify/ops/opsgenie/v2/alerts/db1%2Fdisk/close?identifierType=alias", gatewaytest.TypeJSON, `{}`, 202, gatewaytest.TypeJSON,
+			`"requestId":"Close-1`,
+		},
+		{
+			"POST", "/notify/ops/opsgenie/v2/alerts/disk/tags", gatewaytest.TypeJSON, `{"tags":["a"]}`, 202, gatewaytest.TypeJSON,
+			`"result":"Nothing was sent`,
+		},
+		{
+			"GET", "/notify/ops/opsgenie/v2/alerts/requests/Create-1795161600000-ZGlzay1kYjE", "", ``, 200, gatewaytest.TypeJSON,
+			`"alertId":"disk-db1"`,
+		},
 		{"GET", "/notify/ops/opsgenie/v2/alerts/disk", "", ``, 404, gatewaytest.TypeJSON, `keeps no alerts`},
-		{"POST", "/notify/ops/opsgenie/v2/alerts", gatewaytest.TypeJSON, `{}`, 400, gatewaytest.TypeJSON,
-			`"message":"the field message is missing"`},
+		{
+			"POST", "/notify/ops/opsgenie/v2/alerts", gatewaytest.TypeJSON, `{}`, 400, gatewaytest.TypeJSON,
+			`"message":"the field message is missing"`,
+		},
 		{"GET", "/notify/ops/opsgenie/v2/heartbeats/x/ping", "", ``, 404, gatewaytest.TypeJSON, `"requestId":`},
 	} {
 		r := httptest.NewRequest(tt.method, tt.target, strings.NewReader(tt.body))
@@ -529,8 +583,10 @@ func TestRemoteFileName(t *testing.T) {
 	files := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("picture")) }))
 	defer files.Close()
 	s := gatewaytest.NewStation(t)
-	g := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{Keys: []site.KeyOptions{gatewaytest.Key("ops", s.NotifyURL("/ops"))},
-		Egress: gatewaytest.Loopback()}})
+	g := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{
+		Keys:   []site.KeyOptions{gatewaytest.Key("ops", s.NotifyURL("/ops"))},
+		Egress: gatewaytest.Loopback(),
+	}})
 	for _, name := range []string{"graph.png", ""} {
 		r := httptest.NewRequest("POST", "/notify/ops/ntfy/alerts", strings.NewReader("91% full"))
 		r.Header.Set("Attach", files.URL+"/8f3a.bin")

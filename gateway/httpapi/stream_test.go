@@ -195,8 +195,10 @@ func TestStreamOfEvents(t *testing.T) {
 			}
 			continue
 		}
-		for name, want := range map[string]string{"Content-Type": "text/event-stream", "Cache-Control": "no-cache", "X-Accel-Buffering": "no",
-			"Content-Encoding": "identity"} {
+		for name, want := range map[string]string{
+			"Content-Type": "text/event-stream", "Cache-Control": "no-cache", "X-Accel-Buffering": "no",
+			"Content-Encoding": "identity",
+		} {
 			if got := got.Header.Get(name); got != want {
 				t.Errorf("%+v: %s: %q", c, name, got)
 			}

@@ -174,12 +174,17 @@ func TestNtfyReadsOnly(t *testing.T) {
 		"a reader":                      {site.Options{Keys: []site.KeyOptions{kept("ops")}}, nil, http.StatusMethodNotAllowed},
 		"a reader and a token":          {site.Options{Keys: []site.KeyOptions{withToken}}, nil, http.StatusOK},
 		"a reader and a source's token": {site.Options{Keys: []site.KeyOptions{kept("ops")}}, source.Set{"ntfy": ntfy}, http.StatusOK},
-		"who may manage and no reader": {site.Options{Keys: []site.KeyOptions{withoutReader}, Managers: gatewaytest.Everybody()}, nil,
-			http.StatusOK},
+		"who may manage and no reader": {
+			site.Options{Keys: []site.KeyOptions{withoutReader}, Managers: gatewaytest.Everybody()},
+			nil,
+			http.StatusOK,
+		},
 	} {
 		g := gatewaytest.New(t, gatewaytest.Options{Site: tt.site, Sources: tt.sources, Queue: &outbox.Settings{}})
-		for _, path := range []string{"t/json", "t/sse", "t/raw", "t/ws", "t/auth", "t/json/", "t/JSON", "/t//Json", "a,b/auth", "t/json?beat=x",
-			"t/%6Ason"} {
+		for _, path := range []string{
+			"t/json", "t/sse", "t/raw", "t/ws", "t/auth", "t/json/", "t/JSON", "/t//Json", "a,b/auth", "t/json?beat=x",
+			"t/%6Ason",
+		} {
 			for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodDelete} {
 				r := httptest.NewRequest(method, "/notify/ops/ntfy/"+path, strings.NewReader("text"))
 				r.Header.Set("X-Gotify-Key", otherToken)
@@ -233,8 +238,10 @@ func TestNtfyStreams(t *testing.T) {
 // other sites may not, and how it ends.
 func TestNtfyWebSocket(t *testing.T) {
 	t.Parallel()
-	g := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{TrustedOrigins: []string{"https://app.example.com"},
-		Keys: []site.KeyOptions{kept("ops")}}, Queue: &outbox.Settings{}})
+	g := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{
+		TrustedOrigins: []string{"https://app.example.com"},
+		Keys:           []site.KeyOptions{kept("ops")},
+	}, Queue: &outbox.Settings{}})
 	s := serve(t, g)
 	address := "ws" + strings.TrimPrefix(s.URL, "http") + "/notify/ops/ntfy/phone/ws"
 	dial := func(query, origin, secret string) (*websocket.Conn, *http.Response, error) {
@@ -258,7 +265,10 @@ func TestNtfyWebSocket(t *testing.T) {
 		origin, secret string
 		want           int
 	}{
-		{"", testReader, 101}, {s.URL, testReader, 101}, {"https://app.example.com", testReader, 101}, {"https://evil.example", testReader, 403},
+		{"", testReader, 101},
+		{s.URL, testReader, 101},
+		{"https://app.example.com", testReader, 101},
+		{"https://evil.example", testReader, 403},
 		{"", "wrong", 401},
 	} {
 		if _, resp, err := dial("", tt.origin, tt.secret); resp == nil || resp.StatusCode != tt.want {

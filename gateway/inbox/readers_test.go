@@ -138,8 +138,10 @@ func TestInboxExpires(t *testing.T) {
 // too many, and that messages are accepted meanwhile.
 func TestInboxIsFull(t *testing.T) {
 	t.Parallel()
-	g := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{Keys: []site.KeyOptions{kept("loud"), kept("quiet")}},
-		Queue: &outbox.Settings{MaxSize: 8 << 20}})
+	g := gatewaytest.New(t, gatewaytest.Options{
+		Site:  site.Options{Keys: []site.KeyOptions{kept("loud"), kept("quiet")}},
+		Queue: &outbox.Settings{MaxSize: 8 << 20},
+	})
 	g.Post("/notify/quiet", gatewaytest.TypeJSON, `{"body":"quiet"}`)
 	text := strings.Repeat("x", 30<<10)
 	for i := range 100 {
@@ -164,8 +166,10 @@ func TestInboxAccess(t *testing.T) {
 	other := gatewaytest.Key("other", "json://localhost")
 	other.Tokens = []string{otherToken}
 	g := gatewaytest.New(t, gatewaytest.Options{
-		Site: site.Options{Managers: &site.Managers{Named: []string{"boss"}},
-			Keys: []site.KeyOptions{kept("ops"), other, gatewaytest.Key("plain", "json://localhost")}},
+		Site: site.Options{
+			Managers: &site.Managers{Named: []string{"boss"}},
+			Keys:     []site.KeyOptions{kept("ops"), other, gatewaytest.Key("plain", "json://localhost")},
+		},
 		Queue: &outbox.Settings{},
 	})
 	g.Post("/notify/ops", gatewaytest.TypeJSON, `{"body":"secret text"}`)

@@ -131,16 +131,20 @@ func TestDashboard(t *testing.T) {
 	matcher := regexp.MustCompile(`(\w+)(?:=~|!~|!=|=)"([^"]*)"`)
 	grouping := regexp.MustCompile(`\bby ?\(([^)]*)\)`)
 	values := map[string][]string{
-		"caddy_notify_messages_total outcome": {site.OutcomeDelivered, site.OutcomeFailed, site.OutcomeQueued, site.OutcomeRepeated,
-			site.OutcomeRefused, site.OutcomeOverloaded, site.OutcomeError},
+		"caddy_notify_messages_total outcome": {
+			site.OutcomeDelivered, site.OutcomeFailed, site.OutcomeQueued, site.OutcomeRepeated,
+			site.OutcomeRefused, site.OutcomeOverloaded, site.OutcomeError,
+		},
 		"caddy_notify_refused_total reason":      metrics.AllRefusalReasons,
 		"caddy_notify_queue_beats_total outcome": {metrics.BeatOK, metrics.BeatFailed, metrics.BeatWithheld},
 		"caddy_notify_destinations state":        {string(metrics.StateKnown), string(metrics.StateFailing), string(metrics.StateDown)},
 		"caddy_notify_beats state":               {heartbeat.StateOnTime, heartbeat.StateInGrace, "late", "failed", "too_long"},
 		"caddy_notify_queue_jobs state":          {"queued", "sending", "dead"},
 		"caddy_notify_deliveries_total outcome":  {string(notifier.Delivered), string(notifier.Failed), string(notifier.Skipped), "queued"},
-		"caddy_notify_key_messages_total outcome": {site.OutcomeDelivered, site.OutcomeFailed, site.OutcomeQueued, site.OutcomeRepeated,
-			site.OutcomeRefused, site.OutcomeOverloaded, site.OutcomeError},
+		"caddy_notify_key_messages_total outcome": {
+			site.OutcomeDelivered, site.OutcomeFailed, site.OutcomeQueued, site.OutcomeRepeated,
+			site.OutcomeRefused, site.OutcomeOverloaded, site.OutcomeError,
+		},
 	}
 	shown := map[string]bool{}
 	all := queries(t)

@@ -94,8 +94,10 @@ func New(f *site.InFlight, memory *memory.Budget, queue func(context.Context) *Q
 
 // Collectors returns all collectors, to be registered or read.
 func (m *Metrics) Collectors() []prometheus.Collector {
-	return []prometheus.Collector{m.messages, m.byKey, m.refusals, m.deliveries, m.Seconds, m.attempts, m.bytes, m.rules, m.questions,
-		m.inFlight, m.memory, m.Queue}
+	return []prometheus.Collector{
+		m.messages, m.byKey, m.refusals, m.deliveries, m.Seconds, m.attempts, m.bytes, m.rules, m.questions,
+		m.inFlight, m.memory, m.Queue,
+	}
 }
 
 // Register adds the collectors to the registry of a configuration. Collectors

@@ -38,14 +38,24 @@ func TestMetrics(t *testing.T) {
 			"messages_total outcome=failed": 1, "deliveries_total outcome=delivered service=JSON": 1,
 			"delivery_duration_seconds service=JSON": 1, "attempts_total service=JSON": 1,
 		}},
-		{"refused", "/notify/k", json + `"type": "loud"}`, 400,
-			map[string]float64{"messages_total outcome=refused": 1, "key_messages_total key=k outcome=refused": 1,
-				"refused_total reason=bad_request": 1}},
-		{"an unknown key", "/notify/none", `{}`, 404,
-			map[string]float64{"messages_total outcome=refused": 1, "refused_total reason=unknown_key": 1}},
-		{"no such tag", "/notify/k", `{"body": "x", "tag": "none"}`, 424,
-			map[string]float64{"messages_total outcome=refused": 1, "key_messages_total key=k outcome=refused": 1,
-				"refused_total reason=no_destination": 1}},
+		{
+			"refused", "/notify/k", json + `"type": "loud"}`, 400,
+			map[string]float64{
+				"messages_total outcome=refused": 1, "key_messages_total key=k outcome=refused": 1,
+				"refused_total reason=bad_request": 1,
+			},
+		},
+		{
+			"an unknown key", "/notify/none", `{}`, 404,
+			map[string]float64{"messages_total outcome=refused": 1, "refused_total reason=unknown_key": 1},
+		},
+		{
+			"no such tag", "/notify/k", `{"body": "x", "tag": "none"}`, 424,
+			map[string]float64{
+				"messages_total outcome=refused": 1, "key_messages_total key=k outcome=refused": 1,
+				"refused_total reason=no_destination": 1,
+			},
+		},
 	} {
 		before := g.Process.Values(t)
 		if got := g.Post(tt.path, gatewaytest.TypeJSON, tt.body); got.Status != tt.status {
@@ -68,8 +78,10 @@ func TestMetricsOfOverload(t *testing.T) {
 	t.Parallel()
 	p := gatewaytest.NewPager(t, http.StatusOK)
 	release := p.Hold()
-	g := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{MaxInFlight: 1,
-		Keys: []site.KeyOptions{gatewaytest.Key("k", p.NotifyURL())}}})
+	g := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{
+		MaxInFlight: 1,
+		Keys:        []site.KeyOptions{gatewaytest.Key("k", p.NotifyURL())},
+	}})
 	done := make(chan int)
 	go func() { done <- g.Post("/notify/k", gatewaytest.TypeForm, "body=x").Status }()
 	gatewaytest.Eventually(t, func() bool { return p.Count() == 1 })

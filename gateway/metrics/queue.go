@@ -46,11 +46,15 @@ func newQueueMetrics(state func(context.Context) *QueueState) *queueMetrics {
 		maxBytes: prometheus.NewDesc(name("max_bytes"), "The setting max_size of the queue: how large caddy_notify_queue_bytes may become.",
 			nil, nil),
 		Retries: prometheus.NewCounter(prometheus.CounterOpts{Name: name("retries_total"), Help: "Attempts of the queue after a failure."}),
-		Watchdog: prometheus.NewCounterVec(prometheus.CounterOpts{Name: name("beats_total"),
-			Help: "Calls of the watchdog of queue beat, by outcome: ok, failed, withheld (a delivery has waited for more than half of max_age)."},
+		Watchdog: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: name("beats_total"),
+			Help: "Calls of the watchdog of queue beat, by outcome: ok, failed, withheld (a delivery has waited for more than half of max_age).",
+		},
 			[]string{"outcome"}),
-		dead: prometheus.NewCounterVec(prometheus.CounterOpts{Name: name("dead_total"),
-			Help: "Deliveries that the queue has given up, by service."}, []string{"service"}),
+		dead: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: name("dead_total"),
+			Help: "Deliveries that the queue has given up, by service.",
+		}, []string{"service"}),
 	}
 	for _, outcome := range []string{BeatOK, BeatFailed, BeatWithheld} {
 		m.Watchdog.WithLabelValues(outcome) // rate() needs the 0 before the first

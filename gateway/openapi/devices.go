@@ -106,10 +106,14 @@ func Receipts() About {
 // deviceFields are the fields of a device that it sets itself.
 func deviceFields() Schema {
 	return Schema{
-		"name": Schema{"type": "string", "minLength": 1, "maxLength": 64,
-			"description": "What the device is called. If another device of the key has the name, it gets a number."},
-		"tags": Schema{"type": "array", "items": text(), "maxItems": 20,
-			"description": "Tags in addition to the tags of the invitation. `always` and numbers need an invitation that has them."},
+		"name": Schema{
+			"type": "string", "minLength": 1, "maxLength": 64,
+			"description": "What the device is called. If another device of the key has the name, it gets a number.",
+		},
+		"tags": Schema{
+			"type": "array", "items": text(), "maxItems": 20,
+			"description": "Tags in addition to the tags of the invitation. `always` and numbers need an invitation that has them.",
+		},
 		"subscription": described(object(Schema{
 			"endpoint": text(),
 			"keys": object(Schema{

@@ -7,10 +7,12 @@ func Inbox() About {
 	return About{Operations: []Operation{{
 		Method: http.MethodGet, ID: "inbox", Tag: ofMessages,
 		Summary: "Read the messages that a key keeps (a key with inbox)",
-		Parameters: []any{inQuery("since", text(),
-			"Which messages: those after the one with this `id`, since a time (RFC 3339, or seconds since 1970), of the last `10m` or `7d`, "+
-				"`all`, `none`, or the `latest` one. Default: `all`; on the page `24h`, in the feed `7d`."),
-			inQuery("format", text(), "`atom` for an Atom feed, whatever the client accepts.")},
+		Parameters: []any{
+			inQuery("since", text(),
+				"Which messages: those after the one with this `id`, since a time (RFC 3339, or seconds since 1970), of the last `10m` or `7d`, "+
+					"`all`, `none`, or the `latest` one. Default: `all`; on the page `24h`, in the feed `7d`."),
+			inQuery("format", text(), "`atom` for an Atom feed, whatever the client accepts."),
+		},
 		Answers: map[int]Answer{
 			http.StatusOK: says("The messages, the oldest first; at most 1000 of them, with at most 4 MiB. A browser gets a page.",
 				map[string]Schema{

@@ -66,8 +66,10 @@ func Incidents() About {
 
 // Incident describes /notify/incidents/{ID}.
 func Incident() About {
-	return About{ID: Parameter{Description: "The public ID of an incident, from the link in a message.",
-		Schema: Schema{"type": "string", "pattern": "^[a-z2-7]{26}$"}}, Operations: []Operation{{
+	return About{ID: Parameter{
+		Description: "The public ID of an incident, from the link in a message.",
+		Schema:      Schema{"type": "string", "pattern": "^[a-z2-7]{26}$"},
+	}, Operations: []Operation{{
 		Method: http.MethodGet, ID: "incident", Tag: ofMessages,
 		Summary:     "Read an incident (with a queue)",
 		Description: "Whoever knows the ID may. It changes nothing, because scanners of mails follow links.",
@@ -88,8 +90,10 @@ func Incident() About {
 			"and no authentication.",
 		Parameters: common("Accept"),
 		Body: &Body{Content: map[string]Media{mediaForm: {Schema: object(Schema{
-			"do": Schema{"type": "string", "enum": []string{"acknowledge", "resolve", "silence"}, "default": "acknowledge",
-				"description": "What to do."},
+			"do": Schema{
+				"type": "string", "enum": []string{"acknowledge", "resolve", "silence"}, "default": "acknowledge",
+				"description": "What to do.",
+			},
 			"by":  described(text(), "Who does it, unless the site has authenticated somebody."),
 			"for": described(text(), "How long it is silenced, such as `2h`, at most 30 days."),
 		})}}},

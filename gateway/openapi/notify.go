@@ -110,9 +110,13 @@ func Source() About {
 func messageBody() *Body {
 	return &Body{Required: true, Description: "A field that is not listed has no effect, and the answer has a warning. What json://, " +
 		"form:// and xml:// URLs send is read, too: its message is the body.", Content: map[string]Media{
-		mediaJSON: {Schema: bodyOf("Message"),
-			Examples: Schema{"message": Schema{"value": map[string]string{"title": "Backup", "body": "The nightly backup has failed.",
-				"type": "failure", "tag": "ops"}}}},
+		mediaJSON: {
+			Schema: bodyOf("Message"),
+			Examples: Schema{"message": Schema{"value": map[string]string{
+				"title": "Backup", "body": "The nightly backup has failed.",
+				"type": "failure", "tag": "ops",
+			}}},
+		},
 		mediaForm:             {Schema: bodyOf("Form")},
 		"multipart/form-data": {Schema: bodyOf("MultipartForm"), Encoding: Schema{"payload": Schema{"contentType": mediaJSON}}},
 		mediaText:             {Schema: bodyOf("PlainText")},

@@ -12,12 +12,16 @@ const (
 // RulerAlerts describes /notify/{KEY}/prometheus/api/v2/alerts.
 func RulerAlerts() About {
 	alert := Schema{"type": "object", "required": []string{"labels"}, "properties": Schema{
-		"labels": Schema{"type": "object", "additionalProperties": text(),
-			"description": "What names the alert. Alerts of one `alertname` are one incident."},
+		"labels": Schema{
+			"type": "object", "additionalProperties": text(),
+			"description": "What names the alert. Alerts of one `alertname` are one incident.",
+		},
 		"annotations": Schema{"type": "object", "additionalProperties": text()},
 		"startsAt":    Schema{"type": "string", "format": "date-time"},
-		"endsAt": Schema{"type": "string", "format": "date-time",
-			"description": "One in the past resolves the alert. Default: five minutes from now."},
+		"endsAt": Schema{
+			"type": "string", "format": "date-time",
+			"description": "One in the past resolves the alert. Default: five minutes from now.",
+		},
 		"generatorURL": text(),
 	}}
 	return About{Key: keyToSendTo, Operations: []Operation{{

@@ -43,18 +43,24 @@ func CheckQuery() *Parameter {
 
 // TestQuery describes ?test of /cfg/{KEY}.
 func TestQuery() *Parameter {
-	return &Parameter{Name: "test", In: "query", Required: true, MayBeEmpty: true, Description: "A parameter without a value.",
-		Schema: Schema{"const": ""}}
+	return &Parameter{
+		Name: "test", In: "query", Required: true, MayBeEmpty: true, Description: "A parameter without a value.",
+		Schema: Schema{"const": ""},
+	}
 }
 
 // savedFields are the fields of a request that saves a key.
 func savedFields() Schema {
 	return object(Schema{
-		"urls": Schema{"type": []string{"string", "array"}, "items": text(),
-			"description": "Notification URLs: a text with commas between them, or an array."},
+		"urls": Schema{
+			"type": []string{"string", "array"}, "items": text(),
+			"description": "Notification URLs: a text with commas between them, or an array.",
+		},
 		"config": described(text(), "A configuration in a format of Apprise, instead of `urls`."),
-		"format": Schema{"enum": []string{"text", "yaml", "auto"},
-			"description": "The format of `config`. Required in JSON; in forms the default is `auto`."},
+		"format": Schema{
+			"enum":        []string{"text", "yaml", "auto"},
+			"description": "The format of `config`. Required in JSON; in forms the default is `auto`.",
+		},
 	})
 }
 
@@ -123,7 +129,8 @@ func Keys() About {
 
 // SavedKey describes /cfg/{KEY}.
 func SavedKey() About {
-	return About{Key: "The name of a saved key, or of a key in the gateway's configuration. Upper and lower case differ.",
+	return About{
+		Key: "The name of a saved key, or of a key in the gateway's configuration. Upper and lower case differ.",
 		Operations: []Operation{{
 			Method: http.MethodPost, ID: "testDestination", Tag: ofConfiguration,
 			Summary: "Send a test message to one destination of a key",
@@ -153,7 +160,8 @@ func SavedKey() About {
 				http.StatusServiceUnavailable: plainResult("Too many messages are under way, or the storage of saved keys cannot be read; try again " +
 					"after `Retry-After`."),
 			},
-		}}}
+		}},
+	}
 }
 
 // Token describes /cfg/{KEY}/token.
@@ -193,9 +201,11 @@ func URLs() About {
 				mediaJSON: object(Schema{
 					"tags": listOf(text()),
 					"urls": listOf(object(Schema{
-						"id": Schema{"type": []string{"string", "null"},
+						"id": Schema{
+							"type": []string{"string", "null"},
 							"description": "An ID of the URL, equal at all instances that share the storage. It does not reveal the URL. `null` while the " +
-								"storage cannot be read."},
+								"storage cannot be read.",
+						},
 						"service_name": text(),
 						"enabled":      Schema{"type": "boolean"},
 						"url":          text(),
@@ -302,11 +312,15 @@ func Details() About {
 						"setup_url":          described(text(), "The page that tells how to write a URL of the service."),
 						"attachment_support": Schema{"type": "boolean"},
 						"category":           text(),
-						"groups": Schema{"type": "array",
+						"groups": Schema{
+							"type":        "array",
 							"items":       oneOf("chat", "phone", "mail", "sms", "incident", "home", "media", "social", "server", "regional", "other"),
-							"description": "What the service is for; the main group is the first. Not in the Apprise API."},
-						"words": Schema{"type": "array", "items": text(),
-							"description": "Other names, brands and apps by which people search for the service. Not in the Apprise API."},
+							"description": "What the service is for; the main group is the first. Not in the Apprise API.",
+						},
+						"words": Schema{
+							"type": "array", "items": text(),
+							"description": "Other names, brands and apps by which people search for the service. Not in the Apprise API.",
+						},
 						"enabled":          Schema{"type": "boolean", "description": "With `all`: whether the site allows the service."},
 						"protocols":        Schema{"type": []string{"array", "null"}, "items": text()},
 						"secure_protocols": Schema{"type": []string{"array", "null"}, "items": text()},
@@ -317,8 +331,10 @@ func Details() About {
 							"kwargs":    Schema{"type": "object", "description": "The parameters whose names begin with a `prefix`, such as `+` for headers."},
 						}, "templates", "tokens", "args", "kwargs"),
 					}, "service_name", "service_url", "setup_url", "attachment_support", "category", "protocols", "secure_protocols", "details")),
-					"asset": Schema{"type": "object", "description": "`app_id`, `app_desc`, `app_url`, `image_url_mask` and `image_url_logo`.",
-						"additionalProperties": text()},
+					"asset": Schema{
+						"type": "object", "description": "`app_id`, `app_desc`, `app_url`, `image_url_mask` and `image_url_logo`.",
+						"additionalProperties": text(),
+					},
 				}, "version", "schemas", "asset"),
 			}),
 		},

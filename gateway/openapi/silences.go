@@ -21,11 +21,15 @@ func Silences() About {
 			"told; otherwise one message tells what is open. Other messages that match are not sent. `incident`, `tag` and `title` must all " +
 			"match; one of them is required.",
 		Body: forms(Schema{"type": "object", "properties": Schema{
-			"from": Schema{"type": "string", "format": "date-time",
-				"description": "When it begins, at most a year from now. Without it, and with a time in the past, it begins now."},
+			"from": Schema{
+				"type": "string", "format": "date-time",
+				"description": "When it begins, at most a year from now. Without it, and with a time in the past, it begins now.",
+			},
 			"for": described(text(), "How long it lasts, such as `30m`, `2h` or `3d`, at most 30 days. It counts from `from`."),
-			"until": Schema{"type": "string", "format": "date-time",
-				"description": "When it ends, at most 30 days after `from`. Either `for` or `until` is required."},
+			"until": Schema{
+				"type": "string", "format": "date-time",
+				"description": "When it ends, at most 30 days after `from`. Either `for` or `until` is required.",
+			},
 			"incident": described(text(), "The name of an incident, or the ID that destinations know it by."),
 			"tag":      described(text(), "A tag of URLs; `all` stands for every URL."),
 			"title":    described(text(), "What the title begins with, in any case."),

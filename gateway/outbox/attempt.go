@@ -30,8 +30,10 @@ import (
 func (q *Outbox) Attempt(ctx context.Context, m *queue.Message, j *queue.Job) queue.Outcome {
 	a := attempt{q: q, conf: q.Current(), stored: m, job: j}
 	defer a.release()
-	for _, stage := range []func(context.Context) *queue.Outcome{a.decode, a.later, a.takeTurn, a.compose, a.findTarget, a.skipReplaced, a.ask,
-		a.takeMemory} {
+	for _, stage := range []func(context.Context) *queue.Outcome{
+		a.decode, a.later, a.takeTurn, a.compose, a.findTarget, a.skipReplaced, a.ask,
+		a.takeMemory,
+	} {
 		if o := stage(ctx); o != nil {
 			return *o
 		}
@@ -419,8 +421,10 @@ func (q *Outbox) Fallback(j *queue.Job) *queue.Entry {
 		"ID: " + d.ID,
 	}
 	// The reason may quote what a server has answered.
-	m := &notifier.Message{Title: "Message for " + d.State.Key + " not delivered", Body: strings.Join(text, "\n"), Type: notifier.Failure,
-		Foreign: true}
+	m := &notifier.Message{
+		Title: "Message for " + d.State.Key + " not delivered", Body: strings.Join(text, "\n"), Type: notifier.Failure,
+		Foreign: true,
+	}
 	return q.fallbackEntry(settings, name, d.State.Site, m)
 }
 

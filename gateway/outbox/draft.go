@@ -28,8 +28,10 @@ type Draft struct {
 // newDraft returns d as it is stored after these results of its targets, which a client sees, too.
 // plan, if it is not nil, decides about it.
 func (q *Outbox) newDraft(d *dispatch.Delivery, targets []sentTarget, results []notifier.Result, plan *Plan, bypasses bool) *Draft {
-	x := &Draft{Delivery: d, States: make([]queued.State, len(targets)), Bypasses: bypasses, positions: d.To.Positions(), targets: targets,
-		text: textSum(d)}
+	x := &Draft{
+		Delivery: d, States: make([]queued.State, len(targets)), Bypasses: bypasses, positions: d.To.Positions(), targets: targets,
+		text: textSum(d),
+	}
 	m := MessageOf(d)
 	m.Key, m.EarlierKey, m.Request = d.Idempotency.Key, d.Idempotency.EarlierKey, d.Idempotency.Request
 	results = d.To.Report(&notifier.Report{Results: results}).Results
@@ -150,8 +152,10 @@ func summaryOf(d *dispatch.Delivery) []byte {
 // finalSummaryOf returns the summary of a message that needs no chains, because it is
 // final.
 func finalSummaryOf(d *dispatch.Delivery) queued.Summary {
-	s := queued.Summary{Site: d.Site, Incident: d.Message.Incident.Name, Key: d.Key, Source: d.Source, Type: d.Message.Type,
-		Asks: d.Question != nil}
+	s := queued.Summary{
+		Site: d.Site, Incident: d.Message.Incident.Name, Key: d.Key, Source: d.Source, Type: d.Message.Type,
+		Asks: d.Question != nil,
+	}
 	if slices.ContainsFunc(d.To.Targets, func(t notifier.Target) bool { return site.IsDevice(t.String()) }) {
 		s.At = d.At
 	}

@@ -53,8 +53,10 @@ func TestGivenUpIsKept(t *testing.T) {
 			p, good, backup := gatewaytest.NewPager(t, http.StatusUnauthorized), gatewaytest.NewPager(t, http.StatusOK),
 				gatewaytest.NewPager(t, http.StatusOK)
 			gatewaytest.InBubble(t, func(t *testing.T) {
-				g := newGateway(t, "", site.KeyOptions{Name: "k", URLs: gatewaytest.URLs(p.NotifyURL(), good.NotifyURL()),
-					KeySettings: site.KeySettings{Fallback: "b"}}, gatewaytest.Key("b", backup.NotifyURL()))
+				g := newGateway(t, "", site.KeyOptions{
+					Name: "k", URLs: gatewaytest.URLs(p.NotifyURL(), good.NotifyURL()),
+					KeySettings: site.KeySettings{Fallback: "b"},
+				}, gatewaytest.Key("b", backup.NotifyURL()))
 				got := g.PostForm("/notify/k", "title=Disk&body=full", tt.header...)
 				id := got.JSON(t).ID
 				if got.Status != tt.status {
@@ -165,8 +167,10 @@ func TestGivenUpRepeat(t *testing.T) {
 		second := post("/notify/k", "type=failure&title=a&body=b")
 		third := post("/notify/k", "type=failure&title=a&body=b", "Idempotency-Key", "3")
 		want := []string{third}
-		for _, form := range []string{"type=warning&title=a&body=b", "type=failure&title=c&body=b", "type=failure&title=a&body=d",
-			"type=failure&title=&body=ab"} {
+		for _, form := range []string{
+			"type=warning&title=a&body=b", "type=failure&title=c&body=b", "type=failure&title=a&body=d",
+			"type=failure&title=&body=ab",
+		} {
 			want = append(want, post("/notify/k", form))
 		}
 		elsewhere := post("/notify/l", "type=failure&title=a&body=b")
@@ -219,8 +223,10 @@ func TestGivenUpTold(t *testing.T) {
 	keys := []site.KeyOptions{
 		{Name: "k", URLs: gatewaytest.URLs(p.NotifyURL()), KeySettings: site.KeySettings{Fallback: "b"}},
 		{Name: "l", URLs: gatewaytest.URLs(other.NotifyURL()), KeySettings: site.KeySettings{Fallback: "b"}},
-		{Name: "b", URLs: gatewaytest.URLs(backup.NotifyURL()), KeySettings: site.KeySettings{Inbox: 7 * 24 * time.Hour},
-			Readers: []string{reader}},
+		{
+			Name: "b", URLs: gatewaytest.URLs(backup.NotifyURL()), KeySettings: site.KeySettings{Inbox: 7 * 24 * time.Hour},
+			Readers: []string{reader},
+		},
 	}
 	gatewaytest.InBubble(t, func(t *testing.T) {
 		g := newGateway(t, dir, keys...)

@@ -45,8 +45,10 @@ func DecodeName(text string) (n DestinationName) {
 
 // logFields returns the fields of log entries about the destination.
 func (n DestinationName) logFields() []zap.Field {
-	return []zap.Field{zap.String("key", n.Key), zap.String("service", n.Service), zap.String("destination", n.URL),
-		zap.String("name", notifier.NameOf(n.Service, n.URL))}
+	return []zap.Field{
+		zap.String("key", n.Key), zap.String("service", n.Service), zap.String("destination", n.URL),
+		zap.String("name", notifier.NameOf(n.Service, n.URL)),
+	}
 }
 
 // Down reports a destination that has failed several times in a row.

@@ -35,10 +35,12 @@ func (q *Outbox) NewMemory(
 	kind *Kind, group func(place string) queue.Hash, rank func(record []byte) time.Time, forget func(record []byte) queue.Record,
 ) *Memory {
 	m := &Memory{members: group, rank: rank, forget: forget, full: map[string]bool{}}
-	m.Usage = q.usages.add(q, &Usage{kind: kind, weigh: Weigh, memory: m,
+	m.Usage = q.usages.add(q, &Usage{
+		kind: kind, weigh: Weigh, memory: m,
 		records: func(ctx context.Context, place string, f func([]byte)) error {
 			return EachOfGroup(ctx, q.Queue, group(place), func(x queue.NamedRecord) bool { f(x.Data); return true })
-		}})
+		},
+	})
 	return m
 }
 

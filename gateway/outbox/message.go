@@ -166,12 +166,14 @@ func (m Messages) Drop(ctx context.Context, id uuid.UUID) (int, error) {
 // RetryDestinations makes due what waits for destinations, and those deliveries that were
 // given up and that may accepts. It returns how many there were of each.
 func (m Messages) RetryDestinations(ctx context.Context, ids []queue.Hash, may func(context.Context, *queue.Job) bool) (n queue.Retried,
-	err error) {
+	err error,
+) {
 	return m.retryDestinations(ctx, AdminTimeout, ids, may)
 }
 
 func (m Messages) retryDestinations(ctx context.Context, timeout time.Duration, ids []queue.Hash,
-	may func(context.Context, *queue.Job) bool) (n queue.Retried, err error) {
+	may func(context.Context, *queue.Job) bool,
+) (n queue.Retried, err error) {
 	ctx, cancel := limit(ctx, timeout)
 	defer cancel()
 	if n.Queued, err = m.outbox.Queue.RetryDestinations(ctx, ids...); err == nil {

@@ -563,8 +563,10 @@ func (s *submission) reportOn(results []notifier.Result, records []notifier.Reco
 // queuedNotYet returns the result of a delivery to t whose outcome is not known
 // yet.
 func queuedNotYet(t notifier.Target) notifier.Result {
-	return notifier.Result{Service: t.Service(), Destination: t.String(), Name: t.Destination.Name(), Tags: t.Tags,
-		Status: message.StatusQueued, Optional: t.Optional()}
+	return notifier.Result{
+		Service: t.Service(), Destination: t.String(), Name: t.Destination.Name(), Tags: t.Tags,
+		Status: message.StatusQueued, Optional: t.Optional(),
+	}
 }
 
 // ruled sets the result of a job that a rule has decided not to send now.

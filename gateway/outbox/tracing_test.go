@@ -134,8 +134,10 @@ func TestLogLinesOfMessage(t *testing.T) {
 	id := queuedID(t, g.Post("/notify/k", gatewaytest.TypeForm, "body=x"))
 	p.Answer(http.StatusOK)
 	retryOnce(t, g, p, id, 0)
-	want := map[string]int{"message accepted": 1, "message stored": 1, "message not delivered at once": 1,
-		"delivery failed; it is tried again": 1, "delivery failed": 2, "delivered": 2}
+	want := map[string]int{
+		"message accepted": 1, "message stored": 1, "message not delivered at once": 1,
+		"delivery failed; it is tried again": 1, "delivery failed": 2, "delivered": 2,
+	}
 	// The retry is also for the delivery that was refused.
 	gatewaytest.Eventually(t, func() bool {
 		return logs.FilterMessage("delivered").Len() == 2 && logs.FilterMessage("delivery failed").Len() == 2

@@ -53,7 +53,8 @@ const recordOverhead = 180
 // NewUsage returns the usage of a kind. weigh returns what a record counts for. records calls a
 // function with each record of the key with a place; records of other kinds count for nothing.
 func (q *Outbox) NewUsage(kind *Kind, weigh func(record []byte) Used,
-	records func(ctx context.Context, place string, f func(record []byte)) error) *Usage {
+	records func(ctx context.Context, place string, f func(record []byte)) error,
+) *Usage {
 	return q.usages.add(q, &Usage{kind: kind, weigh: weigh, records: records})
 }
 

@@ -42,8 +42,10 @@ func (c *countedRecords) group(place string) queue.Hash {
 }
 
 func (c *countedRecords) record(place string, size int) queue.Record {
-	return queue.Record{Data: outbox.EncodeRecord(device.KindInvitation, make([]byte, size)), Due: c.Queue.Now().Add(240 * time.Hour),
-		Group: c.group(place)}
+	return queue.Record{
+		Data: outbox.EncodeRecord(device.KindInvitation, make([]byte, size)), Due: c.Queue.Now().Add(240 * time.Hour),
+		Group: c.group(place),
+	}
 }
 
 // add adds a record, as a version does that counts it or one that does not.
@@ -177,8 +179,10 @@ func TestMemory(t *testing.T) {
 			r := &queue.Ruled{Names: []queue.Hash{name}, Decide: func(tx *queue.Tx) error {
 				data := make([]byte, size)
 				data[0] = byte(i)
-				tx.Put(name, queue.Record{Data: outbox.EncodeRecord(alerting.KindSubject, data), Due: o.Queue.Now().Add(time.Hour),
-					Group: o.Queue.Hash(place)})
+				tx.Put(name, queue.Record{
+					Data: outbox.EncodeRecord(alerting.KindSubject, data), Due: o.Queue.Now().Add(time.Hour),
+					Group: o.Queue.Hash(place),
+				})
 				return nil
 			}}
 			if err := o.Apply(t.Context(), m.Ruled(place, true, r)); err != nil {

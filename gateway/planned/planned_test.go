@@ -23,8 +23,10 @@ import (
 
 // options returns the options of a gateway whose queue is in a folder.
 func options(dir string, keys ...site.KeyOptions) gatewaytest.Options {
-	return gatewaytest.Options{Global: site.Options{Keys: keys}, Site: site.Options{Stateless: new(true)},
-		Queue: &outbox.Settings{Path: dir, Secret: "a secret of the tests"}}
+	return gatewaytest.Options{
+		Global: site.Options{Keys: keys}, Site: site.Options{Stateless: new(true)},
+		Queue: &outbox.Settings{Path: dir, Secret: "a secret of the tests"},
+	}
 }
 
 // inBubble runs f in a bubble with a pager and a folder.

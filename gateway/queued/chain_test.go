@@ -47,8 +47,10 @@ func TestTurn(t *testing.T) {
 			tried(&jobs[2])
 			jobs[1].Status = queue.Sending
 		}, 2, Turn{Wait: true}},
-		"one before is due": {func(jobs []queue.Job) { tried(&jobs[0]); tried(&jobs[1]); tried(&jobs[2]); jobs[1].Due = now }, 2,
-			Turn{Wait: true}},
+		"one before is due": {
+			func(jobs []queue.Job) { tried(&jobs[0]); tried(&jobs[1]); tried(&jobs[2]); jobs[1].Due = now }, 2,
+			Turn{Wait: true},
+		},
 		"more attempts before": {func(jobs []queue.Job) { tried(&jobs[0]); tried(&jobs[1]); jobs[1].Due = now }, 2, Turn{LaterDecides: true}},
 		"one before is silenced": {func(jobs []queue.Job) {
 			for i := range 2 {

@@ -159,8 +159,10 @@ func (t *Text) Message(m *queue.Message) (*notifier.Message, error) {
 	if len(t.Files) != len(m.Files) {
 		return nil, fmt.Errorf("the message has %d files, but %d are stored", len(t.Files), len(m.Files))
 	}
-	out := &notifier.Message{Title: t.Title, Body: t.Body, Type: t.Type, Format: t.Format, Time: t.Time, Hops: t.Hops, Incident: t.Incident,
-		Foreign: t.Foreign, Dialect: t.Dialect, Thread: t.Thread}
+	out := &notifier.Message{
+		Title: t.Title, Body: t.Body, Type: t.Type, Format: t.Format, Time: t.Time, Hops: t.Hops, Incident: t.Incident,
+		Foreign: t.Foreign, Dialect: t.Dialect, Thread: t.Thread,
+	}
 	for i, f := range t.Files {
 		out.Attachments = append(out.Attachments, notifier.NewAttachmentAt(f.Name, f.ContentType, m.Files[i].Size, nil, m.Files[i]))
 	}

@@ -46,36 +46,60 @@ func TestMessageOfText(t *testing.T) {
 // repeated request describes it.
 func TestJobResults(t *testing.T) {
 	due, by := time.Unix(1_790_000_000, 0), queue.JobID{Message: uuid.UUID{7}}
-	failed := AppendResult(nil, notifier.Result{Service: "JSON", Status: notifier.Failed, Err: errors.New("the service answered 503"),
-		Attempts: 2, Elapsed: time.Second})
+	failed := AppendResult(nil, notifier.Result{
+		Service: "JSON", Status: notifier.Failed, Err: errors.New("the service answered 503"),
+		Attempts: 2, Elapsed: time.Second,
+	})
 	ruled := Ruled{Incident: queue.Hash{1}, Step: 3}
 	for name, test := range map[string]struct {
 		job  queue.Job
 		want notifier.Result
 	}{
 		"queued": {queue.Job{Status: queue.Queued, Due: due}, notifier.Result{Status: message.StatusQueued}},
-		"held": {queue.Job{Status: queue.Held, Due: due, Rule: string(notifier.RuleHeld)},
-			notifier.Result{Status: message.StatusQueued, Rule: notifier.RuleHeld, Until: due}},
+		"held": {
+			queue.Job{Status: queue.Held, Due: due, Rule: string(notifier.RuleHeld)},
+			notifier.Result{Status: message.StatusQueued, Rule: notifier.RuleHeld, Until: due},
+		},
 		"in order": {queue.Job{Status: queue.Held, Due: due}, notifier.Result{Status: message.StatusQueued}},
-		"escalating": {queue.Job{Status: queue.Held, Due: due, Rule: string(notifier.RuleEscalating), Ruled: ruled.Encode()},
-			notifier.Result{Status: message.StatusQueued, Rule: notifier.RuleEscalating, Until: due, Step: 3}},
-		"replaced": {queue.Job{Status: queue.Superseded, By: by, Result: failed},
-			notifier.Result{Service: "JSON", Status: notifier.Skipped, Rule: notifier.RuleSuperseded, By: by.Message.String(), Attempts: 2,
-				Elapsed: time.Second}},
-		"suppressed": {queue.Job{Status: queue.Superseded, Rule: string(notifier.RuleSuppressed)},
-			notifier.Result{Status: notifier.Skipped, Rule: notifier.RuleSuppressed}},
+		"escalating": {
+			queue.Job{Status: queue.Held, Due: due, Rule: string(notifier.RuleEscalating), Ruled: ruled.Encode()},
+			notifier.Result{Status: message.StatusQueued, Rule: notifier.RuleEscalating, Until: due, Step: 3},
+		},
+		"replaced": {
+			queue.Job{Status: queue.Superseded, By: by, Result: failed},
+			notifier.Result{
+				Service: "JSON", Status: notifier.Skipped, Rule: notifier.RuleSuperseded, By: by.Message.String(), Attempts: 2,
+				Elapsed: time.Second,
+			},
+		},
+		"suppressed": {
+			queue.Job{Status: queue.Superseded, Rule: string(notifier.RuleSuppressed)},
+			notifier.Result{Status: notifier.Skipped, Rule: notifier.RuleSuppressed},
+		},
 		"cancelled": {queue.Job{Status: queue.Cancelled}, notifier.Result{Status: message.StatusCancelled}},
-		"failed": {queue.Job{Status: queue.Failed, Result: failed},
-			notifier.Result{Service: "JSON", Status: notifier.Failed, Err: errors.New("the service answered 503"), Attempts: 2,
-				Elapsed: time.Second}},
-		"dead": {queue.Job{Status: queue.Dead, Result: failed, Reason: "too old"},
-			notifier.Result{Service: "JSON", Status: notifier.Failed, Err: errors.New("the service answered 503"), Attempts: 2,
-				Elapsed: time.Second}},
+		"failed": {
+			queue.Job{Status: queue.Failed, Result: failed},
+			notifier.Result{
+				Service: "JSON", Status: notifier.Failed, Err: errors.New("the service answered 503"), Attempts: 2,
+				Elapsed: time.Second,
+			},
+		},
+		"dead": {
+			queue.Job{Status: queue.Dead, Result: failed, Reason: "too old"},
+			notifier.Result{
+				Service: "JSON", Status: notifier.Failed, Err: errors.New("the service answered 503"), Attempts: 2,
+				Elapsed: time.Second,
+			},
+		},
 		"never tried": {queue.Job{Status: queue.Dead, Reason: "too old"}, notifier.Result{Status: notifier.Failed, Err: errors.New("too old")}},
-		"lost": {queue.Job{Status: queue.Lost, Result: failed, Reason: "damaged"},
-			notifier.Result{Service: "JSON", Status: notifier.Failed, Err: errors.New("damaged"), Attempts: 2, Elapsed: time.Second}},
-		"not repeated": {queue.Job{Status: queue.Delivered, Result: AppendResult(nil, notifier.Result{Status: notifier.Delivered})},
-			notifier.Result{Status: notifier.Delivered}},
+		"lost": {
+			queue.Job{Status: queue.Lost, Result: failed, Reason: "damaged"},
+			notifier.Result{Service: "JSON", Status: notifier.Failed, Err: errors.New("damaged"), Attempts: 2, Elapsed: time.Second},
+		},
+		"not repeated": {
+			queue.Job{Status: queue.Delivered, Result: AppendResult(nil, notifier.Result{Status: notifier.Delivered})},
+			notifier.Result{Status: notifier.Delivered},
+		},
 	} {
 		r := JobResult(&test.job)
 		if waits := test.job.Status == queue.Queued; waits != (r.NextAttempt != nil) || waits && !r.NextAttempt.Equal(due) {

@@ -65,8 +65,10 @@ func exampleSummary() *Summary {
 }
 
 func exampleRuled() *Ruled {
-	mark := rules.Mark{Job: queue.JobID{Message: uuid.UUID{1, 2}, Index: 3}, Type: notifier.Failure, State: notifier.Open, Time: at,
-		Alerts: "aaaabbbb", Of: uuid.UUID{9}}
+	mark := rules.Mark{
+		Job: queue.JobID{Message: uuid.UUID{1, 2}, Index: 3}, Type: notifier.Failure, State: notifier.Open, Time: at,
+		Alerts: "aaaabbbb", Of: uuid.UUID{9},
+	}
 	return &Ruled{
 		Lane: queue.Hash{1}, Subjects: []Subject{{queue.Hash{2}, mark}, {Name: queue.Hash{3}}}, Digest: true, Repeats: 5,
 		Since:    time.UnixMicro(1_790_000_000_000_001),

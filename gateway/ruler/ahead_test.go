@@ -64,16 +64,26 @@ func TestRulerClockWasAhead(t *testing.T) {
 		want  []string                         // what is told after 1, 4, 12 and 20 minutes
 	}{
 		"a new group": {func(*testing.T, *aheadTest) {}, nil, []string{"failure", "failure", "failure warning", "failure warning"}},
-		"told": {func(*testing.T, *aheadTest) { wait(minutes) }, nil,
-			[]string{"failure", "failure", "failure warning", "failure warning"}},
-		"posted again": {func(t *testing.T, x *aheadTest) { wait(minutes); x.post(t, false) }, nil,
-			[]string{"failure", "failure", "failure warning", "failure warning"}},
-		"resolved": {func(t *testing.T, x *aheadTest) { wait(minutes); x.post(t, true) }, nil,
-			[]string{"failure", "failure", "failure success", "failure success"}},
-		"fires": {func(*testing.T, *aheadTest) { wait(minutes) }, func(t *testing.T, x *aheadTest) { x.post(t, false) },
-			[]string{"failure", "failure", "failure", "failure"}},
-		"resolved then": {func(*testing.T, *aheadTest) { wait(minutes) }, func(t *testing.T, x *aheadTest) { x.post(t, true) },
-			[]string{"failure", "failure", "failure success", "failure success"}},
+		"told": {
+			func(*testing.T, *aheadTest) { wait(minutes) }, nil,
+			[]string{"failure", "failure", "failure warning", "failure warning"},
+		},
+		"posted again": {
+			func(t *testing.T, x *aheadTest) { wait(minutes); x.post(t, false) }, nil,
+			[]string{"failure", "failure", "failure warning", "failure warning"},
+		},
+		"resolved": {
+			func(t *testing.T, x *aheadTest) { wait(minutes); x.post(t, true) }, nil,
+			[]string{"failure", "failure", "failure success", "failure success"},
+		},
+		"fires": {
+			func(*testing.T, *aheadTest) { wait(minutes) }, func(t *testing.T, x *aheadTest) { x.post(t, false) },
+			[]string{"failure", "failure", "failure", "failure"},
+		},
+		"resolved then": {
+			func(*testing.T, *aheadTest) { wait(minutes) }, func(t *testing.T, x *aheadTest) { x.post(t, true) },
+			[]string{"failure", "failure", "failure success", "failure success"},
+		},
 		"new, resolved then": {func(*testing.T, *aheadTest) {}, func(t *testing.T, x *aheadTest) { x.post(t, true) }, []string{"", "", "", ""}},
 		"posted, and put ahead": {
 			func(t *testing.T, x *aheadTest) {

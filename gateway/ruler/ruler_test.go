@@ -197,8 +197,10 @@ func TestRulers(t *testing.T) {
 			k := key(p)
 			k.Rules = &rules.Rules{Dedupe: &rules.Dedupe{Window: time.Minute}}
 			start := func() *gatewaytest.Gateway {
-				return gatewaytest.New(t, gatewaytest.Options{Global: site.Options{Keys: []site.KeyOptions{k}},
-					Site: site.Options{Managers: gatewaytest.Everybody()}, Queue: &outbox.Settings{Path: dir, Keep: time.Hour}})
+				return gatewaytest.New(t, gatewaytest.Options{
+					Global: site.Options{Keys: []site.KeyOptions{k}},
+					Site:   site.Options{Managers: gatewaytest.Everybody()}, Queue: &outbox.Settings{Path: dir, Keep: time.Hour},
+				})
 			}
 			g := start()
 			fires(t, g, 200, "a")
@@ -239,13 +241,17 @@ func TestRulers(t *testing.T) {
 	})
 	t.Run("groups of other labels and times", func(t *testing.T) {
 		inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
-			ruler, err := site.NewRuler(site.Ruler{GroupBy: []string{"cluster"},
-				Times: rules.GroupTimes{Wait: 5 * time.Second, Interval: 10 * time.Second}})
+			ruler, err := site.NewRuler(site.Ruler{
+				GroupBy: []string{"cluster"},
+				Times:   rules.GroupTimes{Wait: 5 * time.Second, Interval: 10 * time.Second},
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
-			g := gatewaytest.New(t, gatewaytest.Options{Global: site.Options{Keys: []site.KeyOptions{key(p)}, Ruler: ruler},
-				Queue: &outbox.Settings{Path: dir}})
+			g := gatewaytest.New(t, gatewaytest.Options{
+				Global: site.Options{Keys: []site.KeyOptions{key(p)}, Ruler: ruler},
+				Queue:  &outbox.Settings{Path: dir},
+			})
 			labels := func(cluster string) map[string]string {
 				return map[string]string{"alertname": "Disk", "cluster": cluster, "instance": "a", "severity": "warning"}
 			}
@@ -327,8 +333,10 @@ func TestRulerFarEnd(t *testing.T) {
 func TestRulerShare(t *testing.T) {
 	inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		other := gatewaytest.Key("other", p.NotifyURL())
-		g := gatewaytest.New(t, gatewaytest.Options{Global: site.Options{Keys: []site.KeyOptions{key(p), other}},
-			Queue: &outbox.Settings{Path: dir, MaxSize: 16 << 20}})
+		g := gatewaytest.New(t, gatewaytest.Options{
+			Global: site.Options{Keys: []site.KeyOptions{key(p), other}},
+			Queue:  &outbox.Settings{Path: dir, MaxSize: 16 << 20},
+		})
 		status, n := http.StatusOK, 0
 		for ; status == http.StatusOK && n < 2000; n++ {
 			status = g.Post(alertsAddress, gatewaytest.TypeJSON,
@@ -359,8 +367,10 @@ func TestRulerRestarts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := gatewaytest.Options{Global: site.Options{Keys: []site.KeyOptions{gatewaytest.Key("k", s.NotifyURL("/k"))}, Ruler: ruler},
-		Queue: &outbox.Settings{Path: dir}, Log: zap.New(core)}
+	o := gatewaytest.Options{
+		Global: site.Options{Keys: []site.KeyOptions{gatewaytest.Key("k", s.NotifyURL("/k"))}, Ruler: ruler},
+		Queue:  &outbox.Settings{Path: dir}, Log: zap.New(core),
+	}
 	for _, name := range []string{"Disk", "Load", "Network"} {
 		g := gatewaytest.New(t, o)
 		if got := g.Post(alertsAddress, gatewaytest.TypeJSON,
@@ -410,8 +420,10 @@ func TestRulerAccess(t *testing.T) {
 		do(post, "unqueued/prometheus/api/v2/alerts", "", body, http.StatusForbidden)
 		do(post, "plain/prometheus/api/v2/alerts", "", body, http.StatusOK)
 		do(post, "plain/prometheus/api/v2/alerts", "", "[]", http.StatusOK)
-		for _, bad := range []string{"", "{}", "x", `[{"labels": {}}]`, `[{"labels": {"a": ""}}]`, `[{"labels": {"a": 1}}]`,
-			`[{"labels": {"a": "b"}, "endsAt": "soon"}]`, "[" + strings.Repeat(`{},`, 10_000) + "{}]"} {
+		for _, bad := range []string{
+			"", "{}", "x", `[{"labels": {}}]`, `[{"labels": {"a": ""}}]`, `[{"labels": {"a": 1}}]`,
+			`[{"labels": {"a": "b"}, "endsAt": "soon"}]`, "[" + strings.Repeat(`{},`, 10_000) + "{}]",
+		} {
 			do(post, "plain/prometheus/api/v2/alerts", "", bad, http.StatusBadRequest)
 		}
 		do(http.MethodPut, "plain/prometheus/api/v2/alerts", "", body, http.StatusMethodNotAllowed)

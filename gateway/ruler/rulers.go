@@ -191,7 +191,8 @@ func incidentName(text string) string {
 
 // keep keeps posts in memory if they say nothing new about a group, and reports whether that is so.
 func (r *Rulers) keep(name queue.Hash, place string, g *rules.AlertGroup, u *rules.Uptime, posts []rules.RulerAlert,
-	times rules.GroupTimes) bool {
+	times rules.GroupTimes,
+) bool {
 	until, ok := g.Repeats(r.outbox.Queue.Now(), u, posts)
 	if !ok || until.IsZero() || !g.Gone.IsZero() {
 		return ok && until.IsZero() && g.Gone.IsZero()

@@ -90,8 +90,10 @@ func (w *world) start() *gatewaytest.Gateway {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return gatewaytest.New(w.t, gatewaytest.Options{Global: site.Options{Keys: []site.KeyOptions{key(w.p)}, Ruler: ruler},
-		Queue: &outbox.Settings{Path: w.dir}})
+	return gatewaytest.New(w.t, gatewaytest.Options{
+		Global: site.Options{Keys: []site.KeyOptions{key(w.p)}, Ruler: ruler},
+		Queue:  &outbox.Settings{Path: w.dir},
+	})
 }
 
 // restart starts a gateway, which tells what was due meanwhile before the ruler posts again.
@@ -188,8 +190,10 @@ func TestRulerWorlds(t *testing.T) {
 			t.Parallel()
 			p, dir := gatewaytest.NewPager(t, http.StatusOK), t.TempDir()
 			gatewaytest.InBubble(t, func(t *testing.T) {
-				w := &world{t: t, random: rand.New(rand.NewPCG(uint64(seed), 7)), p: p, dir: dir, fires: map[string]bool{},
-					resolved: map[string]time.Time{}, last: "[]", lasts: 4 * time.Minute}
+				w := &world{
+					t: t, random: rand.New(rand.NewPCG(uint64(seed), 7)), p: p, dir: dir, fires: map[string]bool{},
+					resolved: map[string]time.Time{}, last: "[]", lasts: 4 * time.Minute,
+				}
 				switch seed % 10 {
 				case 1:
 					w.lasts, w.often = 40*time.Second, true

@@ -107,8 +107,10 @@ func (s *Keys) Finder() site.Finder {
 	if s == nil {
 		return site.Finder{}
 	}
-	return site.Finder{Find: s.find, Protected: s.protected, Names: s.names, Places: s.places, Moved: s.moved,
-		MayHaveMoved: s.Store.MayHaveMoved, Space: s.Space, KeySettings: s.KeySettings}
+	return site.Finder{
+		Find: s.find, Protected: s.protected, Names: s.names, Places: s.places, Moved: s.moved,
+		MayHaveMoved: s.Store.MayHaveMoved, Space: s.Space, KeySettings: s.KeySettings,
+	}
 }
 
 // names returns the names of all keys.

@@ -80,7 +80,8 @@ type parser struct{ keys *Keys }
 // entries returns the entries of a saved configuration. fetch returns the
 // content of an address that it includes.
 func (s parser) entries(ctx context.Context, format, text string,
-	fetch func(context.Context, string) ([]byte, error)) (entries []appriseconfig.Entry, mistakes, warnings []LineError) {
+	fetch func(context.Context, string) ([]byte, error),
+) (entries []appriseconfig.Entry, mistakes, warnings []LineError) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ImportTimeout)
 	defer cancel()
 	location := "file://configuration.txt?format=text"
@@ -112,7 +113,8 @@ func (s parser) entries(ctx context.Context, format, text string,
 // fetch fetches what the configuration includes. A URL of a retired service is left out with
 // a warning. The error is of type [LineErrors].
 func (s parser) parse(ctx context.Context, name, format, text string, fetch func(context.Context, string) ([]byte, error)) (*site.Key,
-	[]LineError, error) {
+	[]LineError, error,
+) {
 	entries, mistakes, warnings := s.entries(ctx, format, text, fetch)
 	numbered := len(mistakes) == 0 // entries with mistakes are missing
 	entries, mistakes = s.limit(entries, mistakes)
@@ -158,8 +160,10 @@ func (s parser) parse(ctx context.Context, name, format, text string, fetch func
 var errNoSavedURL = errors.New("the configuration has no notification URL; add one")
 
 func (s parser) newKey(name string) *site.Key {
-	return &site.Key{Name: name, Saved: true, Space: s.keys.Shared.name, Limits: s.keys.Limits, KeySettings: s.keys.KeySettings,
-		Defaults: s.keys.defaults, Log: s.keys.Log.WithLazy(zap.String("key", name))}
+	return &site.Key{
+		Name: name, Saved: true, Space: s.keys.Shared.name, Limits: s.keys.Limits, KeySettings: s.keys.KeySettings,
+		Defaults: s.keys.defaults, Log: s.keys.Log.WithLazy(zap.String("key", name)),
+	}
 }
 
 // limit returns the first MaxURLs entries, with a mistake if there are more.

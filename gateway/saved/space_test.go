@@ -20,8 +20,10 @@ import (
 func newSharing(t testing.TB, in *saved.Spaces, space string, o site.Options) *gatewaytest.Gateway {
 	t.Helper()
 	g := gatewaytest.New(t, gatewaytest.Options{Site: o})
-	settings := saved.Options{Space: space, Manage: o.Managers != nil, Refresh: 5 * time.Second, MaxKeys: 1000, MaxSize: 512 << 10,
-		MaxURLs: 100}
+	settings := saved.Options{
+		Space: space, Manage: o.Managers != nil, Refresh: 5 * time.Second, MaxKeys: 1000, MaxSize: 512 << 10,
+		MaxURLs: 100,
+	}
 	var err error
 	if g.Saved, err = saved.New(settings, g.Resolved, in, saved.ConfigsOwner{ID: g}, true, g.Process.Sender, g.Log); err != nil {
 		t.Fatal(err)

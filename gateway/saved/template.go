@@ -44,7 +44,8 @@ func (s parser) useTemplate(e appriseconfig.Entry, url string, policy *egress.Po
 // fill returns the destination of v with values. It calls parse to make the destination, and drop
 // if its service may not be used.
 func (s parser) fill(v *notifier.VariableURL, values map[string]string, parse func(string) (*notifier.Destination, error),
-	drop func(*notifier.Destination)) (*notifier.Destination, error) {
+	drop func(*notifier.Destination),
+) (*notifier.Destination, error) {
 	d, err := v.Destination(values, parse)
 	if err != nil {
 		return nil, err

@@ -106,8 +106,10 @@ func TestWaiting(t *testing.T) {
 	}{
 		"one client": {key, func(int) netip.Addr { return client(1) }, MaxWaitingPerClient, message.Full},
 		"one key":    {func(int) string { return "k" }, func(i int) netip.Addr { return client(i / 100) }, MaxWaitingPerKey, message.Full},
-		"all": {func(i int) string { return key(i / 100) }, func(i int) netip.Addr { return client(i / 100) }, MaxWaiting,
-			message.Unavailable},
+		"all": {
+			func(i int) string { return key(i / 100) }, func(i int) netip.Addr { return client(i / 100) }, MaxWaiting,
+			message.Unavailable,
+		},
 	} {
 		var w Waiting
 		var leave []func()

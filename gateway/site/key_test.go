@@ -115,7 +115,8 @@ func TestKeyMistakes(t *testing.T) {
 func TestChoose(t *testing.T) {
 	t.Parallel()
 	urls := []site.URL{
-		{URL: "json://localhost/0"}, {URL: "json://localhost/1", Tags: []string{"disk"}},
+		{URL: "json://localhost/0"},
+		{URL: "json://localhost/1", Tags: []string{"disk"}},
 		{URL: "json://localhost/2", Tags: []string{"disk", "2:raid"}},
 	}
 	all := site.KeyOptions{Name: "all", URLs: urls}

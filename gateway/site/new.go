@@ -158,8 +158,10 @@ func (s *Site) checkMCP() error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Keys)) {
 		if len(s.Keys[name].Tokens) == 0 {
-			return &SettingError{"key " + name,
-				fmt.Errorf("key %s: with mcp on, agents need a token of each key; add token <secret> to the key, or remove mcp", name)}
+			return &SettingError{
+				"key " + name,
+				fmt.Errorf("key %s: with mcp on, agents need a token of each key; add token <secret> to the key, or remove mcp", name),
+			}
 		}
 	}
 	return nil

@@ -24,8 +24,10 @@ func TestNew(t *testing.T) {
 	t.Parallel()
 	ops := key("ops", "json://localhost/a", "x")
 	ops.Tokens, ops.Inbox = []string{secret + "\n"}, time.Hour
-	base, err := site.New(site.Options{Keys: []site.KeyOptions{ops, key("dev", "json://localhost/b")}, MaxInFlight: 100,
-		PublicURL: "https://alerts.example.com"})
+	base, err := site.New(site.Options{
+		Keys: []site.KeyOptions{ops, key("dev", "json://localhost/b")}, MaxInFlight: 100,
+		PublicURL: "https://alerts.example.com",
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,8 +40,10 @@ func TestNew(t *testing.T) {
 		!base.Protected(t.Context()) {
 		t.Errorf("%+v", k)
 	}
-	own, err := site.New(site.Options{Base: base, Keys: []site.KeyOptions{key("ops", "json://localhost/c")}, Timeout: time.Second,
-		Stateless: new(false)})
+	own, err := site.New(site.Options{
+		Base: base, Keys: []site.KeyOptions{key("ops", "json://localhost/c")}, Timeout: time.Second,
+		Stateless: new(false),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,20 +106,32 @@ func TestClientLimits(t *testing.T) {
 			inFlight: site.InFlightLimits{Total: site.DefaultMaxInFlight, Clients: 500, PerAddress: 62},
 		},
 		"of max_in_flight": {
-			site.Options{MaxInFlight: 100}, site.Options{MaxInFlight: 9}, defaults,
-			site.InFlightLimits{Total: 100, Clients: 50, PerAddress: 6}, 256 << 20,
+			site.Options{MaxInFlight: 100},
+			site.Options{MaxInFlight: 9},
+			defaults,
+			site.InFlightLimits{Total: 100, Clients: 50, PerAddress: 6},
+			256 << 20,
 		},
 		"of in_flight": {
-			site.Options{Clients: &site.ClientOptions{InFlight: 80}}, site.Options{}, defaults,
-			site.InFlightLimits{Total: 1000, Clients: 80, PerAddress: 10}, 256 << 20,
+			site.Options{Clients: &site.ClientOptions{InFlight: 80}},
+			site.Options{},
+			defaults,
+			site.InFlightLimits{Total: 1000, Clients: 80, PerAddress: 10},
+			256 << 20,
 		},
 		"all of max_in_flight": {
-			site.Options{MaxInFlight: 10, Clients: &site.ClientOptions{InFlight: 10, InFlightPerAddress: 10}}, site.Options{}, defaults,
-			site.InFlightLimits{Total: 10, Clients: 10, PerAddress: 10}, 256 << 20,
+			site.Options{MaxInFlight: 10, Clients: &site.ClientOptions{InFlight: 10, InFlightPerAddress: 10}},
+			site.Options{},
+			defaults,
+			site.InFlightLimits{Total: 10, Clients: 10, PerAddress: 10},
+			256 << 20,
 		},
 		"of max_body": {
-			site.Options{MaxBody: 100 << 20}, site.Options{}, defaults,
-			site.InFlightLimits{Total: 1000, Clients: 500, PerAddress: 62}, 800 << 20,
+			site.Options{MaxBody: 100 << 20},
+			site.Options{},
+			defaults,
+			site.InFlightLimits{Total: 1000, Clients: 500, PerAddress: 62},
+			800 << 20,
 		},
 		"of the site": {site.Options{Clients: all}, site.Options{}, own, site.InFlightLimits{Total: 1000, Clients: 7, PerAddress: 5}, 100 << 20},
 		"of the app":  {site.Options{}, site.Options{Clients: all}, own, site.InFlightLimits{Total: 1000, Clients: 7, PerAddress: 5}, 100 << 20},
@@ -123,9 +139,11 @@ func TestClientLimits(t *testing.T) {
 			site.Options{MaxInFlight: 6}, site.Options{Clients: all}, own, site.InFlightLimits{Total: 6, Clients: 6, PerAddress: 5}, 100 << 20,
 		},
 		"the site replaces the app's": {
-			site.Options{Clients: &site.ClientOptions{Retry: new(1)}}, site.Options{Clients: all},
+			site.Options{Clients: &site.ClientOptions{Retry: new(1)}},
+			site.Options{Clients: all},
 			notifier.Limits{Deliveries: 500, Requests: 1500, Bytes: 256 << 20, Retry: 1, Wait: time.Second},
-			site.InFlightLimits{Total: 1000, Clients: 500, PerAddress: 62}, 256 << 20,
+			site.InFlightLimits{Total: 1000, Clients: 500, PerAddress: 62},
+			256 << 20,
 		},
 	} {
 		base, err := site.New(tt.global)

@@ -16,8 +16,10 @@ import (
 // newAnswer returns an answer with a reply code (RFC 5321), an enhanced status
 // code (RFC 3463), and a text formatted as by [fmt.Errorf].
 func newAnswer(code, class, subject, detail int, format string, args ...any) *smtp.SMTPError {
-	return &smtp.SMTPError{Code: code, EnhancedCode: smtp.EnhancedCode{class, subject, detail},
-		Message: oneLine(errs.PublicText(fmt.Errorf(format, args...)))}
+	return &smtp.SMTPError{
+		Code: code, EnhancedCode: smtp.EnhancedCode{class, subject, detail},
+		Message: oneLine(errs.PublicText(fmt.Errorf(format, args...))),
+	}
 }
 
 var (

@@ -20,8 +20,10 @@ import (
 
 // newServer returns a server that reads a command or a mail for ten seconds.
 func newServer(deliver func(mail io.Reader, to []Recipient) (*Outcome, error)) *Server {
-	return New(Config{Hostname: "test", MaxSize: 1 << 20, MaxRecipients: 10, MaxConnections: 10, Timeout: 10 * time.Second, Local: true,
-		Log: zap.NewNop()}, Gateway{
+	return New(Config{
+		Hostname: "test", MaxSize: 1 << 20, MaxRecipients: 10, MaxConnections: 10, Timeout: 10 * time.Second, Local: true,
+		Log: zap.NewNop(),
+	}, Gateway{
 		Check:   func(Recipient) error { return nil },
 		Deliver: deliver,
 		Refused: func(Refusal) {},
@@ -144,8 +146,10 @@ func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "unix"
 // disconnected then. After a part of a command, a client once got an answer to it, and the same
 // time again.
 func TestSlowCommands(t *testing.T) {
-	for _, sent := range []string{"", "EHLO", "EHLO x\r\nMAIL FROM:<a@x>",
-		"EHLO x\r\nMAIL FROM:<a@x>\r\nRCPT TO:<k@x>\r\nDATA\r\nSubject: x\r\n"} {
+	for _, sent := range []string{
+		"", "EHLO", "EHLO x\r\nMAIL FROM:<a@x>",
+		"EHLO x\r\nMAIL FROM:<a@x>\r\nRCPT TO:<k@x>\r\nDATA\r\nSubject: x\r\n",
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			l := &pipes{clients: make(chan net.Conn)}
 			s := newServer(echo)

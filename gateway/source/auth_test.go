@@ -88,43 +88,93 @@ func TestSignatures(t *testing.T) {
 		"sentry, too short":       {"sentry", secret, headers{"Sentry-Hook-Signature": sum(body)[:32]}, false},
 		"sentry, none":            {"sentry", secret, nil, false},
 		"grafana":                 {"grafana", secret, headers{"X-Grafana-Alerting-Signature": sum(body)}, true},
-		"grafana with a time": {"grafana", secret,
-			headers{"X-Grafana-Alerting-Signature": sum(stamp(0) + ":" + body), "X-Grafana-Alerting-Timestamp": stamp(0)}, true},
-		"grafana with an old time": {"grafana", secret,
-			headers{"X-Grafana-Alerting-Signature": sum(stamp(-time.Hour) + ":" + body), "X-Grafana-Alerting-Timestamp": stamp(-time.Hour)}, false},
+		"grafana with a time": {
+			"grafana", secret,
+			headers{"X-Grafana-Alerting-Signature": sum(stamp(0) + ":" + body), "X-Grafana-Alerting-Timestamp": stamp(0)},
+			true,
+		},
+		"grafana with an old time": {
+			"grafana", secret,
+			headers{"X-Grafana-Alerting-Signature": sum(stamp(-time.Hour) + ":" + body), "X-Grafana-Alerting-Timestamp": stamp(-time.Hour)},
+			false,
+		},
 		"grafana without its time": {"grafana", secret, headers{"X-Grafana-Alerting-Signature": sum(stamp(0) + ":" + body)}, false},
-		"slack": {"slack", secret,
-			headers{"X-Slack-Signature": "v0=" + sum("v0:"+stamp(0)+":"+body), "X-Slack-Request-Timestamp": stamp(0)}, true},
-		"slack, old": {"slack", secret,
+		"slack": {
+			"slack", secret,
+			headers{"X-Slack-Signature": "v0=" + sum("v0:"+stamp(0)+":"+body), "X-Slack-Request-Timestamp": stamp(0)},
+			true,
+		},
+		"slack, old": {
+			"slack", secret,
 			headers{"X-Slack-Signature": "v0=" + sum("v0:"+stamp(-6*time.Minute)+":"+body), "X-Slack-Request-Timestamp": stamp(-6 * time.Minute)},
-			false},
+			false,
+		},
 		"slack, without a time": {"slack", secret, headers{"X-Slack-Signature": "v0=" + sum("v0::"+body)}, false},
-		"stripe": {"stripe", secret, headers{"Stripe-Signature": "t=" + stamp(0) + ",v1=" + sum(stamp(0)+"."+body) + ",v0=x"},
-			true},
-		"stripe, the second matches": {"stripe", secret,
-			headers{"Stripe-Signature": "t=" + stamp(0) + ",v1=" + sum("x") + ",v1=" + sum(stamp(0)+"."+body)}, true},
-		"stripe, another time": {"stripe", secret, headers{"Stripe-Signature": "t=" + stamp(time.Second) + ",v1=" + sum(stamp(0)+"."+body)},
-			false},
-		"stripe, old": {"stripe", secret,
-			headers{"Stripe-Signature": "t=" + stamp(-6*time.Minute) + ",v1=" + sum(stamp(-6*time.Minute)+"."+body)}, false},
-		"stripe, the eleventh": {"stripe", secret,
-			headers{"Stripe-Signature": "t=" + stamp(0) + strings.Repeat(",v1="+sum("x"), 10) + ",v1=" + sum(stamp(0)+"."+body)}, false},
-		"standard": {"standard", "whsec_" + std,
-			headers{"Webhook-Id": "id", "Webhook-Timestamp": stamp(0), "Webhook-Signature": standard(stamp(0))}, true},
-		"standard without whsec_": {"standard", std,
-			headers{"Webhook-Id": "id", "Webhook-Timestamp": stamp(0), "Webhook-Signature": "v1a,x " + standard(stamp(0))}, true},
-		"svix": {"standard", "whsec_" + std,
-			headers{"Svix-Id": "id", "Svix-Timestamp": stamp(0), "Svix-Signature": "v1,x " + standard(stamp(0))}, true},
-		"svix, another id": {"standard", std,
-			headers{"Svix-Id": "other", "Svix-Timestamp": stamp(0), "Svix-Signature": standard(stamp(0))}, false},
-		"svix, too old": {"standard", std,
-			headers{"Svix-Id": "id", "Svix-Timestamp": stamp(-time.Hour), "Svix-Signature": standard(stamp(-time.Hour))}, false},
-		"half of each": {"standard", std,
-			headers{"Webhook-Id": "id", "Webhook-Timestamp": stamp(0), "Svix-Signature": standard(stamp(0))}, false},
-		"standard, another id": {"standard", std,
-			headers{"Webhook-Id": "other", "Webhook-Timestamp": stamp(0), "Webhook-Signature": standard(stamp(0))}, false},
-		"standard, in the future": {"standard", std,
-			headers{"Webhook-Id": "id", "Webhook-Timestamp": stamp(time.Hour), "Webhook-Signature": standard(stamp(time.Hour))}, false},
+		"stripe": {
+			"stripe", secret,
+			headers{"Stripe-Signature": "t=" + stamp(0) + ",v1=" + sum(stamp(0)+"."+body) + ",v0=x"},
+			true,
+		},
+		"stripe, the second matches": {
+			"stripe", secret,
+			headers{"Stripe-Signature": "t=" + stamp(0) + ",v1=" + sum("x") + ",v1=" + sum(stamp(0)+"."+body)},
+			true,
+		},
+		"stripe, another time": {
+			"stripe", secret,
+			headers{"Stripe-Signature": "t=" + stamp(time.Second) + ",v1=" + sum(stamp(0)+"."+body)},
+			false,
+		},
+		"stripe, old": {
+			"stripe", secret,
+			headers{"Stripe-Signature": "t=" + stamp(-6*time.Minute) + ",v1=" + sum(stamp(-6*time.Minute)+"."+body)},
+			false,
+		},
+		"stripe, the eleventh": {
+			"stripe", secret,
+			headers{"Stripe-Signature": "t=" + stamp(0) + strings.Repeat(",v1="+sum("x"), 10) + ",v1=" + sum(stamp(0)+"."+body)},
+			false,
+		},
+		"standard": {
+			"standard", "whsec_" + std,
+			headers{"Webhook-Id": "id", "Webhook-Timestamp": stamp(0), "Webhook-Signature": standard(stamp(0))},
+			true,
+		},
+		"standard without whsec_": {
+			"standard", std,
+			headers{"Webhook-Id": "id", "Webhook-Timestamp": stamp(0), "Webhook-Signature": "v1a,x " + standard(stamp(0))},
+			true,
+		},
+		"svix": {
+			"standard", "whsec_" + std,
+			headers{"Svix-Id": "id", "Svix-Timestamp": stamp(0), "Svix-Signature": "v1,x " + standard(stamp(0))},
+			true,
+		},
+		"svix, another id": {
+			"standard", std,
+			headers{"Svix-Id": "other", "Svix-Timestamp": stamp(0), "Svix-Signature": standard(stamp(0))},
+			false,
+		},
+		"svix, too old": {
+			"standard", std,
+			headers{"Svix-Id": "id", "Svix-Timestamp": stamp(-time.Hour), "Svix-Signature": standard(stamp(-time.Hour))},
+			false,
+		},
+		"half of each": {
+			"standard", std,
+			headers{"Webhook-Id": "id", "Webhook-Timestamp": stamp(0), "Svix-Signature": standard(stamp(0))},
+			false,
+		},
+		"standard, another id": {
+			"standard", std,
+			headers{"Webhook-Id": "other", "Webhook-Timestamp": stamp(0), "Webhook-Signature": standard(stamp(0))},
+			false,
+		},
+		"standard, in the future": {
+			"standard", std,
+			headers{"Webhook-Id": "id", "Webhook-Timestamp": stamp(time.Hour), "Webhook-Signature": standard(stamp(time.Hour))},
+			false,
+		},
 	} {
 		r := &Request{Body: []byte(body), Header: http.Header{}}
 		for name, value := range tt.headers {
@@ -165,8 +215,10 @@ func TestSecretsRefused(t *testing.T) {
 			t.Errorf("the secret %q of the scheme %s is accepted", s.secret, s.scheme)
 		}
 	}
-	if _, err := New(Config{Name: "github", Scheme: "standard",
-		Secret: "whsec_" + base64.StdEncoding.EncodeToString(make([]byte, 16))}); err != nil {
+	if _, err := New(Config{
+		Name: "github", Scheme: "standard",
+		Secret: "whsec_" + base64.StdEncoding.EncodeToString(make([]byte, 16)),
+	}); err != nil {
 		t.Errorf("a secret of 16 bytes: %v", err)
 	}
 	if _, err := New(Config{Name: "github", Token: " "}); err == nil {
@@ -401,8 +453,10 @@ func TestSNSCertificates(t *testing.T) {
 		want    string // a part of the error; "" if the message is accepted
 	}{
 		"the common one": {snsPEM, nil, ""},
-		"that of a region": {region("af-south-1.amazonaws.com"),
-			names("sns-signing.af-south-1.amazonaws.com", "sns.af-south-1.amazonaws.com"), ""},
+		"that of a region": {
+			region("af-south-1.amazonaws.com"),
+			names("sns-signing.af-south-1.amazonaws.com", "sns.af-south-1.amazonaws.com"), "",
+		},
 		"that of a region, one name": {region("ap-east-1.amazonaws.com"), names("sns-signing.ap-east-1.amazonaws.com"), ""},
 		"China":                      {region("cn-north-1.amazonaws.com.cn"), names("sns-cn-north-1.amazonaws.com.cn"), ""},
 		"GovCloud":                   {region("us-gov-east-1.amazonaws.com"), names("sns-us-gov-west-1.amazonaws.com"), ""},
@@ -413,8 +467,10 @@ func TestSNSCertificates(t *testing.T) {
 		"expired":                    {snsPEM, func(c *x509.Certificate) { c.NotAfter = now.Add(-time.Minute) }, "not valid now"},
 		"not valid yet":              {snsPEM, func(c *x509.Certificate) { c.NotBefore = now.Add(time.Minute) }, "not valid now"},
 		"without its issuer":         {snsPEM, func(c *x509.Certificate) { c.IssuingCertificateURL = nil }, "not trusted"},
-		"an issuer that is not there": {snsPEM, func(c *x509.Certificate) { c.IssuingCertificateURL[0] += "x" },
-			"getting the certificate of the issuer"},
+		"an issuer that is not there": {
+			snsPEM, func(c *x509.Certificate) { c.IssuingCertificateURL[0] += "x" },
+			"getting the certificate of the issuer",
+		},
 	} {
 		a := newSNSSigner(t, tt.address, tt.change)
 		err := authenticateWith(t, Config{Name: "sns"}, a.roots, a.sign(t, snsMessage(tt.address)), a.fetch)

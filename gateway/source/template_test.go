@@ -46,8 +46,10 @@ func TestTemplates(t *testing.T) {
 		{`{{with .a}}{{.b}}{{else}}no{{end}}`, `{}`, "no"},
 		{`{{(index .a 1).b}}|{{(index .a 5).b}}|{{index .a "x"}}|{{index .b "x y"}}`, `{"a":[0,{"b":"B"}],"b":{"x y":"Z"}}`, "B|||Z"},
 		{`{{if eq .s 0}}zero{{end}}{{if eq .t "0"}}text{{end}}{{if eq .u 0}}missing{{end}}`, `{"s":0,"t":0}`, "zerotext"},
-		{`{{eq .a "x" "y"}} {{ne .a "x"}} {{lt .n 10}} {{gt .n 10}} {{le "a" "b"}} {{ge .m 1}}`, `{"a":"y","n":9,"m":null}`,
-			"true true true false true false"},
+		{
+			`{{eq .a "x" "y"}} {{ne .a "x"}} {{lt .n 10}} {{gt .n 10}} {{le "a" "b"}} {{ge .m 1}}`, `{"a":"y","n":9,"m":null}`,
+			"true true true false true false",
+		},
 		{`{{if and .a (not .b)}}yes{{end}}{{or .b "other"}}`, `{"a":1}`, "yesother"},
 		{`{{len .a}} {{len .b}} {{len .c}}`, `{"a":[1,2],"b":"äö"}`, "2 2 0"},
 		{`{{printf "%5.1f|%-4s|%03d|%v" .f .s .n .o}}`, `{"f":1.25,"s":"ab","n":7,"o":{"a":1}}`, `  1.2|ab  |007|{"a":1}`},
@@ -294,8 +296,10 @@ func TestTemplateStops(t *testing.T) {
 func TestTemplateRounds(t *testing.T) {
 	racetest.SkipIfSlow(t)
 	blank := strings.Repeat(" ", 7<<20)
-	for _, expression := range []string{`default "x" .`, `len .`, `more 1 .`, `type .`, `eq . .`, `lt . .`, `trim .`,
-		`. | upper | lower | len`, `and (eq . .) (ne . .)`} {
+	for _, expression := range []string{
+		`default "x" .`, `len .`, `more 1 .`, `type .`, `eq . .`, `lt . .`, `trim .`,
+		`. | upper | lower | len`, `and (eq . .) (ne . .)`,
+	} {
 		tmpl, err := ParseTemplate("body", `{{$s := .}}{{range 100}}{{with $s}}{{$x := `+expression+`}}{{end}}{{end}}`)
 		if err != nil {
 			t.Fatal(err)

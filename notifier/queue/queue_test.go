@@ -151,8 +151,10 @@ func TestRetries(t *testing.T) {
 		e := accept(t, q, entry("text", "a"))
 		time.Sleep(6 * time.Hour)
 		synctest.Wait() // the deliveries have ended, so that what they wrote can be read
-		want := []time.Duration{0, 5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, 30 * time.Minute, time.Hour,
-			time.Hour, time.Hour}
+		want := []time.Duration{
+			0, 5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, 30 * time.Minute, time.Hour,
+			time.Hour, time.Hour,
+		}
 		last := len(attempts) - 1
 		for i := 1; i <= last; i++ {
 			d, want := attempts[i].Sub(attempts[i-1]), want[min(i, len(want)-1)]
@@ -240,11 +242,13 @@ func TestPostponed(t *testing.T) {
 func TestFailuresForGood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		attempts := 0
-		q := start(t, open(t, t.TempDir()), queue.Options{Keep: 26 * time.Hour,
+		q := start(t, open(t, t.TempDir()), queue.Options{
+			Keep: 26 * time.Hour,
 			Deliver: func(context.Context, *queue.Message, *queue.Job) queue.Outcome {
 				attempts++
 				return queue.Outcome{Status: queue.Dead, Reason: "no such user"}
-			}})
+			},
+		})
 		e := accept(t, q, entry("text", "a"))
 		time.Sleep(time.Second)
 		synctest.Wait()
@@ -780,11 +784,13 @@ func TestCancel(t *testing.T) {
 // Messages of untrusted clients may fill half of the queue.
 func TestUntrusted(t *testing.T) {
 	hold := make(chan struct{})
-	q := start(t, open(t, t.TempDir()), queue.Options{MaxSize: 10_000,
+	q := start(t, open(t, t.TempDir()), queue.Options{
+		MaxSize: 10_000,
 		Deliver: func(context.Context, *queue.Message, *queue.Job) queue.Outcome {
 			<-hold
 			return queue.Outcome{Status: queue.Delivered}
-		}})
+		},
+	})
 	defer close(hold)
 	e := entry(strings.Repeat("x", 5000), "a")
 	e.Untrusted = true
@@ -797,10 +803,12 @@ func TestUntrusted(t *testing.T) {
 
 func TestLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := start(t, open(t, t.TempDir()), queue.Options{MaxSize: 5000,
+		q := start(t, open(t, t.TempDir()), queue.Options{
+			MaxSize: 5000,
 			Deliver: func(context.Context, *queue.Message, *queue.Job) queue.Outcome {
 				return queue.Outcome{Status: queue.Queued}
-			}})
+			},
+		})
 		accepted := 0
 		for accepted < 100 {
 			err := q.Accept(t.Context(), entry("text", "a"))

@@ -17,8 +17,10 @@ func TestResults(t *testing.T) {
 	var pending encodedResults
 	var entries []*Entry
 	for i := range 200 {
-		e := &Entry{Message: &Message{ID: NewID(), Created: now.Add(time.Duration(i) * time.Microsecond),
-			Summary: fmt.Appendf(nil, "summary %d", i/90)}}
+		e := &Entry{Message: &Message{
+			ID: NewID(), Created: now.Add(time.Duration(i) * time.Microsecond),
+			Summary: fmt.Appendf(nil, "summary %d", i/90),
+		}}
 		for k := range 1 + i/70 {
 			e.Jobs = append(e.Jobs, Job{
 				JobID: JobID{e.Message.ID, k}, Status: Delivered, Attempts: 1,

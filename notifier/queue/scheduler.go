@@ -148,14 +148,18 @@ func (q *scheduler) deliver(j *Job, claimed time.Duration) {
 	began := q.Now()
 	if f, ok := q.failedSince(j, began); ok {
 		q.slots.Release(j.JobID)
-		q.settle(attempt{job: j, began: f.began, shared: f, out: Outcome{Status: Queued, State: j.State, Result: j.Result, Reason: f.reason},
-			deferrable: true})
+		q.settle(attempt{
+			job: j, began: f.began, shared: f, out: Outcome{Status: Queued, State: j.State, Result: j.Result, Reason: f.reason},
+			deferrable: true,
+		})
 		return
 	}
 	m, release, err := q.store.Load(q.ctx, j.Message)
 	if _, damaged := errors.AsType[*DamagedError](err); damaged || errors.Is(err, ErrNotFound) {
-		q.settle(attempt{job: j, out: Outcome{Status: Dead, State: j.State, Result: j.Result,
-			Reason: "the message is damaged in the queue's store"}, deferrable: true})
+		q.settle(attempt{job: j, out: Outcome{
+			Status: Dead, State: j.State, Result: j.Result,
+			Reason: "the message is damaged in the queue's store",
+		}, deferrable: true})
 		return
 	}
 	if err != nil {

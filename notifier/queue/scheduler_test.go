@@ -131,8 +131,10 @@ func TestSharedSlots(t *testing.T) {
 		{"one host", []*queue.Entry{hosts(300, "a", "h:443", false), hosts(3, "b", "i:443", false)}, 16 + 3},
 		{"many hosts", elsewhere(300, false), 256},
 		{"many hosts of clients", elsewhere(300, true), 128},
-		{"a destination", []*queue.Entry{hosts(1, "a", "h", false), hosts(1, "a", "h", false), hosts(1, "a", "h", false),
-			hosts(1, "a", "h", false), hosts(1, "a", "h", false)}, 4},
+		{"a destination", []*queue.Entry{
+			hosts(1, "a", "h", false), hosts(1, "a", "h", false), hosts(1, "a", "h", false),
+			hosts(1, "a", "h", false), hosts(1, "a", "h", false),
+		}, 4},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -25,8 +25,10 @@ type record struct {
 }
 
 func recordOf[T any](name string, value *T, fields func(*T, *wire.Codec)) record {
-	return record{name, value, func() []byte { return wire.Append(nil, value, fields) },
-		func(b []byte) (any, error) { return decode(b, fields) }}
+	return record{
+		name, value, func() []byte { return wire.Append(nil, value, fields) },
+		func(b []byte) (any, error) { return decode(b, fields) },
+	}
 }
 
 func decode[T any](b []byte, fields func(*T, *wire.Codec)) (*T, error) {

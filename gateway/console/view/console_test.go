@@ -30,8 +30,10 @@ func TestMain(m *testing.M) {
 // exampleFrame is the frame of the examples, for somebody who may manage.
 var exampleFrame = Frame{
 	Root: "../", User: "ann",
-	Places: []Place{{Name: "Now", Address: "../notify/console", Counts: true, Count: 2, Trouble: "1 incident open, 1 destination down"},
-		{Name: "Keys", Address: "../notify/console/keys", Here: true}},
+	Places: []Place{
+		{Name: "Now", Address: "../notify/console", Counts: true, Count: 2, Trouble: "1 incident open, 1 destination down"},
+		{Name: "Keys", Address: "../notify/console/keys", Here: true},
+	},
 }
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -43,42 +45,68 @@ var examples = map[string]Page{
 		Stored: true, Waiting: 5, Lost: 2, Done: "It is resolved.",
 		Watchdog: &exampleTrouble, AllOpen: "../notify/console/incidents", More: 3, MoreDown: 1, MoreKeys: 26,
 		Incidents: []IncidentRow{
-			{ListedIncident: ListedIncident{Address: "../notify/incidents/a", Title: "Disk <full>", Key: "ops",
-				KeyAddress: "../notify/console/keys/ops", Type: "failure", State: IncidentOpen, Since: noon.Add(-14 * time.Minute), Step: 1, Steps: 2,
-				Next: noon.Add(time.Minute)}, PublicID: "a", Told: "Ann's phone was told", NextTold: "Bob's phone",
-				Silence: "../notify/console/silences?key=ops#silence", Resolve: true},
-			{ListedIncident: ListedIncident{Name: "disk db1", Key: "web", State: IncidentOpen, Since: noon.Add(-3 * time.Hour),
-				Silenced: noon.Add(time.Hour)}, PublicID: "b", Silence: "../notify/console/silences?key=web#silence", Resolve: true},
-			{ListedIncident: ListedIncident{Name: "disk db2", Key: "web", State: IncidentOpen, Since: noon.Add(-3 * time.Hour), Steps: 2, Step: 1,
-				Round: 1, Next: noon.Add(time.Minute), Silenced: noon.Add(time.Hour), Partly: true, SilentFor: "JSON boss.example (2:boss)",
-				NextSilent: true}, PublicID: "d", Told: "Ann was told", NextTold: "Bob", Silence: "../notify/console/silences?key=web#silence",
-				Resolve: true},
-			{ListedIncident: ListedIncident{Title: "Certificate", Key: "web", State: IncidentAcknowledged, By: "Ann",
-				Since: noon.Add(-72 * time.Hour), Until: noon.Add(4 * time.Hour)}, PublicID: "c", Resolve: true},
+			{
+				ListedIncident: ListedIncident{
+					Address: "../notify/incidents/a", Title: "Disk <full>", Key: "ops",
+					KeyAddress: "../notify/console/keys/ops", Type: "failure", State: IncidentOpen, Since: noon.Add(-14 * time.Minute), Step: 1, Steps: 2,
+					Next: noon.Add(time.Minute),
+				}, PublicID: "a", Told: "Ann's phone was told", NextTold: "Bob's phone",
+				Silence: "../notify/console/silences?key=ops#silence", Resolve: true,
+			},
+			{ListedIncident: ListedIncident{
+				Name: "disk db1", Key: "web", State: IncidentOpen, Since: noon.Add(-3 * time.Hour),
+				Silenced: noon.Add(time.Hour),
+			}, PublicID: "b", Silence: "../notify/console/silences?key=web#silence", Resolve: true},
+			{
+				ListedIncident: ListedIncident{
+					Name: "disk db2", Key: "web", State: IncidentOpen, Since: noon.Add(-3 * time.Hour), Steps: 2, Step: 1,
+					Round: 1, Next: noon.Add(time.Minute), Silenced: noon.Add(time.Hour), Partly: true, SilentFor: "JSON boss.example (2:boss)",
+					NextSilent: true,
+				}, PublicID: "d", Told: "Ann was told", NextTold: "Bob", Silence: "../notify/console/silences?key=web#silence",
+				Resolve: true,
+			},
+			{ListedIncident: ListedIncident{
+				Title: "Certificate", Key: "web", State: IncidentAcknowledged, By: "Ann",
+				Since: noon.Add(-72 * time.Hour), Until: noon.Add(4 * time.Hour),
+			}, PublicID: "c", Resolve: true},
 		},
 		Down: []QueuedDestination{
-			{Named: Named{"Slack #ops", "chat"}, URL: "slack://xxxxx/#ops", Keys: []KeyLink{{"ops", "../notify/console/keys/ops"}},
+			{
+				Named: Named{"Slack #ops", "chat"}, URL: "slack://xxxxx/#ops", Keys: []KeyLink{{"ops", "../notify/console/keys/ops"}},
 				Health: Health{State: Down, Since: noon.Add(-time.Hour), Cause: "the service answered 503", Waiting: 5},
-				Waits:  Waits{"../notify/console", "aGFzaA", "Slack #ops ops", 5}, Bar: exampleBar},
-			{Named: Named{"Telegram", ""}, URL: "tgram://xxxxx", Health: Health{State: Failing, Cause: "the service answered 401"},
-				Waits: Waits{"../notify/console", "aGFzaB", "Telegram", 0}},
+				Waits:  Waits{"../notify/console", "aGFzaA", "Slack #ops ops", 5}, Bar: exampleBar,
+			},
+			{
+				Named: Named{"Telegram", ""}, URL: "tgram://xxxxx", Health: Health{State: Failing, Cause: "the service answered 401"},
+				Waits: Waits{"../notify/console", "aGFzaB", "Telegram", 0},
+			},
 		},
 		Rows: []ListedKey{
-			{Name: "ops", Address: "../notify/console/keys/ops", Services: "Slack #ops, ntfy duty", URLs: 2,
+			{
+				Name: "ops", Address: "../notify/console/keys/ops", Services: "Slack #ops, ntfy duty", URLs: 2,
 				Health: &Health{State: Down, Waiting: 5, Cause: "Slack #ops: the service answered 503", Troubles: []Trouble{exampleTrouble}},
-				Bar:    exampleBar, Last: NewMoment(noon.Add(-12*time.Second), noon)},
-			{Name: "web", Address: "../notify/console/keys/web", Services: "Telegram web-team", URLs: 1, Health: &Health{State: Fine},
-				Last: NewMoment(noon.Add(-3*time.Hour), noon)},
+				Bar:    exampleBar, Last: NewMoment(noon.Add(-12*time.Second), noon),
+			},
+			{
+				Name: "web", Address: "../notify/console/keys/web", Services: "Telegram web-team", URLs: 1, Health: &Health{State: Fine},
+				Last: NewMoment(noon.Add(-3*time.Hour), noon),
+			},
 			{Name: "new", Address: "../notify/console/keys/new", Health: &Health{State: Silent}, Last: Moment{Text: "never used"}},
 			{Name: "broken", Address: "../notify/console/keys/broken", Problem: "it has mistakes"},
 		},
 	},
-	"now_quiet": NowPage{Root: "./", Now: noon, Sentence: "All quiet: 1 key", State: Fine, Keys: 1, Lost: 0, Stored: true,
+	"now_quiet": NowPage{
+		Root: "./", Now: noon, Sentence: "All quiet: 1 key", State: Fine, Keys: 1, Lost: 0, Stored: true,
 		AllOpen: "./notify/console/incidents",
-		Rows: []ListedKey{{Name: "ops", Address: "./notify/console/keys/ops", Services: "JSON web.example", URLs: 1,
-			Health: &Health{State: Silent}, Last: Moment{Text: "never used"}}}},
-	"now_new": NowPage{Root: "./", Now: noon, Sentence: "No keys yet", State: Silent, Lost: -1, MayAdd: true,
-		Problem: "The queue cannot be read at the moment."},
+		Rows: []ListedKey{{
+			Name: "ops", Address: "./notify/console/keys/ops", Services: "JSON web.example", URLs: 1,
+			Health: &Health{State: Silent}, Last: Moment{Text: "never used"},
+		}},
+	},
+	"now_new": NowPage{
+		Root: "./", Now: noon, Sentence: "No keys yet", State: Silent, Lost: -1, MayAdd: true,
+		Problem: "The queue cannot be read at the moment.",
+	},
 	"send": SendPage{
 		Address: "./ops", Messages: "./messages/", Key: "ops",
 		Tags: []Tag{{"chat", "JSON, XML"}, {"all", "JSON, 2 × XML"}}, Otherwise: "JSON", Others: true,
@@ -98,8 +126,10 @@ var examples = map[string]Page{
 	},
 	"response_button": ResponsePage{
 		Title: "Not changed", Reason: "The configuration has mistakes.", BackURL: "../cfg/ops",
-		Lines: []ResponseLine{{Level: "ERROR", Time: "12:00:00", Text: "line 2: <url> has no host"},
-			{Level: "WARNING", Time: "12:00:01", Text: "line 3: it is there twice"}},
+		Lines: []ResponseLine{
+			{Level: "ERROR", Time: "12:00:00", Text: "line 2: <url> has no host"},
+			{Level: "WARNING", Time: "12:00:01", Text: "line 3: it is there twice"},
+		},
 	},
 	"response_error": ResponsePage{Title: "There is no page here", Reason: "There is no such <key>.", Home: "../notify"},
 	"about":          AboutPage{Root: "./", Address: "https://alerts.example.com/notify"},
@@ -108,14 +138,22 @@ var examples = map[string]Page{
 		Next: "../notify/console?page=3", MayAdd: true, Hint: "Without a queue, less is known.",
 		Tallies: []Tally{{Down, 1, "../notify/console?state=down"}, {Fine, 121, ""}},
 		Keys: []ListedKey{
-			{Name: "ops", Address: "../notify/console/keys/ops", Send: "../notify/ops", Fixed: true, Services: "JSON example.com, Slack #ops",
+			{
+				Name: "ops", Address: "../notify/console/keys/ops", Send: "../notify/ops", Fixed: true, Services: "JSON example.com, Slack #ops",
 				URLs: 2, Hurry: "../notify/console/keys/ops",
-				Health: &Health{State: Down, Since: noon, Cause: "JSON example.com: the service answered 503", Waiting: 112, WaitingSince: noon,
-					Delivered: noon.Add(-time.Hour)}},
-			{Name: "home", Address: "../notify/console/keys/home", Send: "../notify/home", Services: "Discord", URLs: 1,
-				Health: &Health{State: Fine, Delivered: noon}},
-			{Name: "new", Address: "../notify/console/keys/new", Send: "../notify/new", Services: "Discord", URLs: 1,
-				Health: &Health{State: Silent}},
+				Health: &Health{
+					State: Down, Since: noon, Cause: "JSON example.com: the service answered 503", Waiting: 112, WaitingSince: noon,
+					Delivered: noon.Add(-time.Hour),
+				},
+			},
+			{
+				Name: "home", Address: "../notify/console/keys/home", Send: "../notify/home", Services: "Discord", URLs: 1,
+				Health: &Health{State: Fine, Delivered: noon},
+			},
+			{
+				Name: "new", Address: "../notify/console/keys/new", Send: "../notify/new", Services: "Discord", URLs: 1,
+				Health: &Health{State: Silent},
+			},
 			{Name: "broken", Address: "../notify/console/keys/broken", Problem: "It cannot be read."},
 		},
 	},
@@ -130,25 +168,35 @@ var examples = map[string]Page{
 	"key_messages": exampleKey(TabMessages),
 	"key_devices":  exampleKey(TabDevices),
 	"key_settings": exampleKey(TabSettings),
-	"key_inbox": KeyPage{Root: "../", Key: "ops", Tab: TabMessages, Address: "../notify/console/keys/ops", Fixed: true, Saved: true,
+	"key_inbox": KeyPage{
+		Root: "../", Key: "ops", Tab: TabMessages, Address: "../notify/console/keys/ops", Fixed: true, Saved: true,
 		KeyMessages: KeyMessages{Queue: &Queue{}, Inbox: &KeyInbox{Address: "../notify/ops/messages", Keep: "7 days"}},
-		KeySend:     KeySend{Lines: []CopiedLine{{Name: "curl", Text: "curl -d x https://alerts.example.com/notify/ops"}}}},
-	"key_token": KeyPage{Root: "../", Key: "ops", Tab: TabSettings, Address: "../notify/console/keys/ops", Editable: true, Saved: true,
-		KeyMessages: KeyMessages{Queue: &Queue{}}, KeySettings: KeySettings{Tokens: 1, NewToken: "T0KEN"}},
-	"device": DevicePage{Root: "../", Key: "ops", Invite: "abc", Tags: []string{"oncall"}, ServerKey: "BKey",
-		Manifest: "./app.webmanifest?key=ops&invite=abc", Messages: "./ops/messages"},
+		KeySend:     KeySend{Lines: []CopiedLine{{Name: "curl", Text: "curl -d x https://alerts.example.com/notify/ops"}}},
+	},
+	"key_token": KeyPage{
+		Root: "../", Key: "ops", Tab: TabSettings, Address: "../notify/console/keys/ops", Editable: true, Saved: true,
+		KeyMessages: KeyMessages{Queue: &Queue{}}, KeySettings: KeySettings{Tokens: 1, NewToken: "T0KEN"},
+	},
+	"device": DevicePage{
+		Root: "../", Key: "ops", Invite: "abc", Tags: []string{"oncall"}, ServerKey: "BKey",
+		Manifest: "./app.webmanifest?key=ops&invite=abc", Messages: "./ops/messages",
+	},
 	"device_open":    DevicePage{Root: "../", Key: "ops", ServerKey: "BKey", Manifest: "./app.webmanifest?key=ops"},
 	"device_refused": DevicePage{Root: "../", Key: "ops", Refused: "The invitation is used up.", Manifest: "./app.webmanifest?key=ops"},
 	"messages": MessagesPage{
 		Root: "../", Stored: true, Filter: MessageFilter{Key: "ops", State: "failed", Type: "warning", Since: "24h", Title: "disk"}, Titles: true,
 		Keys: []string{"home", "ops"}, Hint: "Refused requests are those of the latest.",
 		Scanned: true, Until: noon, Newest: "../notify/console/messages", Older: "../notify/console/messages?before=0195-1",
-		Planned: []PlannedMessage{{ID: "0195-9", Address: "../notify/console/messages/0195-9", Cancel: "../notify/console/messages/0195-9?drop",
-			Key: "ops", KeyAddress: "../notify/console/keys/ops", Tags: "oncall", At: noon.Add(time.Hour)}}, Later: 3,
+		Planned: []PlannedMessage{{
+			ID: "0195-9", Address: "../notify/console/messages/0195-9", Cancel: "../notify/console/messages/0195-9?drop",
+			Key: "ops", KeyAddress: "../notify/console/keys/ops", Tags: "oncall", At: noon.Add(time.Hour),
+		}}, Later: 3,
 		Messages: []ListedMessage{
-			{ID: "0195-1", Address: "../notify/console/messages/0195-1", Time: noon, Key: "ops", KeyAddress: "../notify/console/keys/ops",
+			{
+				ID: "0195-1", Address: "../notify/console/messages/0195-1", Time: noon, Key: "ops", KeyAddress: "../notify/console/keys/ops",
 				Type: "failure", Source: "alertmanager", Title: "Disk <full>", Kept: true, Incident: "disk db1", Outcome: Failed,
-				Lines: []string{"JSON json://example.com/: failed: the service answered 500"}, More: 1},
+				Lines: []string{"JSON json://example.com/: failed: the service answered 500"}, More: 1,
+			},
 			{Time: noon, Key: "home", Source: "http", Outcome: Refused, Count: 3, Client: "192.0.2.1", Reason: "400: the field body is missing"},
 			{Time: noon, Source: "http", Outcome: Cancelled},
 		},
@@ -159,38 +207,60 @@ var examples = map[string]Page{
 	"message": MessagePage{
 		Root: "../", Keep: "7 days", Retry: true, Drop: true, Incident: "../notify/incidents/abc",
 		Inbox: "../notify/ops/messages?since=2026-07-01T08%3A00%3A00Z",
-		Message: ListedMessage{ID: "0195-1", Time: noon, Title: "Disk <full>", Kept: true, Key: "ops", KeyAddress: "../notify/console/keys/ops",
-			Type: "failure", Source: "alertmanager", Incident: "disk db1", Outcome: Queued},
+		Message: ListedMessage{
+			ID: "0195-1", Time: noon, Title: "Disk <full>", Kept: true, Key: "ops", KeyAddress: "../notify/console/keys/ops",
+			Type: "failure", Source: "alertmanager", Incident: "disk db1", Outcome: Queued,
+		},
 		Deliveries: []Delivery{
-			{Named: Named{"JSON example.com", "server"}, URL: "json://example.com/", Tags: "a, b", Outcome: Queued, Attempts: 4, Elapsed: "1.2 s",
+			{
+				Named: Named{"JSON example.com", "server"}, URL: "json://example.com/", Tags: "a, b", Outcome: Queued, Attempts: 4, Elapsed: "1.2 s",
 				Next: noon, Error: "the service answered 503",
-				Tries: []Try{{Time: noon, First: noon.Add(-time.Hour), Error: "the service answered 503", Count: 3},
-					{Time: noon, First: noon, Count: 1}}},
+				Tries: []Try{
+					{Time: noon, First: noon.Add(-time.Hour), Error: "the service answered 503", Count: 3},
+					{Time: noon, First: noon, Count: 1},
+				},
+			},
 			{Named: Named{"Discord", "chat"}, URL: "discord://***", Outcome: GivenUp, Says: Says{Text: "optional"}, Attempts: 1, Elapsed: "3 ms"},
 			{Named: Named{"XML example.com", "server"}, URL: "xml://example.com/", Outcome: Skipped, Says: Says{Text: "a newer message tells it"}},
-			{Named: Named{"JSON boss.example", "server"}, URL: "json://boss.example/", Tags: "2:boss", Outcome: Later,
-				Says: Says{Text: "step 2 begins", At: noon.Add(time.Hour), Then: "unless somebody acknowledges"}, Again: 2},
+			{
+				Named: Named{"JSON boss.example", "server"}, URL: "json://boss.example/", Tags: "2:boss", Outcome: Later,
+				Says: Says{Text: "step 2 begins", At: noon.Add(time.Hour), Then: "unless somebody acknowledges"}, Again: 2,
+			},
 		},
 	},
-	"message_planned": MessagePage{Root: "../", Keep: "7 days", Retry: true, Drop: true, Planned: noon.Add(time.Hour),
-		Message: ListedMessage{ID: "0195-9", Time: noon, Key: "ops", Outcome: Planned,
-			Says: Says{Text: "Planned for", At: noon.Add(time.Hour)}},
-		Deliveries: []Delivery{{Named: Named{"Key ops", ""}, URL: "ops", Outcome: Planned,
-			Says: Says{Text: "its destinations are looked up when the message is due"}}}},
-	"message_done": MessagePage{Root: "../", Keep: "7 days", Message: ListedMessage{ID: "0195-1", Time: noon, Outcome: Delivered},
-		Deliveries: []Delivery{{Named: Named{"JSON example.com", "server"}, URL: "json://example.com/", Outcome: Delivered, Attempts: 1,
-			Elapsed: "3 ms"}}},
+	"message_planned": MessagePage{
+		Root: "../", Keep: "7 days", Retry: true, Drop: true, Planned: noon.Add(time.Hour),
+		Message: ListedMessage{
+			ID: "0195-9", Time: noon, Key: "ops", Outcome: Planned,
+			Says: Says{Text: "Planned for", At: noon.Add(time.Hour)},
+		},
+		Deliveries: []Delivery{{
+			Named: Named{"Key ops", ""}, URL: "ops", Outcome: Planned,
+			Says: Says{Text: "its destinations are looked up when the message is due"},
+		}},
+	},
+	"message_done": MessagePage{
+		Root: "../", Keep: "7 days", Message: ListedMessage{ID: "0195-1", Time: noon, Outcome: Delivered},
+		Deliveries: []Delivery{{
+			Named: Named{"JSON example.com", "server"}, URL: "json://example.com/", Outcome: Delivered, Attempts: 1,
+			Elapsed: "3 ms",
+		}},
+	},
 	"queue": QueuePage{
 		Root: "../", Numbers: true, Problem: "No message can be stored now.",
 		Done: "112 that waited and 3 that were given up are being tried now.", Waiting: 112, Held: 27, Sending: 1, GivenUp: 3, Oldest: noon,
 		Size: "1.2 MiB", More: 4,
 		Hurry: "../notify/console/queue", All: &Waits{Address: "../notify/console/queue", Destination: "all", Count: 112},
 		Destinations: []QueuedDestination{
-			{Named: Named{"JSON example.com", "server"}, URL: "json://example.com/", Keys: []KeyLink{{"ops", "../notify/console/keys/ops"}},
+			{
+				Named: Named{"JSON example.com", "server"}, URL: "json://example.com/", Keys: []KeyLink{{"ops", "../notify/console/keys/ops"}},
 				Health: Health{State: Down, Since: noon, Cause: "the service answered 503", Waiting: 112, WaitingSince: noon},
-				Waits:  Waits{"../notify/console/queue", "aGFzaA", "JSON example.com ops", 112}},
-			{Named: Named{"XML example.com", "server"}, URL: "xml://example.com/", Health: Health{State: Failing, Cause: "the service answered 401"},
-				Waits: Waits{"../notify/console/queue", "aGFzaB", "XML example.com", 0}},
+				Waits:  Waits{"../notify/console/queue", "aGFzaA", "JSON example.com ops", 112},
+			},
+			{
+				Named: Named{"XML example.com", "server"}, URL: "xml://example.com/", Health: Health{State: Failing, Cause: "the service answered 401"},
+				Waits: Waits{"../notify/console/queue", "aGFzaB", "XML example.com", 0},
+			},
 		},
 	},
 	"queue_given_up": QueuePage{Root: "../", Numbers: true, Hurry: "../notify/console/queue", GivenUp: 3, Size: "0 B"},
@@ -199,23 +269,39 @@ var examples = map[string]Page{
 		First: "../notify/console/incidents", More: "../notify/console/incidents?after=x",
 		Action: "../notify/console/incidents", Done: "One incident is forgotten.",
 		Incidents: []IncidentRow{
-			{ListedIncident: ListedIncident{Address: "../notify/incidents/abc", Title: "db1 is down", Name: "disk <db1>", Key: "ops",
-				KeyAddress: "../notify/console/keys/ops", Type: "failure", State: IncidentOpen, Since: noon, Step: 2, Steps: 3, Round: 2,
-				Next: noon.Add(time.Minute)}, PublicID: "abc", Told: "Ann was told", Silence: "../notify/console/silences?key=ops#silence",
-				Resolve: true},
-			{ListedIncident: ListedIncident{Address: "../notify/incidents/abe", Name: "db2", Key: "ops", Type: "failure", State: IncidentOpen,
-				Since: noon, Steps: 3, Round: 1, Silenced: noon.Add(time.Hour)}, PublicID: "abe", Resolve: true},
-			{ListedIncident: ListedIncident{Address: "../notify/incidents/abf", Name: "db3", Key: "ops", Type: "failure", State: IncidentOpen,
-				Since: noon, Steps: 3, Step: 1, Round: 1, Next: noon.Add(time.Minute), Silenced: noon.Add(time.Hour)}},
-			{ListedIncident: ListedIncident{Address: "../notify/incidents/ac0", Name: "db4", Key: "ops", Type: "failure", State: IncidentOpen,
-				Since: noon, Steps: 3, Step: 1, Round: 1, Next: noon.Add(2 * time.Hour), Silenced: noon.Add(time.Hour)}},
-			{ListedIncident: ListedIncident{Address: "../notify/incidents/ac1", Name: "db5", Key: "ops", Type: "failure", State: IncidentOpen,
+			{
+				ListedIncident: ListedIncident{
+					Address: "../notify/incidents/abc", Title: "db1 is down", Name: "disk <db1>", Key: "ops",
+					KeyAddress: "../notify/console/keys/ops", Type: "failure", State: IncidentOpen, Since: noon, Step: 2, Steps: 3, Round: 2,
+					Next: noon.Add(time.Minute),
+				}, PublicID: "abc", Told: "Ann was told", Silence: "../notify/console/silences?key=ops#silence",
+				Resolve: true,
+			},
+			{ListedIncident: ListedIncident{
+				Address: "../notify/incidents/abe", Name: "db2", Key: "ops", Type: "failure", State: IncidentOpen,
+				Since: noon, Steps: 3, Round: 1, Silenced: noon.Add(time.Hour),
+			}, PublicID: "abe", Resolve: true},
+			{ListedIncident: ListedIncident{
+				Address: "../notify/incidents/abf", Name: "db3", Key: "ops", Type: "failure", State: IncidentOpen,
+				Since: noon, Steps: 3, Step: 1, Round: 1, Next: noon.Add(time.Minute), Silenced: noon.Add(time.Hour),
+			}},
+			{ListedIncident: ListedIncident{
+				Address: "../notify/incidents/ac0", Name: "db4", Key: "ops", Type: "failure", State: IncidentOpen,
+				Since: noon, Steps: 3, Step: 1, Round: 1, Next: noon.Add(2 * time.Hour), Silenced: noon.Add(time.Hour),
+			}},
+			{ListedIncident: ListedIncident{
+				Address: "../notify/incidents/ac1", Name: "db5", Key: "ops", Type: "failure", State: IncidentOpen,
 				Since: noon, Steps: 2, Step: 2, Round: 1, Next: noon.Add(time.Minute), Silenced: noon.Add(time.Hour), Partly: true,
-				SilentFor: "JSON web.example (1:oncall)", NextSilent: true}},
-			{ListedIncident: ListedIncident{Title: "db3 is down", State: IncidentAcknowledged, Since: noon, Changed: noon.Add(time.Minute),
-				By: "ann", Until: noon.Add(4 * time.Hour), Step: 1, Steps: 3, Round: 1}, PublicID: "abd", Resolve: true},
-			{ListedIncident: ListedIncident{Title: "db4 <is> down", State: IncidentResolved, Since: noon, Changed: noon.Add(time.Minute), Step: 3,
-				Steps: 3}, PublicID: "abf", Forget: true},
+				SilentFor: "JSON web.example (1:oncall)", NextSilent: true,
+			}},
+			{ListedIncident: ListedIncident{
+				Title: "db3 is down", State: IncidentAcknowledged, Since: noon, Changed: noon.Add(time.Minute),
+				By: "ann", Until: noon.Add(4 * time.Hour), Step: 1, Steps: 3, Round: 1,
+			}, PublicID: "abd", Resolve: true},
+			{ListedIncident: ListedIncident{
+				Title: "db4 <is> down", State: IncidentResolved, Since: noon, Changed: noon.Add(time.Minute), Step: 3,
+				Steps: 3,
+			}, PublicID: "abf", Forget: true},
 		},
 	},
 	"inbox": InboxPage{
@@ -232,39 +318,57 @@ var examples = map[string]Page{
 	"incidents_nothing": IncidentsPage{Root: "../", Filter: IncidentFilter{Key: "x"}, Rules: true},
 	"incidents_problem": IncidentsPage{Root: "../", Problem: "The queue cannot be read at the moment."},
 	"incident": IncidentPage{
-		Root: "../", Console: true, Done: Says{Text: "It is silenced until", At: noon.Add(time.Hour),
-			Then: "and if it is still open then, that is told"}, Text: "The disk <b>is</b> full.", Problem: "It cannot be silenced.",
+		Root: "../", Console: true, Done: Says{
+			Text: "It is silenced until", At: noon.Add(time.Hour),
+			Then: "and if it is still open then, that is told",
+		}, Text: "The disk <b>is</b> full.", Problem: "It cannot be silenced.",
 		Action: "../notify/incidents/abc", Acknowledge: true, Resolve: true,
-		Incident: ListedIncident{Title: "db1 is down", Name: "disk <db1>", Key: "ops", KeyAddress: "../notify/console/keys/ops", Type: "failure",
-			State: IncidentOpen, Since: noon, Step: 2, Steps: 3, Round: 1, Next: noon.Add(time.Minute)},
+		Incident: ListedIncident{
+			Title: "db1 is down", Name: "disk <db1>", Key: "ops", KeyAddress: "../notify/console/keys/ops", Type: "failure",
+			State: IncidentOpen, Since: noon, Step: 2, Steps: 3, Round: 1, Next: noon.Add(time.Minute),
+		},
 		Events:  []IncidentEvent{{Time: noon.Add(time.Minute), Text: "step 1 was told"}, {Time: noon, Text: "opened", Worse: true}},
 		Silence: []Choice{{"30m", "30 minutes", false}, {"2h", "2 hours", true}},
 	},
-	"incident_done": IncidentPage{Root: "../", User: "ann", Action: "../notify/incidents/abc", Resolve: true,
-		Incident: ListedIncident{Key: "ops", State: IncidentAcknowledged, Since: noon, Changed: noon, By: "bob"}},
+	"incident_done": IncidentPage{
+		Root: "../", User: "ann", Action: "../notify/incidents/abc", Resolve: true,
+		Incident: ListedIncident{Key: "ops", State: IncidentAcknowledged, Since: noon, Changed: noon, By: "bob"},
+	},
 	"ask": AskPage{
 		Root: "../", Key: "ops", Title: "Deploy <1.4>?", Text: "It adds a column.\nIt takes 2 minutes.", Type: "info",
 		Asked: []string{"json://localhost", "device://Phone"}, Until: noon, Default: "wait", Open: true,
 		Problem: "The answer must be one of the options.", Action: "./abc", Options: []AskOption{{"deploy", true}, {"wait", false}},
 	},
-	"ask_text": AskPage{Root: "../", Key: "ops", Text: "Why?", Asked: []string{"json://localhost"}, Until: noon, Open: true,
-		Action: "./abc", User: "ann", NoName: true, FreeText: true, Typed: "<because", MaxText: 2000},
-	"ask_done": AskPage{Root: "../", Key: "ops", Title: "Deploy?", Asked: []string{"json://localhost"}, Until: noon,
-		Done: "Your answer counts. It is stored.", Outcome: "Answered", Answer: "deploy", By: "Ann (typed)", At: noon},
-	"ask_expired": AskPage{Root: "../", Key: "ops", Title: "Deploy?", Asked: []string{"json://localhost"}, Until: noon,
-		Outcome: "Nobody has answered in time", At: noon},
+	"ask_text": AskPage{
+		Root: "../", Key: "ops", Text: "Why?", Asked: []string{"json://localhost"}, Until: noon, Open: true,
+		Action: "./abc", User: "ann", NoName: true, FreeText: true, Typed: "<because", MaxText: 2000,
+	},
+	"ask_done": AskPage{
+		Root: "../", Key: "ops", Title: "Deploy?", Asked: []string{"json://localhost"}, Until: noon,
+		Done: "Your answer counts. It is stored.", Outcome: "Answered", Answer: "deploy", By: "Ann (typed)", At: noon,
+	},
+	"ask_expired": AskPage{
+		Root: "../", Key: "ops", Title: "Deploy?", Asked: []string{"json://localhost"}, Until: noon,
+		Outcome: "Nobody has answered in time", At: noon,
+	},
 	"silences": SilencesPage{
 		Root: "../", Action: "../notify/console/silences", Done: "The silence is made.", Keys: []string{"home", "ops"},
 		New:     SilenceForm{Key: "ops", Title: "disk", Incident: "db1", Tag: "phone", Reach: []string{"Ann (phone)", "Bob (2:phone)"}},
 		Lengths: []Choice{{"2h", "2 hours", true}, {"8h", "8 hours", false}},
 		Silences: []ListedSilence{
-			{ID: "1", Key: "ops", KeyAddress: "../notify/console/keys/ops", Until: noon, Title: "disk <full>", Tag: "phone", Reason: "new disks",
-				Who: "ann", Messages: 12},
+			{
+				ID: "1", Key: "ops", KeyAddress: "../notify/console/keys/ops", Until: noon, Title: "disk <full>", Tag: "phone", Reason: "new disks",
+				Who: "ann", Messages: 12,
+			},
 			{ID: "2", Key: "home", KeyAddress: "../notify/console/keys/home", Until: noon.Add(time.Hour), Incident: "db1", Messages: 1},
-			{ID: "3", Key: "home", KeyAddress: "../notify/console/keys/home", From: noon.Add(time.Hour), Until: noon.Add(2 * time.Hour), Title: "db",
-				Told: true},
-			{ID: "4", Key: "ops", KeyAddress: "../notify/console/keys/ops", From: noon.Add(time.Hour), Until: noon.Add(2 * time.Hour),
-				Reason: "backups", Configured: true},
+			{
+				ID: "3", Key: "home", KeyAddress: "../notify/console/keys/home", From: noon.Add(time.Hour), Until: noon.Add(2 * time.Hour), Title: "db",
+				Told: true,
+			},
+			{
+				ID: "4", Key: "ops", KeyAddress: "../notify/console/keys/ops", From: noon.Add(time.Hour), Until: noon.Add(2 * time.Hour),
+				Reason: "backups", Configured: true,
+			},
 		},
 	},
 	"silences_none":    SilencesPage{Root: "../", Action: "../notify/console/silences", User: "ann"},
@@ -274,33 +378,53 @@ var examples = map[string]Page{
 		Root: "../", Key: "ops", Tab: TabSettings, Address: "../notify/console/keys/ops", Editable: true,
 		KeySettings: KeySettings{
 			Text: "json://example.com/\nnope\nmsteams://x\n",
-			Draft: &Draft{Mistakes: []Mistake{{Line: 2, Text: "unknown line"}},
-				Warnings: []Mistake{{Line: 3, Text: "use workflows://"}, {Text: "few URLs"}}},
+			Draft: &Draft{
+				Mistakes: []Mistake{{Line: 2, Text: "unknown line"}},
+				Warnings: []Mistake{{Line: 3, Text: "use workflows://"}, {Text: "few URLs"}},
+			},
 		},
 	},
-	"key_checked": KeyPage{Root: "../", Key: "ops", Tab: TabSettings, Address: "../notify/console/keys/ops", Editable: true,
-		KeySettings: KeySettings{Text: "json://example.com/\n", Format: "text", Draft: &Draft{URLs: 1}}},
-	"key_not_saved": KeyPage{Root: "../", Key: "ops", Tab: TabSettings, Address: "../notify/console/keys/ops", Editable: true,
+	"key_checked": KeyPage{
+		Root: "../", Key: "ops", Tab: TabSettings, Address: "../notify/console/keys/ops", Editable: true,
+		KeySettings: KeySettings{Text: "json://example.com/\n", Format: "text", Draft: &Draft{URLs: 1}},
+	},
+	"key_not_saved": KeyPage{
+		Root: "../", Key: "ops", Tab: TabSettings, Address: "../notify/console/keys/ops", Editable: true,
 		Problem:     "The saved configuration cannot be used.",
-		KeySettings: KeySettings{Format: "yaml", Draft: &Draft{Problem: "there are 9 saved keys already", URLs: 2}}},
-	"key_saved": KeyPage{Root: "../", Key: "ops", Tab: TabState, Address: "../notify/console/keys/ops", Saved: true,
-		KeyState: KeyState{Destinations: []Destination{exampleDestination}}},
-	"key_many": KeyPage{Root: "../", Key: "ops", Tab: TabState, Address: "../notify/console/keys/ops", Fixed: true,
-		KeyState: KeyState{Destinations: manyDestinations}},
-	"key_fixed": KeyPage{Root: "../", Key: "ops", Tab: TabMessages, Address: "../notify/console/keys/ops", Fixed: true,
+		KeySettings: KeySettings{Format: "yaml", Draft: &Draft{Problem: "there are 9 saved keys already", URLs: 2}},
+	},
+	"key_saved": KeyPage{
+		Root: "../", Key: "ops", Tab: TabState, Address: "../notify/console/keys/ops", Saved: true,
+		KeyState: KeyState{Destinations: []Destination{exampleDestination}},
+	},
+	"key_many": KeyPage{
+		Root: "../", Key: "ops", Tab: TabState, Address: "../notify/console/keys/ops", Fixed: true,
+		KeyState: KeyState{Destinations: manyDestinations},
+	},
+	"key_fixed": KeyPage{
+		Root: "../", Key: "ops", Tab: TabMessages, Address: "../notify/console/keys/ops", Fixed: true,
 		KeyState:    KeyState{Destinations: []Destination{exampleDestination}},
-		KeyMessages: KeyMessages{Queue: &Queue{Problem: "The queue cannot be read at the moment."}}},
-	"key_damaged": KeyPage{Root: "../", Key: "ops", Tab: TabDevices, Address: "../notify/console/keys/ops", Fixed: true, Saved: true,
-		KeyMessages: KeyMessages{Queue: &Queue{}}, KeyDevices: KeyDevices{DevicesProblem: "They cannot be read."}},
-	"key_unused": KeyPage{Root: "../", Key: "ops", Tab: TabState, Address: "../notify/console/keys/ops", Saved: true, Editable: true,
-		KeyMessages: KeyMessages{Recent: nil, Queue: &Queue{}}},
+		KeyMessages: KeyMessages{Queue: &Queue{Problem: "The queue cannot be read at the moment."}},
+	},
+	"key_damaged": KeyPage{
+		Root: "../", Key: "ops", Tab: TabDevices, Address: "../notify/console/keys/ops", Fixed: true, Saved: true,
+		KeyMessages: KeyMessages{Queue: &Queue{}}, KeyDevices: KeyDevices{DevicesProblem: "They cannot be read."},
+	},
+	"key_unused": KeyPage{
+		Root: "../", Key: "ops", Tab: TabState, Address: "../notify/console/keys/ops", Saved: true, Editable: true,
+		KeyMessages: KeyMessages{Recent: nil, Queue: &Queue{}},
+	},
 	"builder_services": ServicesPage{
 		Address: "../cfg/ops", Key: "ops", Device: &DeviceOffer{Address: "../notify/console/keys/ops"},
 		Groups: []ServiceGroup{
-			{Title: "Chat", Services: []Service{{Name: "Discord", Scheme: "discord", Group: "chat"},
-				{Name: "46elks", Scheme: "46elks", Group: "sms"}}},
-			{Title: "Phone, desktop and browser", Services: []Service{{Name: "Discord", Scheme: "discord", Group: "chat"},
-				{Name: "…", Scheme: "x", Group: "other"}}},
+			{Title: "Chat", Services: []Service{
+				{Name: "Discord", Scheme: "discord", Group: "chat"},
+				{Name: "46elks", Scheme: "46elks", Group: "sms"},
+			}},
+			{Title: "Phone, desktop and browser", Services: []Service{
+				{Name: "Discord", Scheme: "discord", Group: "chat"},
+				{Name: "…", Scheme: "x", Group: "other"},
+			}},
 		},
 	},
 	"builder_services_found": ServicesPage{
@@ -314,12 +438,16 @@ var examples = map[string]Page{
 			{Service: Service{Name: "6", Scheme: "f"}},
 			{Service: Service{Name: "7", Scheme: "g"}},
 		},
-		Found: []Service{{Name: "Pushover", Scheme: "pover", Group: "phone", Reason: `known for "push"`},
-			{Name: "Gmail", Scheme: "mailto", Provider: "Gmail", Group: "mail", Reason: "E-Mail"}},
+		Found: []Service{
+			{Name: "Pushover", Scheme: "pover", Group: "phone", Reason: `known for "push"`},
+			{Name: "Gmail", Scheme: "mailto", Provider: "Gmail", Group: "mail", Reason: "E-Mail"},
+		},
 		Device: &DeviceOffer{Problem: "It is off"},
 	},
-	"builder_services_nothing": ServicesPage{Address: "../cfg/ops", Key: "ops", Text: "hello",
-		Problem: "No service gives out a text of this form"},
+	"builder_services_nothing": ServicesPage{
+		Address: "../cfg/ops", Key: "ops", Text: "hello",
+		Problem: "No service gives out a text of this form",
+	},
 	"builder_form": FormPage{
 		Address: "../cfg/ops", Key: "ops", Service: Service{Name: "JSON", Scheme: "json", Group: "server"}, Setup: "Any server.",
 		Site:    "https://example.com/docs",
@@ -328,26 +456,38 @@ var examples = map[string]Page{
 		Schemes: []Choice{{"json", "without TLS, json://", false}, {"jsons", "with TLS, jsons://", true}},
 		Sections: []Section{
 			{Open: true, Fields: []Field{
-				{ID: "p-host", Name: "p.host", Param: "host", Label: "Host", Control: ControlText, Default: "localhost", Required: true,
-					Hint: "A name or an address."},
-				{ID: "p-port", Name: "p.port", Param: "port", Label: "Port", Control: ControlNumber, Value: "99999", Default: "80", Min: "1",
-					Max: "65535", Step: "1", Optional: true, Hint: "A whole number.", Problem: "port must be at most 65535"},
-				{ID: "p-password", Name: "p.password", Param: "password", Label: "Password", Control: ControlSecret, Value: "t0ken", Example: "abc123",
-					Required: true, Secret: true},
+				{
+					ID: "p-host", Name: "p.host", Param: "host", Label: "Host", Control: ControlText, Default: "localhost", Required: true,
+					Hint: "A name or an address.",
+				},
+				{
+					ID: "p-port", Name: "p.port", Param: "port", Label: "Port", Control: ControlNumber, Value: "99999", Default: "80", Min: "1",
+					Max: "65535", Step: "1", Optional: true, Hint: "A whole number.", Problem: "port must be at most 65535",
+				},
+				{
+					ID: "p-password", Name: "p.password", Param: "password", Label: "Password", Control: ControlSecret, Value: "t0ken", Example: "abc123",
+					Required: true, Secret: true,
+				},
 			}},
 			{Title: "More parameters of JSON", Open: true, Fields: []Field{
-				{ID: "p-method", Name: "p.method", Param: "method", Label: "Method", Control: ControlSelect,
-					Choices: []Choice{{"", "", false}, {"POST", "POST", true}}},
+				{
+					ID: "p-method", Name: "p.method", Param: "method", Label: "Method", Control: ControlSelect,
+					Choices: []Choice{{"", "", false}, {"POST", "POST", true}},
+				},
 				{ID: "p-to", Name: "p.to", Param: "to", Label: "To", Control: ControlLines, Value: "a\nb", Required: true},
-				{ID: "p-header", Name: "header", Param: "header", Label: "Headers", Control: ControlPairs,
-					Pairs: []Pair{{1, "X-Key", "t0ken"}, {Number: 2}}, Problem: "the header is malformed"},
+				{
+					ID: "p-header", Name: "header", Param: "header", Label: "Headers", Control: ControlPairs,
+					Pairs: []Pair{{1, "X-Key", "t0ken"}, {Number: 2}}, Problem: "the header is malformed",
+				},
 			}},
 			{Title: "Parameters that all services have", Fields: []Field{
 				{ID: "p-verify", Name: "p.verify", Param: "verify", Label: "Verify", Control: ControlCheck, Checked: true},
 			}},
 		},
-		Tags: Field{ID: "own-tags", Name: "tags", Label: "Tags in this key", Control: ControlText, Value: "a, b.c", Optional: true,
-			Problem: "the tag is malformed"},
+		Tags: Field{
+			ID: "own-tags", Name: "tags", Label: "Tags in this key", Control: ControlText, Value: "a, b.c", Optional: true,
+			Problem: "the tag is malformed",
+		},
 		Problem: "The address is private",
 	},
 	"builder_form_shown": FormPage{
@@ -357,16 +497,20 @@ var examples = map[string]Page{
 		Result: "Delivered in 3 ms.", Status: "delivered", Warnings: []string{"the parameter x has no effect"},
 		Sections: []Section{{Fields: []Field{
 			{ID: "p-token", Name: "p.token", Param: "token", Label: "Token", Control: ControlSecret, Value: "t0ken", Secret: true, Shown: true},
-			{ID: "p-header", Name: "header", Param: "header", Label: "Headers", Control: ControlPairs, Pairs: []Pair{{1, "X-Key", "t0ken"}},
-				Shown: true},
+			{
+				ID: "p-header", Name: "header", Param: "header", Label: "Headers", Control: ControlPairs, Pairs: []Pair{{1, "X-Key", "t0ken"}},
+				Shown: true,
+			},
 		}}},
 		Tags: Field{ID: "own-tags", Name: "tags", Label: "Tags in this key", Control: ControlText, Optional: true},
 	},
 	"builder_form_provider": FormPage{
 		Address: "../cfg/ops", Key: "ops", Service: Service{Name: "Gmail", Scheme: "mailto", Group: "mail"}, Provider: "Gmail", Of: "E-Mail",
 		Setup: "Make an app password.", Template: "mailto://{host}", Form: 1, Saves: true,
-		Sections: []Section{{Open: true,
-			Fields: []Field{{ID: "account", Name: "account", Label: "E-mail address", Control: ControlText, Required: true}}}},
+		Sections: []Section{{
+			Open:   true,
+			Fields: []Field{{ID: "account", Name: "account", Label: "E-mail address", Control: ControlText, Required: true}},
+		}},
 		Tags: Field{ID: "own-tags", Name: "tags", Label: "Tags in this key", Control: ControlText, Optional: true},
 	},
 	"builder_form_line": FormPage{
@@ -396,32 +540,50 @@ func exampleKey(t KeyTab) KeyPage {
 			Destinations: []Destination{exampleDestination, exampleDestination}, Waiting: 112,
 			Health: &Health{State: Down, Troubles: []Trouble{exampleTrouble}}, Watchdog: &exampleTrouble,
 			Beats: []Beat{
-				{Name: "nightly", How: "every 1d", Grace: "2h", Outcome: Delivered, Last: noon.Add(-time.Hour), Due: noon.Add(23 * time.Hour),
-					Late: noon.Add(25 * time.Hour)},
-				{Name: "due", How: "every 1d", Grace: "2h", Outcome: Delivered, Last: noon.Add(-25 * time.Hour), Due: noon.Add(-time.Hour),
-					Late: noon.Add(time.Hour), Overdue: true},
+				{
+					Name: "nightly", How: "every 1d", Grace: "2h", Outcome: Delivered, Last: noon.Add(-time.Hour), Due: noon.Add(23 * time.Hour),
+					Late: noon.Add(25 * time.Hour),
+				},
+				{
+					Name: "due", How: "every 1d", Grace: "2h", Outcome: Delivered, Last: noon.Add(-25 * time.Hour), Due: noon.Add(-time.Hour),
+					Late: noon.Add(time.Hour), Overdue: true,
+				},
 				{Name: "hourly", How: "every 1h", Grace: "6m", Outcome: Failed, Problem: "Late", Since: noon},
-				{Name: "sync", How: "every 1h", Grace: "6m", Outcome: Failed, Problem: "Failed", Since: noon, Last: noon, Ran: "12m", Exit: "3",
-					Due: noon.Add(time.Hour)},
-				{Name: "backup", How: "cron 15 3 * * 1-5 Europe/Berlin", Grace: "2h", Outcome: Failed, Problem: "Not ended", Since: noon,
-					Started: noon.Add(-time.Hour), RunEnds: noon, Due: noon.Add(15 * time.Hour), Late: noon.Add(17 * time.Hour)},
+				{
+					Name: "sync", How: "every 1h", Grace: "6m", Outcome: Failed, Problem: "Failed", Since: noon, Last: noon, Ran: "12m", Exit: "3",
+					Due: noon.Add(time.Hour),
+				},
+				{
+					Name: "backup", How: "cron 15 3 * * 1-5 Europe/Berlin", Grace: "2h", Outcome: Failed, Problem: "Not ended", Since: noon,
+					Started: noon.Add(-time.Hour), RunEnds: noon, Due: noon.Add(15 * time.Hour), Late: noon.Add(17 * time.Hour),
+				},
 			},
-			BeatLine: &CopiedLine{Name: "a beat", Text: "backup.sh; curl -fsS \"https://alerts.example.com/notify/ops?beat=nightly&exit=$?\"",
-				Note: "Behind the command of the job."},
+			BeatLine: &CopiedLine{
+				Name: "a beat", Text: "backup.sh; curl -fsS \"https://alerts.example.com/notify/ops?beat=nightly&exit=$?\"",
+				Note: "Behind the command of the job.",
+			},
 		},
 		KeyMessages: KeyMessages{
 			Inbox: &KeyInbox{
 				Address: "../notify/ops/messages", Keep: "7 days", Readers: 1,
-				Lines: []CopiedLine{{Name: "curl, what comes in", Text: "curl -N https://alerts.example.com/notify/ops/stream",
-					Note: "A line of JSON for each message."}, {Name: "ntfy's app", Text: "https://alerts.example.com/notify/ops/ntfy"}},
+				Lines: []CopiedLine{{
+					Name: "curl, what comes in", Text: "curl -N https://alerts.example.com/notify/ops/stream",
+					Note: "A line of JSON for each message.",
+				}, {Name: "ntfy's app", Text: "https://alerts.example.com/notify/ops/ntfy"}},
 			},
 			Recent: Group([]ListedMessage{
-				{ID: "0195-1", Address: "../notify/console/messages/0195-1", Time: noon, Type: "success", Source: "http", Outcome: Delivered,
-					Lines: []string{"JSON json://example.com/: delivered"}},
-				{ID: "0195-2", Address: "../notify/console/messages/0195-2", Time: noon, Source: "mail", Incident: "disk <db1>", Outcome: Failed,
-					Lines: []string{"JSON json://example.com/: failed: the service answered 500"}, More: 2},
-				{ID: "0195-3", Address: "../notify/console/messages/0195-3", Time: noon.Add(-time.Minute), Source: "mail", Outcome: Failed,
-					Lines: []string{"JSON json://example.com/: failed: the service answered 500"}},
+				{
+					ID: "0195-1", Address: "../notify/console/messages/0195-1", Time: noon, Type: "success", Source: "http", Outcome: Delivered,
+					Lines: []string{"JSON json://example.com/: delivered"},
+				},
+				{
+					ID: "0195-2", Address: "../notify/console/messages/0195-2", Time: noon, Source: "mail", Incident: "disk <db1>", Outcome: Failed,
+					Lines: []string{"JSON json://example.com/: failed: the service answered 500"}, More: 2,
+				},
+				{
+					ID: "0195-3", Address: "../notify/console/messages/0195-3", Time: noon.Add(-time.Minute), Source: "mail", Outcome: Failed,
+					Lines: []string{"JSON json://example.com/: failed: the service answered 500"},
+				},
 				{Time: noon, Source: "log", Outcome: Queued},
 				{Time: noon, Source: "http", Outcome: Refused, Count: 3, Client: "192.0.2.1", Reason: "400: the field body is missing"},
 			}, 10),
@@ -429,10 +591,14 @@ func exampleKey(t KeyTab) KeyPage {
 			Queue: &Queue{
 				More: true,
 				Groups: []QueuedGroup{
-					{Named: Named{"JSON example.com", "server"}, URL: "json://example.com/", Outcome: GivenUp, Reason: "the service answered 404",
-						Count: 1, First: noon, Messages: []MessageLink{{"0195-1", noon}}},
-					{Named: Named{"JSON example.com", "server"}, URL: "json://example.com/", Outcome: Queued, Count: 112, First: noon,
-						Next: noon.Add(time.Minute), Messages: slices.Repeat([]MessageLink{{"0195-2", noon}}, 7)},
+					{
+						Named: Named{"JSON example.com", "server"}, URL: "json://example.com/", Outcome: GivenUp, Reason: "the service answered 404",
+						Count: 1, First: noon, Messages: []MessageLink{{"0195-1", noon}},
+					},
+					{
+						Named: Named{"JSON example.com", "server"}, URL: "json://example.com/", Outcome: Queued, Count: 112, First: noon,
+						Next: noon.Add(time.Minute), Messages: slices.Repeat([]MessageLink{{"0195-2", noon}}, 7),
+					},
 				},
 			},
 		},
@@ -440,20 +606,28 @@ func exampleKey(t KeyTab) KeyPage {
 			Invite: true,
 			Devices: []Device{
 				{ID: "d1", Name: "Ann's phone", Tags: []string{"oncall"}, Service: "fcm.googleapis.com", Added: noon, Sent: noon, Seen: noon},
-				{ID: "d2", Name: "Old phone", Service: "push.apple.com", Added: noon, Sent: noon,
-					Problem: "It has confirmed none of the last 3 messages."},
+				{
+					ID: "d2", Name: "Old phone", Service: "push.apple.com", Added: noon, Sent: noon,
+					Problem: "It has confirmed none of the last 3 messages.",
+				},
 			},
-			Invitation: &Invitation{Link: "https://alerts.example.com/notify/ops?invite=abc", Code: QRCode{3, "M1 1h1v1h-1z"},
-				Tags: []string{"oncall"}, Until: noon},
+			Invitation: &Invitation{
+				Link: "https://alerts.example.com/notify/ops?invite=abc", Code: QRCode{3, "M1 1h1v1h-1z"},
+				Tags: []string{"oncall"}, Until: noon,
+			},
 		},
 		KeySend: KeySend{
-			Lines: []CopiedLine{{Name: "curl", Text: "curl -d x https://alerts.example.com/notify/ops"},
-				{Name: "Alertmanager", Note: "Into alertmanager.yml.", Text: "receivers:\n  - name: ops\n"}},
+			Lines: []CopiedLine{
+				{Name: "curl", Text: "curl -d x https://alerts.example.com/notify/ops"},
+				{Name: "Alertmanager", Note: "Into alertmanager.yml.", Text: "receivers:\n  - name: ops\n"},
+			},
 		},
 		KeySettings: KeySettings{
 			Text: "json://example.com/\n", Format: "text",
-			Rules: []string{"Repetitions within 10m are left out.",
-				"22:00–07:00 (the server's time): held, then sent as one message (info, success, warning)."},
+			Rules: []string{
+				"Repetitions within 10m are left out.",
+				"22:00–07:00 (the server's time): held, then sent as one message (info, success, warning).",
+			},
 			Tokens: 2,
 		},
 	}

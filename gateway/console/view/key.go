@@ -236,8 +236,10 @@ const shownLinks = 5
 func (g QueuedGroup) Links() []MessageLink { return g.Messages[:min(len(g.Messages), shownLinks)] }
 
 var keyParts = newParts(source{
-	templates: []string{"key.html", "key_destinations.html", "key_editor.html", "key_recent.html", "key_lines.html", "key_devices.html",
-		"key_inbox.html", "key_tabs.html"},
+	templates: []string{
+		"key.html", "key_destinations.html", "key_editor.html", "key_recent.html", "key_lines.html", "key_devices.html",
+		"key_inbox.html", "key_tabs.html",
+	},
 	scripts: []string{"destination.js", "key_editor.js"},
 	styles:  []string{mainStyle},
 	policy:  policyForms,

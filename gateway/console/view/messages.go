@@ -95,8 +95,10 @@ func Group(all []ListedMessage, n int) []ListedMessage {
 	at := map[id]int{}
 	for _, m := range all {
 		before := last
-		last = id{m.Outcome, m.Key, m.Source, m.Reason, m.Client, m.Type, m.Title, m.Words, m.Incident, m.Says.Text, m.Says.Then,
-			strings.Join(m.Lines, "\n")}
+		last = id{
+			m.Outcome, m.Key, m.Source, m.Reason, m.Client, m.Type, m.Title, m.Words, m.Incident, m.Says.Text, m.Says.Then,
+			strings.Join(m.Lines, "\n"),
+		}
 		i, known := at[last]
 		if m.Outcome == Delivered {
 			i, known = len(out)-1, before == last && m.Title+m.Words+m.Incident != ""
@@ -147,17 +149,37 @@ func days(all []ListedMessage) (out []Day) {
 
 // Choices for the filter.
 var (
-	filterStates = []Choice{{Value: "", Label: "any"}, {Value: "queued", Label: "waiting"}, {Value: "failed", Label: "failed"},
-		{Value: "planned", Label: "planned"}, {Value: "delivered", Label: "delivered"}, {Value: "skipped", Label: "not needed"},
-		{Value: "cancelled", Label: "cancelled"}, {Value: "refused", Label: "refused"}}
+	filterStates = []Choice{
+		{Value: "", Label: "any"},
+		{Value: "queued", Label: "waiting"},
+		{Value: "failed", Label: "failed"},
+		{Value: "planned", Label: "planned"},
+		{Value: "delivered", Label: "delivered"},
+		{Value: "skipped", Label: "not needed"},
+		{Value: "cancelled", Label: "cancelled"},
+		{Value: "refused", Label: "refused"},
+	}
 	// filterUnqueued are the states without a queue.
-	filterUnqueued = []Choice{{Value: "", Label: "any"}, {Value: "failed", Label: "failed"}, {Value: "delivered", Label: "delivered"},
-		{Value: "refused", Label: "refused"}}
+	filterUnqueued = []Choice{
+		{Value: "", Label: "any"},
+		{Value: "failed", Label: "failed"},
+		{Value: "delivered", Label: "delivered"},
+		{Value: "refused", Label: "refused"},
+	}
 
-	filterTypes = []Choice{{Value: "", Label: "any"}, {Value: "failure", Label: "failure"}, {Value: "warning", Label: "warning"},
-		{Value: "success", Label: "success"}, {Value: "info", Label: "info"}}
-	filterSince = []Choice{{Value: "", Label: "any time"}, {Value: "1h", Label: "1 hour"}, {Value: "24h", Label: "24 hours"},
-		{Value: "7d", Label: "7 days"}}
+	filterTypes = []Choice{
+		{Value: "", Label: "any"},
+		{Value: "failure", Label: "failure"},
+		{Value: "warning", Label: "warning"},
+		{Value: "success", Label: "success"},
+		{Value: "info", Label: "info"},
+	}
+	filterSince = []Choice{
+		{Value: "", Label: "any time"},
+		{Value: "1h", Label: "1 hour"},
+		{Value: "24h", Label: "24 hours"},
+		{Value: "7d", Label: "7 days"},
+	}
 )
 
 // choose returns choices with the one of this value chosen.

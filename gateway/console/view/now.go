@@ -59,8 +59,10 @@ func (p NowPage) Facts() (facts []Fact) {
 	}
 	switch {
 	case p.Lost > 0:
-		facts = append(facts, Fact{Text: Count(p.Lost, "delivery", "deliveries") + " given up",
-			Address: p.Root + "notify/console/messages?state=failed"})
+		facts = append(facts, Fact{
+			Text:    Count(p.Lost, "delivery", "deliveries") + " given up",
+			Address: p.Root + "notify/console/messages?state=failed",
+		})
 	case p.Lost == 0:
 		add("nothing lost")
 	}

@@ -33,10 +33,14 @@ func TestNtfyRequest(t *testing.T) {
 		{"", map[string]string{"Poll": "1", "X-Since": "none"}, NtfyRequest{Poll: true, Since: inbox.Since{None: true}}},
 		{"since=" + at.String(), nil, NtfyRequest{Since: inbox.Since{After: at}}},
 		{"since=hwQ2YpKdmgzz", nil, NtfyRequest{Published: "hwQ2YpKdmgzz"}}, // the ID of a publisher, or of another server
-		{"since=12000h32m10s", nil,
-			NtfyRequest{Since: inbox.Since{After: since.After - inbox.Cursor((12000*time.Hour + 32*time.Minute + 10*time.Second).Microseconds())}}},
-		{"poll=1&m=x&t=y&id=z&p=high,5&tags=a,+b", nil,
-			NtfyRequest{Poll: true, Filter: NtfyFilter{"z", "x", "y", []int{4, 5}, []string{"a", "b"}}}},
+		{
+			"since=12000h32m10s", nil,
+			NtfyRequest{Since: inbox.Since{After: since.After - inbox.Cursor((12000*time.Hour + 32*time.Minute + 10*time.Second).Microseconds())}},
+		},
+		{
+			"poll=1&m=x&t=y&id=z&p=high,5&tags=a,+b", nil,
+			NtfyRequest{Poll: true, Filter: NtfyFilter{"z", "x", "y", []int{4, 5}, []string{"a", "b"}}},
+		},
 		{"", map[string]string{"Title": "of another header", "Tags": "x", "Poll": "0"}, NtfyRequest{Since: inbox.Since{None: true}}},
 	} {
 		query, err := url.ParseQuery(c.query)
@@ -59,8 +63,12 @@ func TestNtfyRequest(t *testing.T) {
 	for _, c := range []struct {
 		topics, since, priority string
 		want                    error
-	}{{"a,", "", "", errNtfyTopics}, {"a" + strings.Repeat(",a", maxTopics), "", "", errNtfyTopics}, {"a", "never", "", errSince},
-		{"a", "", "6", errNtfyPriority}} {
+	}{
+		{"a,", "", "", errNtfyTopics},
+		{"a" + strings.Repeat(",a", maxTopics), "", "", errNtfyTopics},
+		{"a", "never", "", errSince},
+		{"a", "", "6", errNtfyPriority},
+	} {
 		p := &NtfyParameters{Query: url.Values{"since": {c.since}, "priority": {c.priority}}, Header: func(string) string { return "" }}
 		if _, err := ParseNtfyRequest(c.topics, p, now, time.ParseDuration); !errors.Is(err, c.want) {
 			t.Errorf("%+v: %v", c, err)

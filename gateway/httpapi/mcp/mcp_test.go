@@ -125,8 +125,10 @@ func TestTools(t *testing.T) {
 	}
 
 	var m sent
-	if problem := call(t, c, "notify", map[string]any{"title": "Disk", "body": "91% full", "type": "failure", "incident": "disk",
-		"tag": "chat"}, &m); problem != "" || len(m.Results) != 1 || m.Results[0].Status != "delivered" {
+	if problem := call(t, c, "notify", map[string]any{
+		"title": "Disk", "body": "91% full", "type": "failure", "incident": "disk",
+		"tag": "chat",
+	}, &m); problem != "" || len(m.Results) != 1 || m.Results[0].Status != "delivered" {
 		t.Errorf("%s %+v", problem, m)
 	}
 	if problem := call(t, c, "resolve", map[string]any{"incident": "disk"}, &m); problem != "" {
@@ -139,8 +141,10 @@ func TestTools(t *testing.T) {
 	got := make(chan asked)
 	go func() {
 		var a asked
-		if problem := call(t, c, "ask", map[string]any{"question": "Delete the table?", "options": []string{"delete", "keep"}, "timeout": "10m",
-			"default": "keep"}, &a); problem != "" {
+		if problem := call(t, c, "ask", map[string]any{
+			"question": "Delete the table?", "options": []string{"delete", "keep"}, "timeout": "10m",
+			"default": "keep",
+		}, &a); problem != "" {
 			t.Error(problem)
 		}
 		got <- a
@@ -182,8 +186,11 @@ func TestToolErrors(t *testing.T) {
 		"one option":       {"ask", map[string]any{"question": "?", "options": []string{"yes"}}, "ask"},
 		"too long":         {"ask", map[string]any{"question": "?", "options": []string{"a", "b"}, "timeout": "8d"}, "timeout"},
 		"both texts":       {"ask", map[string]any{"body": "b", "question": "?"}, "ask takes question, title"},
-		"no name of ours": {"notify", map[string]any{"message": "b"},
-			`unknown argument "message"; notify takes title, body, type, tag, incident`},
+		"no name of ours": {
+			"notify",
+			map[string]any{"message": "b"},
+			`unknown argument "message"; notify takes title, body, type, tag, incident`,
+		},
 		"nothing":          {"ask", nil, "the argument question is missing; ask takes question, title"},
 		"an unknown one":   {"resolve", map[string]any{"incident": "i", "name": "n"}, "resolve takes incident, title, body, tag"},
 		"without an ID":    {"answer", map[string]any{"wait": 5}, "answer takes id, wait"},
@@ -204,8 +211,10 @@ func TestToolErrors(t *testing.T) {
 func TestToolsOfSavedKeys(t *testing.T) {
 	t.Parallel()
 	p := gatewaytest.NewPager(t, http.StatusOK)
-	g := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{MCP: new(true), Egress: gatewaytest.Loopback(),
-		Managers: gatewaytest.Everybody()}, Saved: &saved.Options{Manage: true}})
+	g := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{
+		MCP: new(true), Egress: gatewaytest.Loopback(),
+		Managers: gatewaytest.Everybody(),
+	}, Saved: &saved.Options{Manage: true}})
 	if r := g.PostForm("/add/k", "urls="+p.NotifyURL()); r.Status != http.StatusOK {
 		t.Fatalf("%d %s", r.Status, r.Body)
 	}
@@ -232,8 +241,11 @@ func TestToolAccess(t *testing.T) {
 	t.Parallel()
 	p := gatewaytest.NewPager(t, http.StatusOK)
 	g, s := start(t, p)
-	for _, header := range []withHeader{{}, {"Authorization": "Bearer wrong"},
-		{"Authorization": "Bearer " + token, "Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"}} {
+	for _, header := range []withHeader{
+		{},
+		{"Authorization": "Bearer wrong"},
+		{"Authorization": "Bearer " + token, "Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"},
+	} {
 		if _, err := connect(t, s, header); err == nil {
 			t.Errorf("an agent with %v can connect", header)
 		}

@@ -106,8 +106,10 @@ func (s *Request) Silence(user string, now time.Time, parse func(string) (time.D
 }
 
 func (s *Request) silence(user string, now time.Time, parse func(string) (time.Duration, error)) (x rules.Silence, err error) {
-	x = rules.Silence{ID: queue.NewID(), Made: now, Incident: s.Incident, Tag: s.Tag, Title: s.Title, Reason: s.Reason, Who: s.Who,
-		Tell: s.Tell}
+	x = rules.Silence{
+		ID: queue.NewID(), Made: now, Incident: s.Incident, Tag: s.Tag, Title: s.Title, Reason: s.Reason, Who: s.Who,
+		Tell: s.Tell,
+	}
 	if user != "" {
 		x.Who = user
 	}

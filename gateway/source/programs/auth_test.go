@@ -29,8 +29,11 @@ func TestTokens(t *testing.T) {
 		"gotify":            {"gotify", source.Request{Header: http.Header{"X-Gotify-Key": {token}}}, true},
 		"ntfy, password":    {"ntfy", source.Request{Header: http.Header{"Authorization": {basic("user:" + token)}}}, true},
 		"ntfy, token alone": {"ntfy", source.Request{Header: http.Header{"Authorization": {basic(":" + token)}}}, true},
-		"ntfy, in the query": {"ntfy",
-			source.Request{Query: url.Values{"auth": {base64.RawURLEncoding.EncodeToString([]byte("Bearer " + token))}}}, true},
+		"ntfy, in the query": {
+			"ntfy",
+			source.Request{Query: url.Values{"auth": {base64.RawURLEncoding.EncodeToString([]byte("Bearer " + token))}}},
+			true,
+		},
 		"slack, path":           {"slack", source.Request{Path: "services/T/B/" + token}, true},
 		"slack, field":          {"slack", source.Request{Body: []byte(`{"token":"` + token + `"}`)}, true},
 		"slack, form":           {"slack", source.Request{Body: []byte("token=" + token)}, true},
@@ -70,15 +73,24 @@ func TestAuthenticateHeader(t *testing.T) {
 		"no token":                        {source.Config{Name: "grafana", Token: "t0ken"}, source.Request{}, false, true},
 		"no token that the body may have": {source.Config{Name: "slack", Token: "t0ken"}, source.Request{}, false, false},
 		"a token that the body may have":  {source.Config{Name: "slack", Token: "t0ken"}, source.Request{Path: "x/t0ken"}, true, false},
-		"a signature": {source.Config{Name: "github", Scheme: "github", Secret: "s3cret"}, source.Request{},
-			false, false},
+		"a signature": {
+			source.Config{Name: "github", Scheme: "github", Secret: "s3cret"},
+			source.Request{},
+			false, false,
+		},
 		"a signature of SNS, which is always": {source.Config{Name: "sns"}, source.Request{}, false, false},
 		"a token and a signature":             {source.Config{Name: "sns", Token: "t0ken"}, source.Request{Query: token}, false, false},
 		"a signature, but no token":           {source.Config{Name: "sns", Token: "t0ken"}, source.Request{}, false, true},
-		"a form with a signature": {source.Config{Name: "mine", Templates: templates, Scheme: "github", Secret: "s3cret"},
-			source.Request{Header: form}, false, true},
-		"a form with a token": {source.Config{Name: "mine", Templates: templates, Token: "t0ken"},
-			source.Request{Header: form, Query: token}, true, false},
+		"a form with a signature": {
+			source.Config{Name: "mine", Templates: templates, Scheme: "github", Secret: "s3cret"},
+			source.Request{Header: form},
+			false, true,
+		},
+		"a form with a token": {
+			source.Config{Name: "mine", Templates: templates, Token: "t0ken"},
+			source.Request{Header: form, Query: token},
+			true, false,
+		},
 	} {
 		s, err := source.New(tt.c)
 		if err != nil {

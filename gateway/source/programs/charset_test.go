@@ -32,8 +32,10 @@ func TestCharsets(t *testing.T) {
 				media, _, _ := strings.Cut(header.Get("Content-Type"), ";")
 				header.Set("Content-Type", media+"; charset="+declared)
 			}
-			m, err := s.Read(t.Context(), &source.Request{Header: header, Query: url.Values{}, Body: []byte(body),
-				Time: time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)})
+			m, err := s.Read(t.Context(), &source.Request{
+				Header: header, Query: url.Values{}, Body: []byte(body),
+				Time: time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC),
+			})
 			if err != nil {
 				return "", err
 			}

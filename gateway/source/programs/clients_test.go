@@ -109,8 +109,10 @@ func TestClients(t *testing.T) {
 // TestIDs checks that messages of the same moment have different IDs, and that a
 // message that is sent again has the same one. Without a queue, messages have no ID.
 func TestIDs(t *testing.T) {
-	o := source.Outcome{Time: time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC),
-		Request: &source.Request{Path: "1/TOKEN", Query: url.Values{"wait": {"true"}}}, Message: &source.Message{}}
+	o := source.Outcome{
+		Time:    time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC),
+		Request: &source.Request{Path: "1/TOKEN", Query: url.Values{"wait": {"true"}}}, Message: &source.Message{},
+	}
 	replies := map[string]func(source.Outcome) source.Reply{"ntfy": replyNtfy, "gotify": replyGotify, "discord": replyDiscord}
 	for name, reply := range replies {
 		id := func(o source.Outcome) any {
@@ -165,8 +167,10 @@ func TestHostileClients(t *testing.T) {
 						t.Errorf("%s: %.200s: the answer is %+v", c.name, r.Body, reply)
 					}
 				}
-				for _, body := range []string{"", "{", "[]", "null", `"x"`, "\xff", "a=b&c", `{"a":` + strings.Repeat("[", 500),
-					strings.Repeat("x;,=\"'", 1000)} {
+				for _, body := range []string{
+					"", "{", "[]", "null", `"x"`, "\xff", "a=b&c", `{"a":` + strings.Repeat("[", 500),
+					strings.Repeat("x;,=\"'", 1000),
+				} {
 					r := c.Request
 					r.Body = []byte(body)
 					try(r)

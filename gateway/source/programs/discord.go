@@ -271,8 +271,10 @@ func discordMessage(o source.Outcome, id string, edited any) source.Reply {
 		}
 		out[field] = value
 	}
-	out["author"] = map[string]any{"id": hook, "username": name, "global_name": nil, "avatar": nil, "discriminator": "0000", "public_flags": 0,
-		"bot": true}
+	out["author"] = map[string]any{
+		"id": hook, "username": name, "global_name": nil, "avatar": nil, "discriminator": "0000", "public_flags": 0,
+		"bot": true,
+	}
 	return compose.JSONReply(http.StatusOK, out)
 }
 

@@ -8,8 +8,10 @@ func init() {
 		Program: "Gitea and Forgejo",
 		Doc:     "https://docs.gitea.com/usage/webhooks",
 		Checked: "1.27.3; Forgejo 15.0.1",
-		Has: []string{"repository.full_name|sender.login|package|run|organization.name",
-			"sender.login_name|compare_url|total_commits|pusher.login|is_pull|review.content|package.owner|run.prettyref?"},
+		Has: []string{
+			"repository.full_name|sender.login|package|run|organization.name",
+			"sender.login_name|compare_url|total_commits|pusher.login|is_pull|review.content|package.owner|run.prettyref?",
+		},
 		Header: "X-Gitea-Event",
 		Field:  "payload",
 		Scheme: source.SchemeGitHub,

@@ -8,8 +8,10 @@ func init() {
 		Program: "GitHub",
 		Doc:     "https://docs.github.com/en/webhooks/webhook-events-and-payloads",
 		Checked: "2026-06-22",
-		Has: []string{"repository.full_name|sender.login|organization.login|zen|security_advisory|installation.id|enterprise.slug",
-			"repository.node_id|sender.node_id|compare|head_commit|pusher.name|zen|starred_at|alert|build?"},
+		Has: []string{
+			"repository.full_name|sender.login|organization.login|zen|security_advisory|installation.id|enterprise.slug",
+			"repository.node_id|sender.node_id|compare|head_commit|pusher.name|zen|starred_at|alert|build?",
+		},
 		Header: "X-GitHub-Event",
 		Reads:  []string{"gitea"},
 		Field:  "payload",

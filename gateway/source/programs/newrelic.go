@@ -10,8 +10,10 @@ func init() {
 		Checked: "read 2026-11-23",
 		// The default payload of a workflow or, with names that many templates still use, of the
 		// former channels.
-		Has: []string{"issueUrl|alertConditionNames|alertPolicyNames|incident_url|condition_name", "state|current_state",
-			"title|details|policy_name?"},
+		Has: []string{
+			"issueUrl|alertConditionNames|alertPolicyNames|incident_url|condition_name", "state|current_state",
+			"title|details|policy_name?",
+		},
 		Templates: source.Templates{
 			Title: `{{ $title := .title }}{{ if not $title }}{{ $title = default (index .alertConditionNames 0) .condition_name }}{{ end -}}
 {{ $state := lower (default .current_state .state) -}}

@@ -345,8 +345,10 @@ func replyNtfy(o source.Outcome) source.Reply {
 	if o.Error != "" {
 		return ntfyError(o)
 	}
-	out := map[string]any{"id": compose.TextID(o, message.NtfyIDLength), "time": o.Time.Unix(), "expires": o.Time.Add(ntfyExpires).Unix(),
-		"event": "message"}
+	out := map[string]any{
+		"id": compose.TextID(o, message.NtfyIDLength), "time": o.Time.Unix(), "expires": o.Time.Add(ntfyExpires).Unix(),
+		"event": "message",
+	}
 	maps.Copy(out, o.Message.Echo)
 	if len(o.Message.Warnings) > 0 {
 		out["warnings"] = o.Message.Warnings

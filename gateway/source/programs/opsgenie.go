@@ -216,7 +216,9 @@ func readOpsgenieAlert(_ context.Context, r *source.Request) (*source.Message, e
 	details := payload.Get(data, "details")
 	body.Details(details, "image_urls")
 	for _, f := range []struct{ label, value string }{
-		{"Entity", field("entity")}, {"Source", field("source")}, {"User", field("user")},
+		{"Entity", field("entity")},
+		{"Source", field("source")},
+		{"User", field("user")},
 		{"Responders", opsgenieNames(payload.Get(data, "responders"))},
 	} {
 		if !body.Has(f.value) && !strings.Contains(m.Title, f.value) {

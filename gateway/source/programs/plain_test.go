@@ -44,15 +44,19 @@ func TestPlainTexts(t *testing.T) {
 		{"a context", "slack", "", `{"blocks":[{"type":"context","elements":[` + object + `]}]}`},
 		{"a button", "slack", "", `{"blocks":[{"type":"actions","elements":[{"type":"button","url":"https://y.example","text":` +
 			object + `}]}]}`},
-		{"an accessory", "slack", "",
+		{
+			"an accessory", "slack", "",
 			`{"blocks":[{"type":"section","text":{"type":"mrkdwn","text":"x"},"accessory":{"type":"button","url":"https://y.example","text":` +
-				object + `}}]}`},
+				object + `}}]}`,
+		},
 		{"the title of an image", "slack", "", `{"blocks":[{"type":"image","image_url":"https://y.example","title":` + object + `}]}`},
 		{"the title of a video", "slack", "", `{"blocks":[{"type":"video","title":` + object + `}]}`},
 		{"the description of a video", "slack", "", `{"blocks":[{"type":"video","title":{"type":"plain_text","text":"x"},"description":` +
 			object + `}]}`},
-		{"a rich text", "slack", "",
-			`{"blocks":[{"type":"rich_text","elements":[{"type":"rich_text_section","elements":[{"type":"text","text":TEXT}]}]}]}`},
+		{
+			"a rich text", "slack", "",
+			`{"blocks":[{"type":"rich_text","elements":[{"type":"rich_text_section","elements":[{"type":"text","text":TEXT}]}]}]}`,
+		},
 		{"a cell", "slack", "", `{"blocks":[{"type":"table","rows":[[{"type":"raw_text","text":TEXT}]]}]}`},
 		{"a text without markup", "slack", "", `{"mrkdwn":false,"text":TEXT}`},
 		{"the title of an attachment", "slack", "", `{"attachments":[{"title":TEXT,"text":"x"}]}`},
@@ -67,8 +71,10 @@ func TestPlainTexts(t *testing.T) {
 		{"an author, Rocket.Chat", "slack", "hooks/a/bc", `{"attachments":[{"author_name":TEXT,"text":"x"}]}`},
 		{"an author, Discord", "discord", "", `{"embeds":[{"description":"x","author":{"name":TEXT}}]}`},
 		{"a footer, Discord", "discord", "", `{"embeds":[{"description":"x","footer":{"text":TEXT}}]}`},
-		{"a button, Discord", "discord", "",
-			`{"content":"x","components":[{"type":1,"components":[{"type":2,"url":"https://y.example","label":TEXT}]}]}`},
+		{
+			"a button, Discord", "discord", "",
+			`{"content":"x","components":[{"type":1,"components":[{"type":2,"url":"https://y.example","label":TEXT}]}]}`,
+		},
 		{"a question, Discord", "discord", "", `{"poll":{"question":{"text":TEXT},"answers":[]}}`},
 		{"an answer, Discord", "discord", "", `{"poll":{"question":{"text":"x"},"answers":[{"poll_media":{"text":TEXT}}]}}`},
 	} {

@@ -165,16 +165,24 @@ func TestForeignErrors(t *testing.T) {
 			"zabbix", media, `{"title":"Disk","body":"full"}`, nil,
 			`it looks like a message for the address of the key, without /zabbix; it has "body" and "title"`,
 		},
-		"an API": {"slack", media, kuma, nil,
-			`this is no payload of Slack, Mattermost and Rocket.Chat: it looks like one of Uptime Kuma, whose`},
-		"an API, no text": {"discord", media, kuma, nil,
-			`this is no payload of Discord: "content" is missing; it looks like one of Uptime Kuma, whose`},
-		"no event": {"cloudevents", media, kuma, nil,
+		"an API": {
+			"slack", media, kuma, nil,
+			`this is no payload of Slack, Mattermost and Rocket.Chat: it looks like one of Uptime Kuma, whose`,
+		},
+		"an API, no text": {
+			"discord", media, kuma, nil,
+			`this is no payload of Discord: "content" is missing; it looks like one of Uptime Kuma, whose`,
+		},
+		"no event": {
+			"cloudevents", media, kuma, nil,
 			`"specversion" is missing; it looks like one of Uptime Kuma, whose address ends with /uptime_kuma; it has "heartbeat", "monitor" ` +
-				`and "msg"`},
+				`and "msg"`,
+		},
 		"a list": {"plex", media, `[1]`, nil, `"event" is missing; it is no object`},
-		"many fields": {"plex", media, `{"a":1,"b":1,"c":1,"d":1,"e":1,"f":1,"g":1,"h":1}`, nil,
-			`it has "a", "b", "c", "d", "e", "f" and 2 more`},
+		"many fields": {
+			"plex", media, `{"a":1,"b":1,"c":1,"d":1,"e":1,"f":1,"g":1,"h":1}`, nil,
+			`it has "a", "b", "c", "d", "e", "f" and 2 more`,
+		},
 		"names with secret": {"plex", "application/x-www-form-urlencoded", "sk_live_4eC39HqLyjWDarjtT1zdp7dc", nil, `it has "…"`},
 		"a name with space": {"plex", media, `{"the password is x":1,"ok_1":2}`, nil, `it has "ok_1" and "…"`},
 		"a long name":       {"plex", media, `{"` + strings.Repeat("x", 99) + `":1}`, nil, `it has "…"`},

@@ -52,8 +52,10 @@ func samples(t testing.TB) (out []sample) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := sample{source: filepath.Base(filepath.Dir(file)), path: file,
-			request: request{body: body, header: http.Header{"Content-Type": {"application/json"}}}}
+		s := sample{
+			source: filepath.Base(filepath.Dir(file)), path: file,
+			request: request{body: body, header: http.Header{"Content-Type": {"application/json"}}},
+		}
 		if headers, err := os.ReadFile(strings.TrimSuffix(file, ".json") + ".headers"); err == nil {
 			more, err := textproto.NewReader(bufio.NewReader(bytes.NewReader(append(headers, '\n')))).ReadMIMEHeader()
 			if err != nil {
@@ -87,8 +89,16 @@ func goldenText(m *source.Message) string {
 	for _, f := range []struct {
 		name   string
 		values []string
-	}{{"format", strings.Fields(m.Format)}, {"dialect", strings.Fields(string(m.Dialect))}, {"incident", incidents(m)}, {"tags", m.Tags},
-		{"attach", attach}, {"file", strings.Fields(m.File)}, {"images", m.Images}, {"warning", m.Warnings}} {
+	}{
+		{"format", strings.Fields(m.Format)},
+		{"dialect", strings.Fields(string(m.Dialect))},
+		{"incident", incidents(m)},
+		{"tags", m.Tags},
+		{"attach", attach},
+		{"file", strings.Fields(m.File)},
+		{"images", m.Images},
+		{"warning", m.Warnings},
+	} {
 		for _, v := range f.values {
 			fmt.Fprintf(&b, "%s: %s\n", f.name, v)
 		}
@@ -141,16 +151,21 @@ func TestSamples(t *testing.T) {
 // sends such bodies, and otherwise an error.
 func TestTextPayloads(t *testing.T) {
 	const header, value = "Content-Type", "text/plain"
-	event := http.Header{header: {value}, "Ce-Specversion": {"1.0"}, "Ce-Id": {"1"}, "Ce-Type": {"net.example.disk"},
-		"Ce-Source": {"/hosts/db1"}}
+	event := http.Header{
+		header: {value}, "Ce-Specversion": {"1.0"}, "Ce-Id": {"1"}, "Ce-Type": {"net.example.disk"},
+		"Ce-Source": {"/hosts/db1"},
+	}
 	structured := http.Header{header: {"application/cloudevents+json"}}
 	for name, tt := range map[string]struct {
 		source, body string
 		header       http.Header
 		want         string // title and body; "" for an error
 	}{
-		"watchtower, the old generic+https URL": {"watchtower", "Found new image\nStopping", http.Header{header: {"application/json"}},
-			"Watchtower\nFound new image\nStopping"},
+		"watchtower, the old generic+https URL": {
+			"watchtower", "Found new image\nStopping",
+			http.Header{header: {"application/json"}},
+			"Watchtower\nFound new image\nStopping",
+		},
 		"watchtower, text/plain":         {"watchtower", "Found new image", http.Header{header: {value}}, "Watchtower\nFound new image"},
 		"an event with a text":           {"cloudevents", "91% full", event, "net.example.disk\n91% full\nSource: /hosts/db1"},
 		"an event with XML":              {"cloudevents", "<disk/>", event, "net.example.disk\n<disk/>\nSource: /hosts/db1"},
@@ -165,8 +180,10 @@ func TestTextPayloads(t *testing.T) {
 			http.Header{header: {value}},
 			"shop has failed\nDown: the \"shop\"\nSee the runbook\n❌ - [BODY] ({\"a\": 1}) == ok",
 		},
-		"lines of Gatus without a type": {"gatus", "endpoint: shop\r\nstate: RESOLVED\r\nurl: https://shop.example.net\r\n", nil,
-			"shop has recovered\nhttps://shop.example.net"},
+		"lines of Gatus without a type": {
+			"gatus", "endpoint: shop\r\nstate: RESOLVED\r\nurl: https://shop.example.net\r\n", nil,
+			"shop has recovered\nhttps://shop.example.net",
+		},
 		"lines without an endpoint":      {"gatus", "state: RESOLVED", nil, ""},
 		"a text for Gatus":               {"gatus", "the shop is down", nil, ""},
 		"cut JSON of Gatus":              {"gatus", `{"endpoint": "shop`, nil, ""},
@@ -197,8 +214,13 @@ func hostileVariants(v any, seen map[string]bool) []any {
 	for i := range payload.MaxItems {
 		long[i] = map[string]any{"status": "firing", "labels": map[string]any{"a": "b"}, "name": "x"}
 	}
-	types := []any{nil, "", "text", "%d%[1]s{{.}}", 0, -1, 1e300, true, []any{}, []any{nil, 1, "x", []any{}}, map[string]any{},
-		map[string]any{"": nil}}
+	types := []any{
+		nil, "", "text", "%d%[1]s{{.}}", 0, -1, 1e300, true,
+		[]any{},
+		[]any{nil, 1, "x", []any{}},
+		map[string]any{},
+		map[string]any{"": nil},
+	}
 	replacements := append([]any{strings.Repeat("x", 1<<18), long}, types...)
 	out := append([]any(nil), types...)
 	if len(seen) == 0 {

@@ -81,8 +81,10 @@ func TestRate(t *testing.T) {
 func TestNtfyActions(t *testing.T) {
 	for text, want := range map[string][]ntfyAction{
 		"view, Open portal, https://home.nest.com/": {{action: "view", label: "Open portal", url: "https://home.nest.com/"}},
-		"view, Open, https://a/?x=1; view, label='a, \\'b\\'; c', url=b": {{action: "view", label: "Open", url: "https://a/?x=1"},
-			{action: "view", label: "a, 'b'; c", url: "b"}},
+		"view, Open, https://a/?x=1; view, label='a, \\'b\\'; c', url=b": {
+			{action: "view", label: "Open", url: "https://a/?x=1"},
+			{action: "view", label: "a, 'b'; c", url: "b"},
+		},
 		"action = VIEW, label=x , clear=true, url=y;": {{action: "view", label: "x", url: "y", clear: true}},
 		`view, "Look ma, \"quotes\"", u`:              {{action: "view", label: `Look ma, "quotes"`, url: "u"}},
 		"http, Off, https://a, method=PUT, headers.X-A=b, " +

@@ -806,8 +806,10 @@ func (b *batch) accept(e *queue.Entry) error {
 	}
 	if n := len(b.jobs) - before; n > 0 {
 		b.accepted = append(b.accepted,
-			accepted{e, &message{id: m.ID, created: m.Created.UnixMicro(), size: r.Size, files: len(m.Files), unkeyed: m.Key == "",
-				text: uint32(e.Jobs[0].Text), own: e.Jobs[0].OwnAttempts}, n})
+			accepted{e, &message{
+				id: m.ID, created: m.Created.UnixMicro(), size: r.Size, files: len(m.Files), unkeyed: m.Key == "",
+				text: uint32(e.Jobs[0].Text), own: e.Jobs[0].OwnAttempts,
+			}, n})
 	}
 	if c.waiting > 0 {
 		b.bytes += r.Size

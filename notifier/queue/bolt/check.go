@@ -207,7 +207,8 @@ func (w *walker) page(id uint64, bucket string, low, high []byte, depth int, lea
 }
 
 func (w *walker) checkedPage(id uint64, bucket string, low, high []byte, depth int,
-	leaf func(flags uint32, key, value []byte) error) error {
+	leaf func(flags uint32, key, value []byte) error,
+) error {
 	if id >= w.meta.pages || w.seen[id] || depth > maxDepth {
 		return damagef("the number of page %d", id)
 	}

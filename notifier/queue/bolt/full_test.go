@@ -301,8 +301,10 @@ func TestRoomBesideReaders(t *testing.T) {
 		if err := s.Accept(t.Context(), 1<<40, newEntry([]byte("text"), "json://host")); err != nil {
 			t.Fatal(err)
 		}
-		large := &change{pages: s.room(s.current()) + growStep, adds: true, check: func(*batch) error { return nil },
-			write: func(*batch) error { return nil }}
+		large := &change{
+			pages: s.room(s.current()) + growStep, adds: true, check: func(*batch) error { return nil },
+			write: func(*batch) error { return nil },
+		}
 		if err := s.do(t.Context(), large); err != nil {
 			t.Fatal(err)
 		}

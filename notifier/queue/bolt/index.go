@@ -144,8 +144,10 @@ const (
 )
 
 func newIndex() *index {
-	return &index{messages: map[uuid.UUID]*message{}, destinations: map[seal.Hash]*destination{}, parked: map[queue.Full]*list.List{},
-		records: newRecords()}
+	return &index{
+		messages: map[uuid.UUID]*message{}, destinations: map[seal.Hash]*destination{}, parked: map[queue.Full]*list.List{},
+		records: newRecords(),
+	}
 }
 
 // replace replaces the content of x with the content of an index read from the

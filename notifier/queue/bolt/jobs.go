@@ -229,8 +229,10 @@ type settlement struct {
 // change returns the change of the store.
 func (x *settlement) change() *change {
 	size := len(x.t.Job.State) + len(x.t.Job.Result) + 512
-	c := &change{size: size, pages: pagesPerResult + pagesOf(size), deferrable: x.t.Deferrable, check: x.check, write: x.write,
-		stored: x.stored}
+	c := &change{
+		size: size, pages: pagesPerResult + pagesOf(size), deferrable: x.t.Deferrable, check: x.check, write: x.write,
+		stored: x.stored,
+	}
 	c.pages += pagesPerResult*len(x.t.Health) + pagesOfUpdate(x.t.Update)
 	if x.next != nil {
 		c.pages += pagesOf(int(x.next.Size()), x.next)

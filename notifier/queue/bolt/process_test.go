@@ -146,8 +146,10 @@ func TestFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	secrets := []string{"text of the message", "json://user:password@host", "the summary", "the state", "the result", "the reason",
-		"idempotency", "hash of the request", "content of the file"}
+	secrets := []string{
+		"text of the message", "json://user:password@host", "the summary", "the state", "the result", "the reason",
+		"idempotency", "hash of the request", "content of the file",
+	}
 	for _, status := range []queue.Status{queue.Queued, queue.Dead, queue.Delivered} {
 		e := newEntry([]byte(secrets[0]), secrets[1])
 		e.Message.Summary, e.Message.Key, e.Message.Request = []byte(secrets[2]), secrets[6]+status.String(), []byte(secrets[7])

@@ -76,8 +76,10 @@ const (
 	bucketRecords  = record.Records // name → when it is due, and a record of queue.Update
 )
 
-var buckets = []string{bucketMeta, bucketMessages, bucketBodies, bucketJobs, bucketDone, bucketKeys, bucketFinished, bucketHealth,
-	bucketRecords}
+var buckets = []string{
+	bucketMeta, bucketMessages, bucketBodies, bucketJobs, bucketDone, bucketKeys, bucketFinished, bucketHealth,
+	bucketRecords,
+}
 
 var (
 	keyCheck = []byte("check") // a record that only the right secret opens
@@ -344,8 +346,10 @@ func (d *database) readIndex(tx *bbolt.Tx, x *index) error {
 		}
 		m := x.messages[j.Message]
 		if m == nil {
-			m = &message{id: j.Message, created: timeOf(j.Message).UnixMicro(), size: size, files: files[j.Message], text: uint32(j.Text),
-				own: j.OwnAttempts}
+			m = &message{
+				id: j.Message, created: timeOf(j.Message).UnixMicro(), size: size, files: files[j.Message], text: uint32(j.Text),
+				own: j.OwnAttempts,
+			}
 		}
 		x.add(m, j.Index, place{d.sealer.DestinationHash(j.Destination), d.sealer.DestinationHash(j.Host), j.Client}, j.Status, timesOf(j))
 		return nil

@@ -492,7 +492,8 @@ func settledBefore(ctx context.Context, c *conn, jobs []*settling, note func(row
 // rows of the jobs to note, and returns the rows of the messages. Without t, all is
 // one request.
 func (w *writer) writeOutcomes(ctx context.Context, c *conn, jobs []*settling, t *queue.Settlement,
-	note func([][][]byte)) (messages [][][]byte, err error) {
+	note func([][][]byte),
+) (messages [][][]byte, err error) {
 	token := uuid.New()
 	for _, j := range jobs {
 		j.tokens = append(j.tokens, token)

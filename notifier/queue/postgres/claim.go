@@ -70,7 +70,8 @@ func (s *Store) gather(ctx context.Context) {
 // claimAndRead claims jobs, and reads which others are due, in one exchange with
 // the server.
 func (s *Store) claimAndRead(ctx context.Context, c queue.Claim, chosen []candidate, empty [][]byte,
-	r reading) (jobs []queue.Job, err error) {
+	r reading,
+) (jobs []queue.Job, err error) {
 	now := c.Now.UnixMicro()
 	var calls []call
 	add := func(sql string, args ...any) int {

@@ -59,8 +59,10 @@ func TestUnusableServer(t *testing.T) {
 		{"refused", "postgres://postgres:hidden-password@127.0.0.1:1/db?sslmode=disable", secret, "127.0.0.1:1"},
 		{"standby", standby, secret, address + " is a standby"},
 		{"standby that is not asked for", standby + "&target_session_attrs=read-write", secret, address},
-		{"another secret", withPassword(dsn), "another secret of that length",
-			address + ": the tables of the queue were created with another secret"},
+		{
+			"another secret", withPassword(dsn), "another secret of that length",
+			address + ": the tables of the queue were created with another secret",
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

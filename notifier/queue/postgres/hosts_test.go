@@ -167,18 +167,35 @@ func TestOrderOfHosts(t *testing.T) {
 		timeout  time.Duration
 	}{
 		{"as written", "host=a,b", nil, nil, []string{"192.0.2.1:5432", "192.0.2.2:5432", "192.0.2.3:5432"}, hostTime},
-		{"what answered last", "host=a,b", []string{"192.0.2.1:5432", "192.0.2.3:5432"}, nil,
-			[]string{"192.0.2.3:5432", "192.0.2.1:5432", "192.0.2.2:5432"}, hostTime},
-		{"an address of a name", "host=a,b", nil, []string{"192.0.2.1:5432"}, []string{"192.0.2.2:5432", "192.0.2.1:5432", "192.0.2.3:5432"},
-			hostTime},
-		{"what has failed", "host=b,one", []string{"192.0.2.3:5432"}, []string{"192.0.2.3:5432"},
-			[]string{"192.0.2.4:5432", "192.0.2.3:5432"}, hostTime},
+		{
+			"what answered last", "host=a,b",
+			[]string{"192.0.2.1:5432", "192.0.2.3:5432"},
+			nil,
+			[]string{"192.0.2.3:5432", "192.0.2.1:5432", "192.0.2.2:5432"},
+			hostTime,
+		},
+		{
+			"an address of a name", "host=a,b", nil,
+			[]string{"192.0.2.1:5432"},
+			[]string{"192.0.2.2:5432", "192.0.2.1:5432", "192.0.2.3:5432"},
+			hostTime,
+		},
+		{
+			"what has failed", "host=b,one",
+			[]string{"192.0.2.3:5432"},
+			[]string{"192.0.2.3:5432"},
+			[]string{"192.0.2.4:5432", "192.0.2.3:5432"},
+			hostTime,
+		},
 		{"ports", "host=one,one port=1,2", []string{"192.0.2.4:2"}, nil, []string{"192.0.2.4:2", "192.0.2.4:1"}, hostTime},
 		{"an unknown name", "host=gone,one", nil, nil, []string{"192.0.2.4:5432"}, hostTime},
 		{"a name with two addresses", "host=a", []string{"192.0.2.2:5432"}, nil, []string{"192.0.2.2:5432", "192.0.2.1:5432"}, hostTime},
 		{"one address", "host=one", nil, []string{"192.0.2.4:5432"}, []string{"192.0.2.4:5432"}, replyTime},
-		{"a time of its own", "host=a,b connect_timeout=7", nil, nil, []string{"192.0.2.1:5432", "192.0.2.2:5432", "192.0.2.3:5432"},
-			7 * time.Second},
+		{
+			"a time of its own", "host=a,b connect_timeout=7", nil, nil,
+			[]string{"192.0.2.1:5432", "192.0.2.2:5432", "192.0.2.3:5432"},
+			7 * time.Second,
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -98,8 +98,10 @@ func TestWorkIsHandedOver(t *testing.T) {
 		{"failed", func(*Store) error { return errors.New("failed") }},
 	} {
 		s := open(t, dsn)
-		if _, err := s.doWork(t.Context(), work{name: tt.name,
-			step: func(context.Context) (bool, error) { return false, tt.end(s) }}); err == nil {
+		if _, err := s.doWork(t.Context(), work{
+			name: tt.name,
+			step: func(context.Context) (bool, error) { return false, tt.end(s) },
+		}); err == nil {
 			t.Errorf("%s: no error", tt.name)
 		}
 		done, err := last.doWork(t.Context(), work{name: tt.name, step: func(context.Context) (bool, error) { return true, nil }})
@@ -185,8 +187,10 @@ func TestWaitingOfOne(t *testing.T) {
 	}
 	keep := func(jobs int, took time.Duration) {
 		t.Helper()
-		n := count{took: took, all: map[queue.Hash]queue.Waiting{s.Hash("a"): {Destination: s.Hash("a"), Client: true, Jobs: jobs,
-			Since: time.UnixMicro(1)}}}
+		n := count{took: took, all: map[queue.Hash]queue.Waiting{s.Hash("a"): {
+			Destination: s.Hash("a"), Client: true, Jobs: jobs,
+			Since: time.UnixMicro(1),
+		}}}
 		execute(t, dsn, fmt.Sprintf(`INSERT INTO notify_queue_leases (name, owner, ends, done, data) VALUES ('waiting', '%s', 0, %s - 1000,
 			'\x%x')
 			ON CONFLICT (name) DO UPDATE SET ends = 0, done = excluded.done, data = excluded.data`, uuid.New(), serverTime, n.encode()))

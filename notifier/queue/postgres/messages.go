@@ -178,8 +178,10 @@ func (t *tables) insertFiles(ctx context.Context, c *conn, m *queue.Message) err
 			return failed
 		}
 		err := t.sealer.SealFile(f, f.Size, record.FileKey(m.ID, i), func(chunk int64, sealed []byte) error {
-			calls = append(calls, call{"INSERT INTO notify_queue_files (message, file, chunk, data) VALUES ($1, $2, $3, $4)",
-				[]any{m.ID, i, chunk, sealed}})
+			calls = append(calls, call{
+				"INSERT INTO notify_queue_files (message, file, chunk, data) VALUES ($1, $2, $3, $4)",
+				[]any{m.ID, i, chunk, sealed},
+			})
 			if len(calls) < 16 {
 				return nil
 			}

@@ -209,8 +209,10 @@ func TestNothingInPlain(t *testing.T) {
 	server := sharedServer(t)
 	dsn := server.schema(t)
 	s := open(t, dsn)
-	secrets := []string{"text of the message", "json://user:password@host", "the summary", "the state", "the result", "the reason",
-		"idempotency", "hash of the request", "content of the file"}
+	secrets := []string{
+		"text of the message", "json://user:password@host", "the summary", "the state", "the result", "the reason",
+		"idempotency", "hash of the request", "content of the file",
+	}
 	for _, status := range []queue.Status{queue.Queued, queue.Dead, queue.Delivered} {
 		e := newEntry(secrets[0], secrets[1])
 		e.Message.Summary, e.Message.Key, e.Message.Request = []byte(secrets[2]), secrets[6]+status.String(), []byte(secrets[7])

@@ -230,7 +230,8 @@ const (
 // changeRows returns the statements that change jobs of a message with f, and their change of the
 // counts. f sets Updated. rows are the result of readJobs, and row is the result of lockMessage.
 func (t *tables) changeRows(id uuid.UUID, rows [][][]byte, row [][]byte, f func(j *queue.Job)) (calls []call, all counts,
-	e ended, err error) {
+	e ended, err error,
+) {
 	waiting, dead, total := int(number(row[0])), int(number(row[1])), int(number(row[2]))
 	e = ended{id: id, size: number(row[3]), files: number(row[4])}
 	before := waiting
@@ -256,8 +257,10 @@ func (t *tables) changeRows(id uuid.UUID, rows [][][]byte, row [][]byte, f func(
 		case j.Status == queue.Dead:
 			dead++
 		}
-		calls = append(calls, call{changeJob, []any{id, jid.Index, int(j.Status), j.Due.UnixMicro(), micro(j.NotBefore), now.UnixMicro(),
-			sealJob(sealer, jid, j), expiresOf(j)}})
+		calls = append(calls, call{changeJob, []any{
+			id, jid.Index, int(j.Status), j.Due.UnixMicro(), micro(j.NotBefore), now.UnixMicro(),
+			sealJob(sealer, jid, j), expiresOf(j),
+		}})
 	}
 	var finished any
 	var kept int64

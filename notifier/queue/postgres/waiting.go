@@ -165,8 +165,10 @@ func (w *waitingCounts) countWaiting(ctx context.Context) (*count, error) {
 			return err
 		})
 		for _, row := range rows {
-			n.add(queue.Waiting{Destination: seal.Hash(row[0]), Client: number(row[1]) != 0, Jobs: int(number(row[2])),
-				Since: time.UnixMicro(number(row[3]))})
+			n.add(queue.Waiting{
+				Destination: seal.Hash(row[0]), Client: number(row[1]) != 0, Jobs: int(number(row[2])),
+				Since: time.UnixMicro(number(row[3])),
+			})
 		}
 		return last, err
 	}, result: func() []byte {

@@ -103,8 +103,10 @@ func (s *suite) runRules(handles ...queue.Store) {
 	h := &holder{suite: s, name: s.Hash("lane"), told: map[string]int{}}
 	for _, store := range handles {
 		q := queue.New(store, queue.Options{Deliver: h.deliver})
-		q.Configure(queue.Options{Deliver: h.deliver, Due: h.due(q), Punctual: func() bool { return true },
-			Recheck: func(context.Context, []queue.Job) {}})
+		q.Configure(queue.Options{
+			Deliver: h.deliver, Due: h.due(q), Punctual: func() bool { return true },
+			Recheck: func(context.Context, []queue.Job) {},
+		})
 		h.queues = append(h.queues, q)
 		q.Start()
 		defer func() { s.must(q.Close(context.WithoutCancel(s.Context()))) }()

@@ -20,8 +20,10 @@ func (s *suite) newTurns(down int) turns {
 	s.now = s.now.Add(-6 * time.Hour)
 	states := []queue.Health{{Destination: s.Hash("known"), Known: true, LastSuccess: s.now, Changed: s.now}}
 	for i := range down {
-		states = append(states, queue.Health{Destination: s.Hash(fmt.Sprint("down ", i)), Failures: 3, DownSince: s.now.Add(-time.Minute),
-			Changed: s.now})
+		states = append(states, queue.Health{
+			Destination: s.Hash(fmt.Sprint("down ", i)), Failures: 3, DownSince: s.now.Add(-time.Minute),
+			Changed: s.now,
+		})
 	}
 	s.must(s.SaveHealth(s.Context(), states...))
 	for range 3 {

@@ -25,12 +25,16 @@ func mattermostEndpoints() []source.Endpoint {
 	return []source.Endpoint{
 		{Paths: []string{mattermostAPI + "/posts"}, Read: readMattermost, Reply: replyMattermost(http.StatusCreated, mattermostPost)},
 		{Paths: []string{mattermostAPI + "/files"}, Read: readMattermostFile, Reply: replyMattermost(http.StatusCreated, mattermostFiles)},
-		{Methods: compose.GetMethods, Paths: []string{mattermostAPI + "/teams/name/*/channels/name/*"},
-			Reply: replyMattermost(http.StatusOK, mattermostChannel)},
+		{
+			Methods: compose.GetMethods, Paths: []string{mattermostAPI + "/teams/name/*/channels/name/*"},
+			Reply: replyMattermost(http.StatusOK, mattermostChannel),
+		},
 		{Methods: compose.GetMethods, Paths: []string{mattermostAPI + "/users/me"}, Reply: replyMattermost(http.StatusOK, mattermostMe)},
 		{Paths: []string{mattermostAPI + "/users/logout"}, Reply: replyMattermost(http.StatusOK, mattermostOK)},
-		{Methods: compose.GetMethods, Paths: []string{mattermostAPI + "/system/ping"}, Reply: replyMattermost(http.StatusOK, mattermostOK),
-			Public: true},
+		{
+			Methods: compose.GetMethods, Paths: []string{mattermostAPI + "/system/ping"}, Reply: replyMattermost(http.StatusOK, mattermostOK),
+			Public: true,
+		},
 		{Methods: compose.AnyMethod, Other: isBelow(mattermostAPI), Read: readMattermostUnknown, Reply: replyMattermost(0, nil)},
 	}
 }
@@ -84,8 +88,10 @@ func readMattermostUnknown(context.Context, *source.Request) (*source.Message, e
 func replyMattermost(status int, answer func(o source.Outcome) map[string]any) func(o source.Outcome) source.Reply {
 	return func(o source.Outcome) source.Reply {
 		if o.Error != "" {
-			return compose.JSONReply(o.Status, map[string]any{"id": "api.caddy_notify.app_error", "message": o.Error, "detailed_error": "",
-				"request_id": "", "status_code": o.Status})
+			return compose.JSONReply(o.Status, map[string]any{
+				"id": "api.caddy_notify.app_error", "message": o.Error, "detailed_error": "",
+				"request_id": "", "status_code": o.Status,
+			})
 		}
 		return compose.JSONReply(status, answer(o))
 	}
@@ -116,8 +122,10 @@ func mattermostPost(o source.Outcome) map[string]any {
 func mattermostFiles(o source.Outcome) map[string]any {
 	infos := []any{}
 	for i := range max(o.Request.Files, 1) {
-		infos = append(infos, map[string]any{"id": mattermostID(compose.TextID(o, rocketIDLength) + payload.Text(i)),
-			"user_id": mattermostID(slackName), "create_at": o.Time.UnixMilli()})
+		infos = append(infos, map[string]any{
+			"id":      mattermostID(compose.TextID(o, rocketIDLength) + payload.Text(i)),
+			"user_id": mattermostID(slackName), "create_at": o.Time.UnixMilli(),
+		})
 	}
 	return map[string]any{"file_infos": infos, "client_ids": []any{}}
 }
@@ -126,8 +134,10 @@ func mattermostFiles(o source.Outcome) map[string]any {
 func mattermostChannel(o source.Outcome) map[string]any {
 	segments := strings.Split(o.Request.Path, "/")
 	team, name := segments[4], segments[len(segments)-1]
-	return map[string]any{"id": mattermostID(team + "/" + name), "team_id": mattermostID(team), "name": name, "display_name": name,
-		"type": "O"}
+	return map[string]any{
+		"id": mattermostID(team + "/" + name), "team_id": mattermostID(team), "name": name, "display_name": name,
+		"type": "O",
+	}
 }
 
 func mattermostMe(source.Outcome) map[string]any {

@@ -25,8 +25,10 @@ func rocketEndpoints() []source.Endpoint {
 	return []source.Endpoint{
 		{Paths: []string{rocketAPI + "/chat.postMessage", rocketAPI + "/chat.sendMessage"}, Read: readRocket, Reply: replyRocket(rocketPosted)},
 		{Paths: []string{rocketAPI + "/login"}, Read: readRocketLogin, Reply: replyRocket(rocketSession)},
-		{Methods: []string{http.MethodGet, http.MethodPost}, Paths: []string{rocketAPI + "/logout", rocketAPI + "/me"},
-			Reply: replyRocket(rocketMe)},
+		{
+			Methods: []string{http.MethodGet, http.MethodPost}, Paths: []string{rocketAPI + "/logout", rocketAPI + "/me"},
+			Reply: replyRocket(rocketMe),
+		},
 		{Methods: compose.GetMethods, Paths: []string{rocketAPI + "/info", "api/info"}, Reply: replyRocket(rocketInfo), Public: true},
 		{Methods: compose.AnyMethod, Other: isBelow(rocketAPI), Read: readRocketUnknown, Reply: replyRocket(nil)},
 	}

@@ -48,8 +48,10 @@ var webMethods = map[string]webMethod{
 }
 
 // methodFamilies are the first parts of the names of other methods.
-var methodFamilies = []string{"api", "apps", "auth", "bots", "chat", "conversations", "files", "pins", "reactions", "team", "usergroups",
-	"users", "views"}
+var methodFamilies = []string{
+	"api", "apps", "auth", "bots", "chat", "conversations", "files", "pins", "reactions", "team", "usergroups",
+	"users", "views",
+}
 
 // webEndpoints returns the endpoints of the Web API, which accepts GET for all methods.
 func webEndpoints() []source.Endpoint {
@@ -164,8 +166,10 @@ func webError(o source.Outcome) source.Reply {
 	if status < http.StatusInternalServerError && status != http.StatusRequestTimeout && status != http.StatusTooManyRequests {
 		status = http.StatusOK
 	}
-	return compose.JSONReply(status, map[string]any{"ok": false, "error": code,
-		"response_metadata": map[string]any{"messages": []string{"[ERROR] " + o.Error}}})
+	return compose.JSONReply(status, map[string]any{
+		"ok": false, "error": code,
+		"response_metadata": map[string]any{"messages": []string{"[ERROR] " + o.Error}},
+	})
 }
 
 // webWarnings returns the warnings about a message in Slack's form, which clients log.
@@ -178,8 +182,10 @@ func webWarnings(m *source.Message) (messages []string) {
 
 // readUnknown refuses a method that the gateway does not have.
 func readUnknown(context.Context, *source.Request) (*source.Message, error) {
-	return nil, &source.Error{Status: http.StatusNotFound, Code: "unknown_method",
-		Err: fmt.Errorf("the gateway does not have this method of Slack; it has %s", strings.Join(slices.Sorted(maps.Keys(webMethods)), ", "))}
+	return nil, &source.Error{
+		Status: http.StatusNotFound, Code: "unknown_method",
+		Err: fmt.Errorf("the gateway does not have this method of Slack; it has %s", strings.Join(slices.Sorted(maps.Keys(webMethods)), ", ")),
+	}
 }
 
 // readMessage reads a new message.
@@ -271,8 +277,10 @@ const (
 )
 
 func slackAuth(o source.Outcome) map[string]any {
-	return map[string]any{"url": o.Request.Address + "/", "team": slackName, "team_id": slackTeam, "user": slackName, "user_id": slackUser,
-		"bot_id": slackBot}
+	return map[string]any{
+		"url": o.Request.Address + "/", "team": slackName, "team_id": slackTeam, "user": slackName, "user_id": slackUser,
+		"bot_id": slackBot,
+	}
 }
 
 func slackPosted(o source.Outcome) map[string]any { return slackAnswer(o, compose.TimestampID(o)) }
