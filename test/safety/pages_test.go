@@ -20,9 +20,10 @@ func TestSecretsOfForms(t *testing.T) {
 	p.is("500")
 	all := racetest.Part(web(t), 3)
 	g := start(t, tracing, "timeout 2s\nkey fixed {\nurl json://127.0.0.1:1/\n}\nconfigs {\nmanage open\n}", p.environment()...)
-	submit := func(query, accept string, form url.Values) reply {
+	const page = "/notify/console/keys/ops"
+	submit := func(address, query, accept string, form url.Values) reply {
 		t.Helper()
-		r, err := http.NewRequest(http.MethodPost, g.url+"/cfg/ops?"+query, strings.NewReader(form.Encode()))
+		r, err := http.NewRequest(http.MethodPost, g.url+address+"?"+query, strings.NewReader(form.Encode()))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,7 +44,7 @@ func TestSecretsOfForms(t *testing.T) {
 		}
 		service := d.Schemes()[0]
 		for _, text := range []string{m.url, "no" + m.url} {
-			if r := submit("build", "text/html", url.Values{"text": {text}}); r.Status != http.StatusOK {
+			if r := submit(page, "build", "text/html", url.Values{"text": {text}}); r.Status != http.StatusOK {
 				t.Errorf("%s: %d", m.service, r.Status)
 			}
 		}
@@ -58,18 +59,18 @@ func TestSecretsOfForms(t *testing.T) {
 				form.Add("v."+name, value)
 			}
 		}
-		if r := submit("build="+service, "text/html", form); !strings.Contains(r.Body, `id="own-tags-problem"`) {
+		if r := submit(page, "build="+service, "text/html", form); !strings.Contains(r.Body, `id="own-tags-problem"`) {
 			t.Errorf("%s: %d, without the mistake", m.service, r.Status)
 		}
 		form.Set("tags", "")
 		form.Set("do", "test")
-		if _, result, ok := strings.Cut(submit("build="+service, "text/html", form).Body, `id="outcome-of-form"`); ok {
+		if _, result, ok := strings.Cut(submit(page, "build="+service, "text/html", form).Body, `id="outcome-of-form"`); ok {
 			result, _, _ = strings.Cut(result, "</div>")
 			said.WriteString(result)
 			tested++
 		}
-		said.WriteString(submit("test", "application/json", url.Values{"url": {m.url}}).Body)
-		said.WriteString(submit("test", "application/json", url.Values{"url": {"no" + m.url}}).Body)
+		said.WriteString(submit("/cfg/ops", "test", "application/json", url.Values{"url": {m.url}}).Body)
+		said.WriteString(submit("/cfg/ops", "test", "application/json", url.Values{"url": {"no" + m.url}}).Body)
 	}
 	if !strings.Contains(said.String(), `"status":"failed"`) || tested < len(all)/2 {
 		t.Errorf("no test was sent, or few by a form: %d", tested)

@@ -443,12 +443,13 @@ func TestSiteMessages(t *testing.T) {
 		if a := other.ask(r); a.Status != http.StatusNotFound || g.message(waits).State != "queued" {
 			t.Errorf("%s: another site cancels a message: %d %s", when, a.Status, g.message(waits).text)
 		}
-		a := other.do("/cfg/waits?drop", "application/x-www-form-urlencoded", strings.NewReader(url.Values{"id": {waits}}.Encode()))
+		a := other.do("/notify/console/keys/waits?drop", "application/x-www-form-urlencoded",
+			strings.NewReader(url.Values{"id": {waits}}.Encode()))
 		if a.Status != http.StatusNotFound || g.message(waits).State != "queued" {
 			t.Errorf("%s: a page of another site drops a message: %d %s", when, a.Status, g.message(waits).text)
 		}
 		for site, shown := range map[*gateway]bool{g: true, other: false} {
-			if _, text := site.get(site.url+"/cfg/waits", "text/html"); strings.Contains(text, waits) != shown {
+			if _, text := site.get(site.url+"/notify/console/keys/waits?tab=messages", "text/html"); strings.Contains(text, waits) != shown {
 				t.Errorf("%s: the page of the key at %s: shown is %v", when, site.url, !shown)
 			}
 		}
@@ -457,12 +458,13 @@ func TestSiteMessages(t *testing.T) {
 		}
 	}
 	for _, key := range []string{"fine", "waits"} {
-		if _, text := other.get(other.url+"/cfg/"+key, "text/html"); !strings.Contains(text, "No message has come in") ||
+		if _, text := other.get(other.url+"/notify/console/keys/"+key+"?tab=messages", "text/html"); !strings.Contains(text,
+			"No message has come in") ||
 			strings.Contains(text, `">Delivered</span>`) {
 			t.Errorf("the history of %s at another site: %s", key, text)
 		}
 	}
-	if _, text := g.get(g.url+"/cfg/fine", "text/html"); !strings.Contains(text, `">Delivered</span>`) {
+	if _, text := g.get(g.url+"/notify/console/keys/fine?tab=messages", "text/html"); !strings.Contains(text, `">Delivered</span>`) {
 		t.Errorf("the history at its own site: %s", text)
 	}
 	check("at first")
