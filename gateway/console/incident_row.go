@@ -32,7 +32,7 @@ func (h *incidentPages) incidentRow(r *http.Request, x *rules.Incident) view.Inc
 	return out
 }
 
-// toldBy says whether the latest step reached somebody, or "" while it is being sent.
+// toldBy returns the outcome of the latest step in words, and "" while the step is being sent.
 func (h *incidentPages) toldBy(key string, x *rules.Incident) string {
 	name := h.stepName(key, x.Escalation.Step)
 	if name == "" || len(x.Begun) == 0 {

@@ -100,7 +100,7 @@ func (c *Chains) setOptional(jobs []queue.Job, results []message.QueuedResult) {
 	}
 }
 
-// Turn says whether a job of a chain can be attempted now. The zero value is for a job without a
+// Turn tells whether the turn of a job in its chain has come. The zero value is for a job without a
 // chain, which always can.
 type Turn struct {
 	// Wait means that a lower number is tried first.
