@@ -47,8 +47,8 @@ func (m *Monitor) Started(x *ExpectedBeat) *BeatChange {
 
 // Came returns the change for a beat that has come. exit is its exit code; "" for 0 or none. A
 // failure and the first beat after a problem are told by a message; other beats change only their
-// record. withMessage says whether the caller stores a message with the change: the change returns
-// [ErrBeatUnchanged] if that is wrong for this beat. before is set to the beat before the change.
+// record. withMessage means that the caller stores a message with the change. If this beat needs
+// the opposite, the change returns [ErrBeatUnchanged]. before is set to the beat before the change.
 func (m *Monitor) Came(x *ExpectedBeat, failed bool, exit string, withMessage bool, before *rules.Beat) *BeatChange {
 	return &BeatChange{monitor: m, name: m.beatName(x), change: func(now time.Time, b *rules.Beat, u *rules.Uptime) (remove, ok bool) {
 		*before = *b
