@@ -21,6 +21,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/ruler"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/tallystore"
+	"github.com/caddy-notify/caddy-notify/notifier/queue/bolt"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
@@ -326,6 +327,7 @@ func (x *kindTest) alerts(group int) gatewaytest.Reply {
 type live struct {
 	*gatewaytest.Gateway
 	t      *testing.T
+	store  *bolt.Store // shared with another gateway; nil if it is not
 	phones *gatewaytest.PushService
 	made   *string // what identifies the record to clients
 }

@@ -59,7 +59,29 @@ const refreshTimeout = 5 * time.Second
 func OpenQueue(a *outbox.Configuration) (*Rooms, error) {
 	s := a.QueueSettings
 	log := a.Log.Named("queue")
-	base := &outbox.Outbox{Dispatcher: a.Shared, LogName: s.LogName(), Secret: s.SecretHash(), Log: log, Failures: outbox.NewFailureLog(log)}
+	if s.DSN != "" {
+		store, err := postgres.Open(context.Background(), postgres.Options{DSN: s.DSN, Secret: s.Secret, Logger: log})
+		if err != nil {
+			return nil, err
+		}
+		return NewRooms(a, store, nil), nil
+	}
+	store, err := bolt.Open(bolt.Options{Path: s.Path, Secret: s.Secret, Logger: log, NoSync: s.NoSync})
+	if err != nil {
+		return nil, err
+	}
+	return NewRooms(a, store, store), nil
+}
+
+// NewRooms returns the rooms of a queue with a store. local is the store itself if no other gateway
+// uses it, and nil if others share it.
+func NewRooms(a *outbox.Configuration, store queue.Store, local *bolt.Store) *Rooms {
+	s := a.QueueSettings
+	log := a.Log.Named("queue")
+	base := &outbox.Outbox{
+		Dispatcher: a.Shared, Store: local, Shared: local == nil,
+		LogName: s.LogName(), Secret: s.SecretHash(), Log: log, Failures: outbox.NewFailureLog(log),
+	}
 	base.RememberGivenUp()
 	q := &Rooms{Outbox: base, Alerts: alerting.New(base, device.ReceiptFuncs(base)), Beats: heartbeat.New(base)}
 	q.Rulers = ruler.New(base, q.Beats, programs.RulerMessage)
@@ -68,20 +90,8 @@ func OpenQueue(a *outbox.Configuration) (*Rooms, error) {
 	q.Beats.Needed = q.Rulers.Any
 	q.Devices = device.NewRegistry(base, q.Alerts.Incidents)
 	q.Questions = ask.New(base, q.Alerts)
-	var store queue.Store
-	var err error
-	if s.DSN != "" {
-		store, err = postgres.Open(context.Background(), postgres.Options{DSN: s.DSN, Secret: s.Secret, Logger: log})
-	} else {
-		q.Outbox.Store, err = bolt.Open(bolt.Options{Path: s.Path, Secret: s.Secret, Logger: log, NoSync: s.NoSync})
-		store = q.Outbox.Store
-	}
-	if err != nil {
-		return nil, err
-	}
-	q.Outbox.Shared = q.Outbox.Store == nil
-	if q.Outbox.Store != nil && s.Secret == "" {
-		q.Outbox.KeyFile = q.Outbox.Store.KeyFile()
+	if local != nil && s.Secret == "" {
+		base.KeyFile = local.KeyFile()
 	}
 	q.Outbox.Queue = queue.New(store, queue.Options{Logger: log})
 	base.OpenAlerts = base.NewOpenAlerts()
@@ -98,7 +108,7 @@ func OpenQueue(a *outbox.Configuration) (*Rooms, error) {
 		MakeRoom: q.Alerts.MakeRoom, Trim: q.Inboxes.Trim, Keep: q.Inboxes.KeepDraft,
 	}
 	q.Use(a)
-	return q, nil
+	return q
 }
 
 // Options returns the options of the queue for a configuration.

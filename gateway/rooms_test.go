@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"net/http"
 	"net/url"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -150,27 +149,10 @@ func (x *kindTest) checkShares(t *testing.T, filled *outbox.Kind) {
 	}
 }
 
-// keptStore is a store that several gateways share, so that none closes it.
-type keptStore struct{ queue.Store }
-
-func (keptStore) Close() error { return nil }
-
-// join lets the gateway use a store with others.
-func (x *live) join(store *bolt.Store) {
-	rooms, conf := x.Rooms(), &x.Gateway.Gateway.Conf
-	if err := rooms.Outbox.Queue.Close(x.t.Context()); err != nil {
-		x.t.Fatal(err)
-	}
-	rooms.Outbox.Store, rooms.Outbox.Shared = store, true
-	rooms.Outbox.Queue = queue.New(keptStore{store}, rooms.Options(conf))
-	rooms.Inboxes.Queue, rooms.Inboxes.Shared = rooms.Outbox.Queue, true
-	rooms.Begin(conf, true)
-}
-
 // records returns the names of the records of a kind.
 func (x *live) records(kind *outbox.Kind) (names []queue.Hash) {
 	x.t.Helper()
-	all, err := x.Rooms().Outbox.Store.SurplusRecords(x.t.Context(), 0, 1_000_000)
+	all, err := cmp.Or(x.store, x.Rooms().Outbox.Store).SurplusRecords(x.t.Context(), 0, 1_000_000)
 	if err != nil {
 		x.t.Fatal(err)
 	}
@@ -211,7 +193,7 @@ func testLife(t *testing.T, kind *outbox.Kind, c kindCase) {
 	}
 	dirs, storage := []string{t.TempDir(), t.TempDir(), t.TempDir()}, storagetest.New(t.TempDir())
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		start := func(dir string) *live {
+		start := func(dir string, store *bolt.Store) *live {
 			k := gatewaytest.Key("k", p.NotifyURL())
 			if c.key == k.Name {
 				k.Expects = []site.BeatOptions{{Expect: rules.Expect{Name: "nightly", Every: time.Hour, Grace: time.Hour}}}
@@ -221,12 +203,12 @@ func testLife(t *testing.T, kind *outbox.Kind, c kindCase) {
 				Saved: &saved.Options{Manage: true, Trusted: true, Refresh: time.Nanosecond, KeySettings: site.KeySettings{
 					Inbox: time.Hour, Rules: &rules.Rules{Rate: []rules.Rate{{Count: 5, Per: 24 * time.Hour}}},
 				}},
-				Queue: &outbox.Settings{Path: dir, Secret: "a secret of the tests", Keep: time.Hour},
+				Queue: &outbox.Settings{Path: dir, Secret: "a secret of the tests", Keep: time.Hour}, Shared: store,
 			}
 			if kind == heartbeat.KindWatchdog {
 				o.Queue.Watchdog = &outbox.Watchdog{URL: &url.URL{Scheme: "http", Host: "127.0.0.1:1"}, Interval: time.Minute}
 			}
-			return &live{gatewaytest.New(t, o), t, phones, &made}
+			return &live{gatewaytest.New(t, o), t, store, phones, &made}
 		}
 		var names []queue.Hash
 		look := func(what string, x *live, key, want string) {
@@ -259,14 +241,8 @@ func testLife(t *testing.T, kind *outbox.Kind, c kindCase) {
 				t.Errorf("%s: told %q, want %q", what, got, c.told)
 			}
 		}
-		store, err := bolt.Open(bolt.Options{Path: filepath.Join(dirs[0], "shared"), Secret: "a secret of the tests", NoSync: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = store.Close() }()
-		x, other := start(dirs[0]), start(dirs[1])
-		x.join(store)
-		other.join(store)
+		store := gatewaytest.NewStore(t, "a secret of the tests")
+		x, other := start(dirs[0], store), start(dirs[1], store)
 		urls := "urls=" + p.NotifyURL()
 
 		key := c.key
@@ -321,7 +297,7 @@ func testLife(t *testing.T, kind *outbox.Kind, c kindCase) {
 		}
 		killed := x.BackUp(dirs[2])
 		x.Stop()
-		next := start(killed)
+		next := start(killed, nil)
 		has("after a kill", next)
 		look("after a kill", next, key, want)
 		next.Stop()
@@ -338,7 +314,7 @@ func testLife(t *testing.T, kind *outbox.Kind, c kindCase) {
 			ended("at the other gateway", other, told)
 		}
 		told = p.Count()
-		next = start(killed)
+		next = start(killed, nil)
 		time.Sleep(90 * time.Minute) // a ruler has the time in which no gateway ran once more, and an inbox an hour
 		look("when its time was over, after a kill", next, key, c.then)
 		ended("after a kill", next, told)

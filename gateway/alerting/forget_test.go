@@ -57,7 +57,7 @@ func TestForgottenRepetitions(t *testing.T) {
 	p := gatewaytest.NewPager(t, http.StatusOK)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		o := withKeys(dir, ruledKey(p, rules.Rules{Dedupe: &rules.Dedupe{Window: time.Hour}}))
+		o := gatewaytest.Queued(dir, ruledKey(p, rules.Rules{Dedupe: &rules.Dedupe{Window: time.Hour}}))
 		g := gatewaytest.New(t, o)
 		for _, text := range []string{"confidential", "confidential", "confidential", "another confidential one"} {
 			g.PostForm("/notify/k", "body="+text)
@@ -82,7 +82,7 @@ func TestForgottenIncident(t *testing.T) {
 	p := gatewaytest.NewPager(t, http.StatusOK)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		o := withKeys(dir, ruledKey(p, rules.Rules{
+		o := gatewaytest.Queued(dir, ruledKey(p, rules.Rules{
 			Dedupe: &rules.Dedupe{Window: time.Minute},
 			Digest: &rules.Digest{Every: 20 * time.Hour, Scope: rules.Scope{Types: []notifier.Type{notifier.Warning}}},
 		}))
@@ -113,7 +113,7 @@ func TestNumberAfterCancelling(t *testing.T) {
 	p := gatewaytest.NewPager(t, http.StatusOK)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g, logs := newLoggedGateway(t, withKeys(dir, ruledKey(p, rules.Rules{Digest: &rules.Digest{Every: time.Hour}})))
+		g, logs := newLoggedGateway(t, gatewaytest.Queued(dir, ruledKey(p, rules.Rules{Digest: &rules.Digest{Every: time.Hour}})))
 		var held []string
 		for i := range rules.MaxItems + 3 {
 			if a := g.PostForm("/notify/k", fmt.Sprintf("body=No+%d", i)).JSON(t); a.Results[0].Status == "queued" {

@@ -12,27 +12,21 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/alerting"
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/gateway/message"
-	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
-// withKeys returns the options of a gateway with keys and a queue in a folder.
-func withKeys(dir string, keys ...site.KeyOptions) gatewaytest.Options {
-	return gatewaytest.Options{Global: site.Options{Keys: keys}, Queue: &outbox.Settings{Path: dir}}
-}
-
-// newGateway starts a gateway with [withKeys].
+// newGateway starts a gateway with [gatewaytest.Queued].
 func newGateway(t *testing.T, dir string, keys ...site.KeyOptions) *gatewaytest.Gateway {
 	t.Helper()
-	return gatewaytest.New(t, withKeys(dir, keys...))
+	return gatewaytest.New(t, gatewaytest.Queued(dir, keys...))
 }
 
 // newSilenceGateway is [newGateway] with managers, who may make silences.
 func newSilenceGateway(t *testing.T, dir string, keys ...site.KeyOptions) *gatewaytest.Gateway {
 	t.Helper()
-	return gatewaytest.New(t, withManagers(withKeys(dir, keys...)))
+	return gatewaytest.New(t, withManagers(gatewaytest.Queued(dir, keys...)))
 }
 
 // withManagers returns options with which everybody is a manager.
@@ -86,7 +80,7 @@ func wantResult(t *testing.T, g *gatewaytest.Gateway, form string, status notifi
 // teamOptions returns the options of a gateway with the key k of a team with rules, further keys, and the
 // setting that the rules need.
 func teamOptions(x *gatewaytest.Team, dir string, r rules.Rules, more ...site.KeyOptions) gatewaytest.Options {
-	o := withKeys(dir, append([]site.KeyOptions{x.Key(r)}, more...)...)
+	o := gatewaytest.Queued(dir, append([]site.KeyOptions{x.Key(r)}, more...)...)
 	o.Global.PublicURL = gatewaytest.PublicURL
 	return o
 }

@@ -152,8 +152,9 @@ func TestIncidentWhileStoreFails(t *testing.T) {
 	p := gatewaytest.NewPager(t, http.StatusServiceUnavailable)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := newGateway(t, dir, gatewaytest.Key("k", p.NotifyURL()))
-		u := g.MakeUnwritable()
+		o := gatewaytest.Queued(dir, gatewaytest.Key("k", p.NotifyURL()))
+		u := o.MakeUnwritable()
+		g := gatewaytest.New(t, o)
 		down := g.PostForm("/notify/k", gatewaytest.AlertForm("failure", "down", "db1")).JSON(t)
 		before := p.Count()
 		time.Sleep(time.Second)
@@ -282,9 +283,10 @@ func TestIncidentIsNotStored(t *testing.T) {
 func TestIncidentOfSeveralGateways(t *testing.T) {
 	t.Parallel()
 	p := gatewaytest.NewPager(t, http.StatusOK)
-	g := newGateway(t, t.TempDir(), gatewaytest.Key("k", p.NotifyURL()))
+	o := gatewaytest.Queued("", gatewaytest.Key("k", p.NotifyURL()))
+	o.Shared = gatewaytest.NewStore(t, "")
+	g := gatewaytest.New(t, o)
 	q := g.Rooms()
-	q.Outbox.Store = nil // see gateway.Rooms
 	for _, incident := range []string{"", "db1", "db1"} {
 		release, before := p.Hold(), p.Count()
 		answer := make(chan gatewaytest.Reply)

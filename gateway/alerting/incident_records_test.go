@@ -92,7 +92,7 @@ func TestResolveTellsTheTold(t *testing.T) {
 	a, b, c := gatewaytest.NewPager(t, http.StatusOK), gatewaytest.NewPager(t, http.StatusOK), gatewaytest.NewPager(t, http.StatusOK)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := gatewaytest.New(t, withKeys(dir, gatewaytest.RuledKey("k", rules.Rules{
+		g := gatewaytest.New(t, gatewaytest.Queued(dir, gatewaytest.RuledKey("k", rules.Rules{
 			Dedupe: &rules.Dedupe{Window: time.Hour},
 			Quiet:  []rules.Quiet{{Window: window("23:00-08:00 UTC"), Scope: rules.Scope{Types: []notifier.Type{notifier.Failure}, Tag: "three"}}},
 		}, a.NotifyURL()+" one", b.NotifyURL()+" two", c.NotifyURL()+" three")))

@@ -40,7 +40,7 @@ func (g *bubbleGateway) dir() string { return filepath.Join(g.base, fmt.Sprint(g
 
 // start starts the gateway with the folder.
 func (g *bubbleGateway) start() {
-	o := withManagers(withKeys(g.dir(), readKey(g.t, g.model.Block(g.dest))))
+	o := withManagers(gatewaytest.Queued(g.dir(), readKey(g.t, g.model.Block(g.dest))))
 	o.Global.PublicURL, o.Queue.Keep, o.Process = gatewaytest.PublicURL, 30*24*time.Hour, g.process
 	g.now = gatewaytest.New(g.t, o)
 }

@@ -65,7 +65,7 @@ func TestOpenTimeInTemplates(t *testing.T) {
 	t.Parallel()
 	p, dir := gatewaytest.NewPager(t, http.StatusOK), t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		o := withKeys(dir, gatewaytest.RuledKey("k", rules.Rules{Dedupe: &rules.Dedupe{Window: time.Minute}}, p.NotifyURL()))
+		o := gatewaytest.Queued(dir, gatewaytest.RuledKey("k", rules.Rules{Dedupe: &rules.Dedupe{Window: time.Minute}}, p.NotifyURL()))
 		mine, err := source.New(source.Config{Name: "backup", Templates: source.Templates{
 			Title: "{{.job}}", Body: "{{.state}}{{with .OpenFor}} after {{.}}{{end}}", Type: "{{.state}}", Incident: "{{.job}}",
 		}})

@@ -494,7 +494,7 @@ func TestRuleScope(t *testing.T) {
 	chat, phone := gatewaytest.NewPager(t, http.StatusOK), gatewaytest.NewPager(t, http.StatusOK)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := gatewaytest.New(t, withKeys(dir, gatewaytest.RuledKey("k", rules.Rules{
+		g := gatewaytest.New(t, gatewaytest.Queued(dir, gatewaytest.RuledKey("k", rules.Rules{
 			Quiet:  []rules.Quiet{{Window: window("00:00-07:00 UTC"), Scope: rules.Scope{Tag: "phone"}}},
 			Dedupe: &rules.Dedupe{Window: time.Hour, Scope: rules.Scope{Types: []notifier.Type{notifier.Info}}},
 		}, chat.NotifyURL()+" chat", phone.NotifyURL()+" phone")))
@@ -611,8 +611,9 @@ func TestRulesWhileStoreFails(t *testing.T) {
 	p := gatewaytest.NewPager(t, http.StatusOK)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := newGateway(t, dir, ruledKey(p, rules.Rules{Digest: &rules.Digest{Every: time.Hour}}))
-		u := g.MakeUnwritable()
+		o := gatewaytest.Queued(dir, ruledKey(p, rules.Rules{Digest: &rules.Digest{Every: time.Hour}}))
+		u := o.MakeUnwritable()
+		g := gatewaytest.New(t, o)
 		wantResult(t, g, "body=held", "queued", notifier.RuleDigested)
 		u.Down.Store(true)
 		wantResult(t, g, "body=sent", notifier.Delivered, "")

@@ -22,8 +22,9 @@ func TestSilenceWhileStoreIsAway(t *testing.T) {
 	}
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := newSilenceGateway(t, dir, key("k", rules.Rules{}), key("ruled", dedupeMinute()))
-		u := g.MakeUnwritable()
+		o := withManagers(gatewaytest.Queued(dir, key("k", rules.Rules{}), key("ruled", dedupeMinute())))
+		u := o.MakeUnwritable()
+		g := gatewaytest.New(t, o)
 		g.AddSilence("k", "for=2h&title=all&tag=all")
 		g.AddSilence("k", "for=2h&title=some&tag=night")
 		g.AddSilence("ruled", "for=2h&title=all&tag=all")

@@ -219,7 +219,7 @@ func TestSilenceWindowReload(t *testing.T) {
 		both := rules.Rules{Windows: append(slices.Clone(tells.Windows), stays.Windows...)}
 		process := gatewaytest.NewProcess(t)
 		start := func(r rules.Rules) *gatewaytest.Gateway {
-			o := withManagers(withKeys(dir, ruledKey(p, r)))
+			o := withManagers(gatewaytest.Queued(dir, ruledKey(p, r)))
 			o.Process = process
 			return gatewaytest.New(t, o)
 		}
@@ -266,7 +266,7 @@ func TestSilenceWindowNumbers(t *testing.T) {
 	steps.Escalate = escalate(10 * time.Minute)
 	chain, team := gatewaytest.RuledKey("k", silenceWindows("00:00-01:00 UTC"), urls...), gatewaytest.RuledKey("team", steps, urls...)
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		o := withManagers(withKeys(dir, chain, team))
+		o := withManagers(gatewaytest.Queued(dir, chain, team))
 		o.Global.PublicURL = gatewaytest.PublicURL
 		g := gatewaytest.New(t, o)
 		for _, r := range g.PostForm("/notify/k", gatewaytest.AlertForm("failure", "down", "a")+"&tag=ops").JSON(t).Results {
@@ -337,7 +337,7 @@ func TestSilenceEvents(t *testing.T) {
 	p := gatewaytest.NewPager(t, http.StatusOK)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		o := withManagers(withKeys(dir, ruledKey(p, rules.Rules{})))
+		o := withManagers(gatewaytest.Queued(dir, ruledKey(p, rules.Rules{})))
 		var mu sync.Mutex
 		events := map[string][]string{}
 		o.Emit = func(name string, data map[string]any) {

@@ -240,7 +240,7 @@ func TestSilenceOfFullQueue(t *testing.T) {
 	p, down := gatewaytest.NewPager(t, http.StatusOK), gatewaytest.NewPager(t, http.StatusServiceUnavailable)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		o := withManagers(withKeys(dir, ruledKey(p, dedupeMinute()), gatewaytest.Key("full", down.NotifyURL())))
+		o := withManagers(gatewaytest.Queued(dir, ruledKey(p, dedupeMinute()), gatewaytest.Key("full", down.NotifyURL())))
 		o.Queue.MaxSize = 64 << 10
 		g := gatewaytest.New(t, o)
 		id := g.AddSilence("k", "title=other&for=2h")

@@ -3,6 +3,7 @@ package gatewaytest
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"os"
@@ -15,7 +16,7 @@ func (g *Gateway) BackUp(dir string) string {
 	t := g.t
 	t.Helper()
 	var b bytes.Buffer
-	if err := g.Rooms().Outbox.Store.Backup(t.Context(), &b); err != nil {
+	if err := cmp.Or(g.shared, g.Rooms().Outbox.Store).Backup(t.Context(), &b); err != nil {
 		t.Fatal(err)
 	}
 	for r := tar.NewReader(&b); ; {

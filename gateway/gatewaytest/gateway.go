@@ -36,6 +36,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
+	"github.com/caddy-notify/caddy-notify/notifier/queue/bolt"
 	_ "github.com/caddy-notify/caddy-notify/notifier/services" // tests use their URLs
 )
 
@@ -58,6 +59,9 @@ type Options struct {
 	Log     *zap.Logger       // default: none
 	Tracer  trace.TracerProvider
 
+	Shared *bolt.Store                   // store of the queue that other gateways use, too; default: its own
+	Wrap   func(queue.Store) queue.Store // replaces the store of its own that the queue would use
+
 	// Emit receives the events of the gateway. Default: nobody does.
 	Emit func(name string, data map[string]any)
 }
@@ -69,9 +73,10 @@ type Gateway struct {
 	Gateway gateway.Gateway
 	Process *Process
 
-	t     testing.TB
-	stop  func()
-	index atomic.Pointer[site.Index]
+	t      testing.TB
+	stop   func()
+	shared *bolt.Store
+	index  atomic.Pointer[site.Index]
 }
 
 // SetSiteID gives the site another ID, as a new address does.
@@ -127,14 +132,14 @@ func Start(t testing.TB, o Options) (*Gateway, error) {
 		o.Process = NewProcess(t)
 	}
 	log := cmp.Or(o.Log, zap.NewNop())
-	g := &Gateway{API: httpapi.New(log, ParseDuration), Process: o.Process, t: t}
+	g := &Gateway{API: httpapi.New(log, ParseDuration), Process: o.Process, t: t, shared: o.Shared}
 	if err := g.setEngine(&o, log); err != nil {
 		return nil, err
 	}
 	if err := g.setSite(&o, log); err != nil {
 		return nil, err
 	}
-	if err := g.open(); err != nil {
+	if err := g.open(&o); err != nil {
 		return nil, err
 	}
 	g.Prepare(console.New(g.API))
@@ -233,13 +238,13 @@ func (g *Gateway) setSite(o *Options, log *zap.Logger) (err error) {
 }
 
 // open opens the queue, if there is one.
-func (g *Gateway) open() error {
+func (g *Gateway) open(o *Options) error {
 	e := &g.Gateway.Conf
 	if e.QueueSettings == nil {
 		g.Process.newest.Store(&g.Gateway)
 		return nil
 	}
-	rooms, opened, err := g.Process.queues.use(e.QueueSettings.Name, func() (*gateway.Rooms, error) { return gateway.OpenQueue(e) })
+	rooms, opened, err := g.Process.queues.use(e.QueueSettings.Name, func() (*gateway.Rooms, error) { return o.openQueue(e) })
 	if err != nil {
 		return err
 	}
@@ -247,6 +252,22 @@ func (g *Gateway) open() error {
 	g.Process.newest.Store(&g.Gateway)
 	rooms.Begin(e, opened)
 	return nil
+}
+
+// openQueue opens the queue of a gateway.
+func (o *Options) openQueue(conf *outbox.Configuration) (*gateway.Rooms, error) {
+	if o.Shared != nil {
+		return gateway.NewRooms(conf, keptStore{o.Shared}, nil), nil
+	}
+	if o.Wrap == nil {
+		return gateway.OpenQueue(conf)
+	}
+	s := conf.QueueSettings
+	store, err := bolt.Open(bolt.Options{Path: s.Path, Secret: s.Secret, NoSync: true})
+	if err != nil {
+		return nil, err
+	}
+	return gateway.NewRooms(conf, o.Wrap(store), store), nil
 }
 
 // Rooms returns the rooms of the open queue.
@@ -270,6 +291,11 @@ func (g *Gateway) close() {
 // Key returns the options of a key with URLs, each with its tags after it: "json://localhost 1:ops".
 func Key(name string, urls ...string) site.KeyOptions {
 	return site.KeyOptions{Name: name, URLs: URLs(urls...)}
+}
+
+// Queued returns the options of a gateway whose queue is in a folder, with keys of all sites.
+func Queued(dir string, keys ...site.KeyOptions) Options {
+	return Options{Global: site.Options{Keys: keys}, Queue: &outbox.Settings{Path: dir}}
 }
 
 // URLs returns notification URLs, each with its tags after it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync/atomic"
+	"testing"
 
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/queue/bolt"
@@ -32,29 +33,29 @@ func (u *Unwritable) Update(ctx context.Context, change *queue.Update) error {
 	return u.Store.Update(ctx, change)
 }
 
-// MakeUnwritable replaces the gateway's store by one that can be unwritable. Nothing may be queued
-// yet.
-func (g *Gateway) MakeUnwritable() *Unwritable {
-	g.t.Helper()
+// MakeUnwritable lets the gateway have a store that can be unwritable.
+func (o *Options) MakeUnwritable() *Unwritable {
 	u := new(Unwritable)
-	g.WrapStore(func(s queue.Store) queue.Store {
+	o.Wrap = func(s queue.Store) queue.Store {
 		u.Store = s
 		return u
-	})
+	}
 	return u
 }
 
-// WrapStore replaces the gateway's store by the store that wrap returns.
-func (g *Gateway) WrapStore(wrap func(queue.Store) queue.Store) {
-	g.t.Helper()
-	q, settings := g.Rooms(), g.Gateway.Conf.QueueSettings
-	err := q.Outbox.Queue.Close(g.t.Context())
-	if err == nil {
-		q.Outbox.Store, err = bolt.Open(bolt.Options{Path: settings.Path})
-	}
+// NewStore opens a store for [Options.Shared]. It is closed at the end of the test.
+func NewStore(t testing.TB, secret string) *bolt.Store {
+	t.Helper()
+	store, err := bolt.Open(bolt.Options{Path: t.TempDir(), Secret: secret, NoSync: true})
 	if err != nil {
-		g.t.Fatal(err)
+		t.Fatal(err)
 	}
-	q.Outbox.Queue = queue.New(wrap(q.Outbox.Store), q.Options(&g.Gateway.Conf))
-	q.Outbox.Queue.Start()
+	t.Cleanup(func() { _ = store.Close() })
+	return store
 }
+
+// keptStore is a store that several gateways share, so that none closes it.
+type keptStore struct{ queue.Store }
+
+// Close does nothing.
+func (keptStore) Close() error { return nil }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
-	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
@@ -17,7 +16,7 @@ import (
 // newGateway starts a gateway on the queue in a folder, with keys for all sites.
 func newGateway(t *testing.T, dir string, keys ...site.KeyOptions) *gatewaytest.Gateway {
 	t.Helper()
-	return gatewaytest.New(t, gatewaytest.Options{Global: site.Options{Keys: keys}, Queue: &outbox.Settings{Path: dir}})
+	return gatewaytest.New(t, gatewaytest.Queued(dir, keys...))
 }
 
 // expect returns the expectation of a beat. A grace of 0 is the default one.

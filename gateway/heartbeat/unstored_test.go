@@ -20,8 +20,9 @@ func TestBeatThatCannotBeStored(t *testing.T) {
 	p := gatewaytest.NewPager(t, http.StatusOK)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := newGateway(t, dir, nightlyKey(p))
-		u := g.MakeUnwritable()
+		o := gatewaytest.Queued(dir, nightlyKey(p))
+		u := o.MakeUnwritable()
+		g := gatewaytest.New(t, o)
 		u.Down.Store(true)
 		for _, query := range []string{"", "&state=start", "&exit=3", "&exit=3", "&type=failure"} {
 			got := beat(t, g, http.MethodPost, "/notify/k?beat=nightly"+query, "", http.StatusServiceUnavailable)
@@ -53,8 +54,9 @@ func TestBackFromUnstoredFailure(t *testing.T) {
 	p := gatewaytest.NewPager(t, http.StatusOK)
 	dir := t.TempDir()
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := newGateway(t, dir, nightlyKey(p))
-		u := g.MakeUnwritable()
+		o := gatewaytest.Queued(dir, nightlyKey(p))
+		u := o.MakeUnwritable()
+		g := gatewaytest.New(t, o)
 		beat(t, g, http.MethodPost, "/notify/k?beat=nightly", "", http.StatusOK)
 		u.Down.Store(true)
 		time.Sleep(2 * time.Minute)

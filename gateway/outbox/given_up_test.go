@@ -333,8 +333,9 @@ func TestGivenUpWhileStoreFails(t *testing.T) {
 	t.Parallel()
 	p := gatewaytest.NewPager(t, http.StatusUnauthorized)
 	gatewaytest.InBubble(t, func(t *testing.T) {
-		g := newGateway(t, "", gatewaytest.Key("k", p.NotifyURL()))
-		u := g.MakeUnwritable()
+		o := gatewaytest.Queued("", gatewaytest.Key("k", p.NotifyURL()))
+		u := o.MakeUnwritable()
+		g := gatewaytest.New(t, o)
 		u.Down.Store(true)
 		got := g.PostForm("/notify/k", "body=x")
 		if got.Status != 424 {

@@ -6,7 +6,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
-	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
@@ -14,7 +13,7 @@ import (
 // newGateway starts a gateway with keys and a queue in a folder, which is a temporary one for "".
 func newGateway(t *testing.T, dir string, keys ...site.KeyOptions) *gatewaytest.Gateway {
 	t.Helper()
-	return gatewaytest.New(t, gatewaytest.Options{Global: site.Options{Keys: keys}, Queue: &outbox.Settings{Path: dir}})
+	return gatewaytest.New(t, gatewaytest.Queued(dir, keys...))
 }
 
 // parseTags parses a tag expression.

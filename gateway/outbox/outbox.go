@@ -29,7 +29,7 @@ type Outbox struct {
 	Dispatcher *dispatch.Dispatcher // makes the deliveries, of all configurations
 	LogName    string               // without a password
 	Secret     [sha256.Size]byte
-	Store      *bolt.Store // nil with Postgres
+	Store      *bolt.Store // nil if it is shared
 	Shared     bool        // other gateways can use the store
 	KeyFile    string      // of the store, unless the configuration has a secret
 	Log        *zap.Logger

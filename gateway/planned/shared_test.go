@@ -17,7 +17,6 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/planned"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
-	"github.com/caddy-notify/caddy-notify/notifier/queue/bolt"
 )
 
 // another returns the planned messages of another gateway with the same store, which has
@@ -77,19 +76,11 @@ func (s *lookingStore) Accept(ctx context.Context, maxSize int64, entries ...*qu
 func TestPlannedInTime(t *testing.T) {
 	inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		o := options(dir, gatewaytest.Key("k", p.NotifyURL()))
-		g := gatewaytest.New(t, o)
-		rooms := g.Rooms()
-		if err := rooms.Outbox.Queue.Close(t.Context()); err != nil {
-			t.Fatal(err)
+		var g *gatewaytest.Gateway
+		o.Wrap = func(store queue.Store) queue.Store {
+			return &lookingStore{store, func(ctx context.Context) { g.Rooms().Planned.Refresh(ctx, nil) }}
 		}
-		store, err := bolt.Open(bolt.Options{Path: dir, Secret: o.Queue.Secret, NoSync: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		rooms.Outbox.Store = store
-		rooms.Outbox.Queue = queue.New(&lookingStore{store, func(ctx context.Context) { rooms.Planned.Refresh(ctx, nil) }},
-			rooms.Options(&g.Gateway.Conf))
-		rooms.Outbox.Queue.Start()
+		g = gatewaytest.New(t, o)
 		wait(31 * time.Second) // so that what is due is looked at each half minute from now on
 		plan(t, g, "body=x&send_at=5s")
 		wait(7 * time.Second)

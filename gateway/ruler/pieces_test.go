@@ -63,14 +63,14 @@ func (m *meter) Accept(ctx context.Context, maxSize int64, entries ...*queue.Ent
 // take returns how many bytes were written since the last call.
 func (m *meter) take() int64 { return m.written.Swap(0) }
 
-// newMeter puts a meter into the place of the store of a gateway.
-func newMeter(g *gatewaytest.Gateway) *meter {
-	m := new(meter)
-	g.WrapStore(func(s queue.Store) queue.Store {
+// newMetered returns a gateway with a meter in the place of its store.
+func newMetered(t *testing.T, dir string, keys ...site.KeyOptions) (*gatewaytest.Gateway, *meter) {
+	o, m := gatewaytest.Queued(dir, keys...), new(meter)
+	o.Wrap = func(s queue.Store) queue.Store {
 		m.Store = s
 		return m
-	})
-	return m
+	}
+	return gatewaytest.New(t, o), m
 }
 
 // big returns an alert with 5 KB of labels and annotations.
@@ -93,8 +93,7 @@ func wantOpen(t *testing.T, g *gatewaytest.Gateway, n int) {
 func TestRulerPieces(t *testing.T) {
 	inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		const most = 250_000
-		g := newGateway(t, dir, key(p))
-		m := newMeter(g)
+		g, m := newMetered(t, dir, key(p))
 		for first := 0; first < bigAlerts; first += 200 {
 			var alerts []string
 			for i := range 200 {
@@ -171,8 +170,7 @@ func TestRulerPiecesShare(t *testing.T) {
 // on, and is in pieces after its next change.
 func TestRulerEarlierGroup(t *testing.T) {
 	inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
-		g := newGateway(t, dir, key(p))
-		m := newMeter(g)
+		g, m := newMetered(t, dir, key(p))
 		record := wire.AppendItem(ruler.KindGroup.Begin(), 3, "k")
 		record = wire.AppendItem(record, 4, "Disk")
 		for i := range bigAlerts {

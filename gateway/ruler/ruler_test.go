@@ -23,7 +23,7 @@ const alertsAddress = "/notify/k/prometheus/api/v2/alerts"
 // newGateway starts a gateway on the queue in a folder, with keys for all sites.
 func newGateway(t *testing.T, dir string, keys ...site.KeyOptions) *gatewaytest.Gateway {
 	t.Helper()
-	return gatewaytest.New(t, gatewaytest.Options{Global: site.Options{Keys: keys}, Queue: &outbox.Settings{Path: dir}})
+	return gatewaytest.New(t, gatewaytest.Queued(dir, keys...))
 }
 
 // alert returns an alert of the rule Disk that ends after a time; 0 for one that is resolved.
