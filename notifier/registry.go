@@ -103,7 +103,7 @@ func newEntry(svc Service) *entry {
 // message.
 func hasState(t reflect.Type) bool {
 	switch t.Kind() {
-	case reflect.Bool, reflect.Int, reflect.Int64, reflect.Float64, reflect.String:
+	case reflect.Bool, reflect.Int, reflect.Int64, reflect.Uint8, reflect.Float64, reflect.String:
 		return false
 	case reflect.Slice:
 		return hasState(t.Elem())

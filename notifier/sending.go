@@ -21,11 +21,12 @@ type sending struct {
 	bodies   *sharedBodies   // nil for a short message
 
 	// The values that message, options.Limits and requests point to, unless
-	// this is the sending of a chain.
+	// this is the sending of a chain, and the report.
 	own struct {
 		message  Message
 		limits   Limits
 		requests requestCounter
+		report   Report
 	}
 
 	deliveries []delivery
@@ -116,7 +117,8 @@ func (x *sending) ended() {
 }
 
 func (x *sending) report() *Report {
-	r := &Report{Results: make([]Result, len(x.deliveries)), Records: make([]Record, 0, len(x.deliveries))}
+	r := &x.own.report
+	r.Results, r.Records = make([]Result, len(x.deliveries)), make([]Record, 0, len(x.deliveries))
 	for i := range x.deliveries {
 		d := &x.deliveries[i]
 		r.Results[i] = d.result

@@ -97,17 +97,17 @@ const maxPrintedWord = 40
 // are: the title may have several lines, and the body may be missing.
 func (q *Request) Draft() (*notifier.Message, error) {
 	m := &notifier.Message{Foreign: q.content.foreign, Dialect: q.content.dialect}
-	var format string
-	for _, f := range []struct {
-		name string
-		to   *string
-	}{{fieldBody, &m.Body}, {fieldTitle, &m.Title}, {fieldFormat, &format}} {
-		var err error
-		if *f.to, err = q.content.text(f.name); err != nil {
-			return nil, err
-		}
-	}
 	var err error
+	if m.Body, err = q.content.text(fieldBody); err != nil {
+		return nil, err
+	}
+	if m.Title, err = q.content.text(fieldTitle); err != nil {
+		return nil, err
+	}
+	format, err := q.content.text(fieldFormat)
+	if err != nil {
+		return nil, err
+	}
 	if m.Format, err = markup.ParseFormat(format); err != nil {
 		return nil, badField(fieldFormat, "the field format: %w", err)
 	}

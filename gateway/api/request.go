@@ -167,10 +167,15 @@ func (x *requestReader) readBody() error {
 	if encoding := x.r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
 		return errCompressed
 	}
-	media, params, err := mime.ParseMediaType(x.r.Header.Get("Content-Type"))
+	contentType := x.r.Header.Get("Content-Type")
 	switch {
-	case x.r.Header.Get("Content-Type") == "":
+	case contentType == "":
 		return x.readUntypedBody()
+	case isJSON(contentType):
+		return x.readJSONBody()
+	}
+	media, params, err := mime.ParseMediaType(contentType)
+	switch {
 	case err != nil && media == "": // with a malformed parameter, media is still set
 	case isJSON(media):
 		return x.readJSONBody()

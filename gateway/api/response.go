@@ -157,7 +157,7 @@ func (r *Response) Write(w http.ResponseWriter, req *http.Request) {
 	}
 	// A connection that does not support deadlines keeps the server's timeouts.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
-	setHeaders(w.Header(), media)
+	setHeaders(w.Header(), media, len(body))
 	if r.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(r.RetryAfter.Seconds()))))
 	}
@@ -168,7 +168,6 @@ func (r *Response) Write(w http.ResponseWriter, req *http.Request) {
 	if r.applied != "" {
 		w.Header().Set("Preference-Applied", r.applied)
 	}
-	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(r.Status)
 	if req.Method != http.MethodHead {
 		_, _ = w.Write(body) // it fails only if the client is gone
@@ -194,13 +193,21 @@ func (r *Response) WriteAs(w http.ResponseWriter, status int, contentType string
 	_, _ = w.Write(body) // it fails only if the client is gone
 }
 
-func setHeaders(h http.Header, media string) {
+// setHeaders sets the headers of an answer. length is the length of its body, or -1 for a stream.
+func setHeaders(h http.Header, media string, length int) {
 	if strings.HasPrefix(media, "text/") { // JSON is always UTF-8 (RFC 8259, section 8.1)
 		media += "; charset=utf-8"
 	}
-	values := []string{media, "no-store", "nosniff"} // one allocation, not three
+	values := []string{media, "no-store", "nosniff", "Accept", strconv.Itoa(length)} // one allocation, not five
 	h["Content-Type"], h["Cache-Control"], h["X-Content-Type-Options"] = values[0:1:1], values[1:2:2], values[2:3:3]
-	h.Add("Vary", "Accept")
+	if vary := values[3:4:4]; len(h["Vary"]) == 0 {
+		h["Vary"] = vary
+	} else {
+		h["Vary"] = append(h["Vary"], vary...)
+	}
+	if length >= 0 {
+		h["Content-Length"] = values[4:]
+	}
 }
 
 // JSON returns the JSON body of the response, with a line break at the end.

@@ -32,7 +32,7 @@ func (c *content) values() (map[string]string, error) {
 }
 
 func (c *content) readValues() (map[string]string, error) {
-	v := variableValues{names: map[string]string{}, values: map[string]string{}}
+	var v variableValues
 	for name, f := range c.fields {
 		m := templateField.FindStringSubmatch(name)
 		switch {
@@ -92,6 +92,9 @@ func (v *variableValues) add(name, value string) error {
 	}
 	if err := notifier.CheckValue(value); err != nil {
 		return badField(fieldTemplate, "the field template: %w", err)
+	}
+	if v.names == nil {
+		v.names, v.values = map[string]string{}, map[string]string{}
 	}
 	key := strings.ToLower(name)
 	if before, ok := v.names[key]; ok && before != name {

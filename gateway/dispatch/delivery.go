@@ -174,9 +174,7 @@ func (s *Dispatcher) Send(ctx context.Context, d Delivery) *notifier.Report {
 // ReportOf returns the report on all deliveries of a message (see [message.Selection.Report]). It
 // marks the failures of devices that do not count.
 func ReportOf(to *message.Selection, sent *notifier.Report) *notifier.Report {
-	out := *to.Report(sent)
-	queued.IgnoreDevices(&out)
-	return &out
+	return queued.IgnoreDevices(to.Report(sent))
 }
 
 // SendNow sends a message and waits for all results. The caller ends the trace and

@@ -121,7 +121,9 @@ func (h *History) setLast(e *Entry) {
 	} else {
 		o.Failed = e.Time
 	}
-	id.Key = strings.Clone(id.Key)
+	if !ok {
+		id.Key = strings.Clone(id.Key)
+	}
 	h.last[id] = o
 }
 

@@ -26,6 +26,9 @@ const tokenQuery = "token"
 // so that the form can be used like its page.
 func FormAddress(r *http.Request) string {
 	address := RelativeAddress(r)
+	if r.URL.RawQuery == "" {
+		return address
+	}
 	if token := r.URL.Query().Get(tokenQuery); token != "" {
 		address += "?" + tokenQuery + "=" + url.QueryEscape(token)
 	}

@@ -104,6 +104,9 @@ type PageFuncs struct {
 func (h *API) Prepare(pages PageFuncs) {
 	h.pages, h.OriginCheck = pages, api.NewOriginCheck(h.Resolved)
 	h.Routes = NewRouteTable(RouteSpecs())
+	for i := range h.Routes {
+		h.Routes[i].handle = h.Routes[i].serve(h)
+	}
 	h.agents = mcp.NewHandler(version.Current, h.Serve)
 	h.actions = append(slices.Clip(pages.Actions), h.SavedKeys.actionSpecs()...)
 	h.Has = SiteRoutes{
@@ -124,7 +127,7 @@ func (h *API) Serve(w http.ResponseWriter, r *http.Request) bool {
 	w = early.Writer(w, r, &h.Closing)
 	var resp *api.Response
 	if err == nil {
-		resp = at.serve(h)(w, r, &at)
+		resp = at.handle(w, r, &at)
 	} else {
 		resp = h.refuseConfigID(r, &at, err)
 	}

@@ -19,6 +19,9 @@ import (
 // secret of the key.
 const ConfigIDHeader = "X-Apprise-Config-ID"
 
+// configIDKey is the header's name as a key of [http.Header].
+const configIDKey = "X-Apprise-Config-Id"
+
 var (
 	errConfigIDMalformed = api.Errorf(http.StatusBadRequest,
 		"the header "+ConfigIDHeader+" must have the name of one key: 1 to 128 letters, digits, _ and -")
@@ -71,7 +74,7 @@ func hasConfigID(pattern string) bool {
 // configID returns the key in the header, or "". An empty header means none. The value is not
 // trimmed and must be the only one, so that it is what a matcher compares.
 func configID(header http.Header) (string, error) {
-	values := header.Values(ConfigIDHeader)
+	values := header[configIDKey]
 	switch {
 	case len(values) == 0 || len(values) == 1 && strings.TrimSpace(values[0]) == "":
 		return "", nil
@@ -84,7 +87,7 @@ func configID(header http.Header) (string, error) {
 // ParseRequest is like Parse and considers the header.
 func (t routeTable) ParseRequest(r *http.Request, has *SiteRoutes) (at Route, ok bool, err error) {
 	at, ok = t.Parse(r.URL, has)
-	if len(r.Header.Values(ConfigIDHeader)) == 0 {
+	if len(r.Header[configIDKey]) == 0 {
 		return at, ok, nil
 	}
 	id, err := configID(r.Header)
@@ -98,7 +101,7 @@ func (t routeTable) ParseRequest(r *http.Request, has *SiteRoutes) (at Route, ok
 	if keyed == nil || id == "" && err == nil {
 		return at, ok, nil
 	}
-	return Route{RouteSpec: keyed, Key: id, byHeader: true}, true, err
+	return Route{route: keyed, Key: id, byHeader: true}, true, err
 }
 
 // mayNameKeyAt reports whether the header can name the key of requests for u.
@@ -108,7 +111,7 @@ func (t routeTable) mayNameKeyAt(u *url.URL, has *SiteRoutes) bool {
 }
 
 // withConfigID returns the route for which the header can name the key of r, or nil.
-func (t routeTable) withConfigID(r *http.Request, has *SiteRoutes) *RouteSpec {
+func (t routeTable) withConfigID(r *http.Request, has *SiteRoutes) *route {
 	if hasEncodedSlash(r.URL, false) {
 		return nil
 	}
@@ -121,7 +124,7 @@ func (t routeTable) withConfigID(r *http.Request, has *SiteRoutes) *RouteSpec {
 			continue
 		}
 		for i := range t {
-			if spec := &t[i].RouteSpec; spec.Pattern == c.Keyed && (spec.On == nil || spec.On(has)) {
+			if spec := &t[i]; spec.Pattern == c.Keyed && (spec.On == nil || spec.On(has)) {
 				return spec
 			}
 		}

@@ -53,7 +53,7 @@ func (l *Lookup) Key(ctx context.Context) (*site.Key, error) {
 
 // Token returns the hash of the key's token that r has in one of the usual places; "" for none.
 func (l *Lookup) Token(r *http.Request) string {
-	if k, _, err := l.open(r.Context()); err == nil && !l.compared {
+	if k, _, err := l.open(r.Context()); err == nil && !l.compared && len(k.Tokens) > 0 {
 		l.compared = true
 		l.token = new(source.Format).TokenSum(source.NewRequest(r), k.Tokens)
 	}

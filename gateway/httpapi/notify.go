@@ -43,7 +43,7 @@ func (h *notifications) notify(w http.ResponseWriter, r *http.Request, at *Route
 	if err != nil {
 		resp = h.sender.notSent(r, at, err)
 	}
-	if h.Resolved.Page && h.sender.CheckRoute(r, at.Lookup()) == nil {
+	if h.Resolved.Page && api.PrefersHTML(r) && h.sender.CheckRoute(r, at.Lookup()) == nil {
 		resp.FormURL = FormAddress(r)
 	}
 	return resp
@@ -84,14 +84,16 @@ func (h *notifications) answerEntered(w http.ResponseWriter, r *http.Request, d 
 	if at.Key == "" {
 		// A message with a client's URLs counts until its last delivery has ended, which may be
 		// after the response.
-		release := d.Release
-		d.Release = func() { release(); e.Leave() }
+		d.Release = thenLeave(d.Release, e)
 	} else {
 		defer e.Leave()
 	}
 	k, _ := at.Lookup().Key(r.Context()) // the one that the message was read for, or nil
 	return h.sender.answer(w, r, k, d)
 }
+
+// thenLeave returns a function that calls release and then leaves.
+func thenLeave(release func(), e site.Admission) func() { return func() { release(); e.Leave() } }
 
 // read reads a request that CheckRoute has accepted. The caller calls Release of the delivery.
 func (h *notifications) read(w http.ResponseWriter, r *http.Request, at *Route) (dispatch.Delivery, error) {

@@ -228,7 +228,7 @@ var NtfyVerbs = []string{"json", "sse", "raw", "ws", "auth"}
 // Route is a parsed path. [API.Serve] parses the path of a request once and passes the result to
 // the handler.
 type Route struct {
-	*RouteSpec
+	*route
 	ID     string // of a message
 	Key    string // may not exist; "" on a route without a key
 	Source string // may not exist
@@ -254,10 +254,14 @@ func (at *Route) CheckMethod(w http.ResponseWriter, r *http.Request) error {
 // Lookup returns the lookup of the route's key for its request.
 func (at *Route) Lookup() *Lookup { return &at.lookup }
 
-// routeTable is a table of routes, with its patterns split into segments.
-type routeTable []struct {
+// routeTable is a table of routes.
+type routeTable []route
+
+// route is a row of the table of an API.
+type route struct {
 	RouteSpec
-	segments []string
+	segments []string // of the pattern
+	handle   handler  // what serve returned for the API
 }
 
 // NewRouteTable returns a table of routes, in order.
@@ -276,12 +280,12 @@ func (t routeTable) Parse(u *url.URL, has *SiteRoutes) (at Route, ok bool) {
 		return Route{}, false
 	}
 	for i := range t {
-		spec := &t[i].RouteSpec
+		spec := &t[i]
 		if spec.On != nil && !spec.On(has) {
 			continue
 		}
-		if at, ok := matchPath(t[i].segments, u.Path); ok {
-			at.RouteSpec = spec
+		if at, ok := matchPath(spec.segments, u.Path); ok {
+			at.route = spec
 			return at, !hasEncodedSlash(u, at.Source != "")
 		}
 	}

@@ -181,16 +181,15 @@ func isFailedDevice(destination string, status notifier.Status) bool {
 	return status == notifier.Failed && strings.HasPrefix(destination, site.DeviceScheme)
 }
 
-// IgnoreDevices marks the failures of devices as optional if another destination of the
-// report has the message. It changes no slice of the report.
-func IgnoreDevices(r *notifier.Report) {
+// IgnoreDevices returns a report in which failures of devices are optional if another destination
+// of r has the message: r itself if there are none.
+func IgnoreDevices(r *notifier.Report) *notifier.Report {
 	failed := func(r notifier.Result) bool { return isFailedDevice(r.Destination, r.Status) && !r.Optional }
 	if !slices.ContainsFunc(r.Results, failed) ||
 		!slices.ContainsFunc(r.Results, func(r notifier.Result) bool { return hasMessage(r.Status) }) {
-		return
+		return r
 	}
-	r.Results = slices.Clone(r.Results)
-	r.Records = slices.Clip(r.Records)
+	r = &notifier.Report{Results: slices.Clone(r.Results), Records: slices.Clip(r.Records)}
 	for i := range r.Results {
 		if failed(r.Results[i]) {
 			r.Results[i].Optional = true
@@ -200,6 +199,7 @@ func IgnoreDevices(r *notifier.Report) {
 			})
 		}
 	}
+	return r
 }
 
 // ignoreDevices is like [IgnoreDevices] for the results of a stored message.

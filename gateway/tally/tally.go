@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -56,7 +55,14 @@ func HashOf(t notifier.Target) string {
 }
 
 func newID(parts ...string) (id ID) {
-	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+	text := make([]byte, 0, 256) // on the stack, unless the parts are longer
+	for i, part := range parts {
+		if i > 0 {
+			text = append(text, 0)
+		}
+		text = append(text, part...)
+	}
+	sum := sha256.Sum256(text)
 	copy(id[:], sum[:])
 	return id
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/internal/standardwebhook"
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/egress"
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
@@ -59,5 +60,24 @@ func TestSignedWebhookWithoutID(t *testing.T) {
 	m.ID = "01a2c4e6"
 	if err := send(m); err != nil || !ids["01a2c4e6"] || !ids["01a2c4e6-2"] {
 		t.Errorf("the IDs of the parts are %v: %v", ids, err)
+	}
+}
+
+// TestWebhooksAreRemembered checks that the URL of a webhook is parsed once for the messages of
+// clients: the key of its signature is no state between messages.
+func TestWebhooksAreRemembered(t *testing.T) {
+	s := notifier.NewSender(egress.NewPool(""), 0)
+	defer s.Close()
+	for _, url := range []string{
+		"json://127.0.0.1/x", "form://127.0.0.1/x", "xml://127.0.0.1/x",
+		"json://127.0.0.1/x?sign=standard:whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+	} {
+		a, err := s.ParseOnce(url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, _ := s.ParseOnce(url, nil); a != b {
+			t.Errorf("%s is parsed again", url)
+		}
 	}
 }

@@ -24,7 +24,7 @@ const readByServer = 256 << 10
 type writer struct {
 	http.ResponseWriter
 	request *http.Request
-	body    *trackedBody
+	body    trackedBody // of the request
 	closing *Closing
 	done    bool // the header is written
 }
@@ -36,9 +36,9 @@ func Writer(w http.ResponseWriter, r *http.Request, c *Closing) http.ResponseWri
 	if r.ProtoMajor != 1 || r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 {
 		return w // HTTP/2 and 3 do not wait, and close streams
 	}
-	body := &trackedBody{ReadCloser: r.Body}
-	r.Body = body
-	return &writer{ResponseWriter: w, request: r, body: body, closing: c}
+	tracked := &writer{ResponseWriter: w, request: r, body: trackedBody{ReadCloser: r.Body}, closing: c}
+	r.Body = &tracked.body
+	return tracked
 }
 
 // WriteHeader implements http.ResponseWriter.
