@@ -69,6 +69,7 @@ type Schedule struct {
 // Queued is what the queue knows of a message. The zero value is for a message that is not queued.
 type Queued struct {
 	ID      uuid.UUID
+	NewID   uuid.UUID    // the ID that the message got as it came in, for the queue; zero if it had one
 	Trace   queued.Trace // of the request, for the attempts of the queue
 	Attempt *Attempt     // if the queue makes the delivery; nil for a message that has come in
 
@@ -132,11 +133,13 @@ func NewDelivery(settings *site.Site, source, siteID string, m *notifier.Message
 		m.Time = time.Now()
 	}
 	m.Digest = source == site.SourceDigest
+	var queued Queued
 	if m.ID == "" {
-		m.ID = queue.NewID().String()
+		queued.NewID = queue.NewID()
+		m.ID = queued.NewID.String()
 	}
 	return Delivery{
-		Message: m, To: to, Settings: settings,
+		Message: m, To: to, Settings: settings, Queued: queued,
 		Origin: Origin{Source: source, Site: siteID, At: site.Place{Home: "site " + siteID}},
 	}
 }

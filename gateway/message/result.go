@@ -36,10 +36,13 @@ func NewResult(r notifier.Result) Result {
 		Service: r.Service, Destination: r.Destination, Name: NameOf(r), Tags: NotNil(r.Tags), Status: r.Status,
 		Attempts: r.Attempts, ElapsedMS: r.Elapsed.Milliseconds(), Optional: r.Optional, Rule: r.Rule, By: r.By,
 	}
-	if until := r.Until; !until.IsZero() && r.Rule == notifier.RuleEscalating { // &r.Until would move all of r to the heap
-		out.Step, out.Next = r.Step, &until
-	} else if !until.IsZero() {
-		out.Until = &until
+	if !r.Until.IsZero() {
+		until := r.Until // &r.Until would move all of r to the heap
+		if r.Rule == notifier.RuleEscalating {
+			out.Step, out.Next = r.Step, &until
+		} else {
+			out.Until = &until
+		}
 	}
 	if r.Err != nil {
 		text := r.Err.Error()

@@ -68,13 +68,18 @@ type sentTarget struct {
 // prepare sets what messages of the queue have: an ID, and a time by the clock of the queue.
 func (q *Outbox) prepare(d *dispatch.Delivery) {
 	if d.ID == (uuid.UUID{}) {
-		d.ID = queue.NewID()
+		if d.ID = d.NewID; d.ID == (uuid.UUID{}) {
+			d.ID = queue.NewID()
+		}
 	}
 	if at := q.Queue.At(d.Message.Time); at != d.Message.Time { // so that messages of several gateways are in order
 		m := *d.Message
 		m.Time, d.Message = at, &m
 	}
-	d.Message.ID, d.Message.Expires = d.ID.String(), q.Queue.Now().Add(q.Queue.MaxAge())
+	if d.ID != d.NewID {
+		d.Message.ID = d.ID.String()
+	}
+	d.Message.Expires = q.Queue.Now().Add(q.Queue.MaxAge())
 }
 
 func newSubmission(d dispatch.Delivery, q *Outbox) *submission {
@@ -382,7 +387,6 @@ func (s *submission) finish(ctx context.Context, sent *notifier.Report, trace *d
 		}
 	}
 	if s.draft == nil {
-		// The jobs can be on the stack, because Record keeps a copy.
 		jobs := appendFinalJobs(make([]queue.Job, 0, 2), make([]byte, 0, queued.RoomForResult), report.Results)
 		summary := finalSummaryOf(&s.d)
 		s.q.Queue.Record(s.d.ID, s.d.Message.Time, summary.Encode(), jobs)

@@ -53,7 +53,7 @@ func (q *Outbox) Submit(ctx context.Context, d dispatch.Delivery, o Options) (*n
 	if err == nil && wait > 0 {
 		s.logQueued(report)
 	}
-	return report, s.d.ID.String(), err
+	return report, s.d.Message.ID, err
 }
 
 // QueueError returns the error for somebody whose request has failed with err, which may be nil. It

@@ -38,6 +38,7 @@ type row struct {
 	requests  int      // in each round; the bench's number if 0
 	async     bool     // respond-async
 	drained   bool     // the round ends when the destination has all messages
+	most      float64  // allocations at most, with 8000 requests in a round, for -check; 0 for any number
 	rounds    []measure
 }
 
@@ -67,7 +68,7 @@ func (b *bench) table(title string, rows ...*row) error {
 	}
 	fmt.Printf("\n%-44s %8s %8s %8s %8s %8s %8s %14s\n", title, "req/s", "sent/s", "p50 ms", "p99 ms", "CPU µs", "allocs", "CPU to first")
 	for _, r := range rows {
-		fmt.Printf("%-44s %8.0f %8.0f %8.2f %8.2f %8.0f %8.0f %14.2f\n", r.name,
+		fmt.Printf("%-44s %8.0f %8.0f %8.2f %8.2f %8.0f %8.1f %14.2f\n", r.name,
 			r.median(func(m measure) float64 { return m.perSecond }),
 			r.median(func(m measure) float64 { return m.delivered }),
 			r.median(func(m measure) float64 { return ms(m.p50) }),
@@ -76,7 +77,22 @@ func (b *bench) table(title string, rows ...*row) error {
 			r.median(func(m measure) float64 { return m.allocs }),
 			r.ratio(rows[0]))
 	}
+	for _, r := range rows {
+		if n := r.least(func(m measure) float64 { return m.allocs }); b.check && r.most > 0 && n > r.most {
+			return fmt.Errorf("%s, %s: a request makes %.1f allocations, and may make %.1f; "+
+				"/debug/pprof/allocs of the admin API says where, with GODEBUG=memprofilerate=1", title, r.name, n, r.most)
+		}
+	}
 	return nil
+}
+
+// least returns the smallest value of the rounds.
+func (r *row) least(value func(measure) float64) float64 {
+	least := value(r.rounds[0])
+	for _, m := range r.rounds[1:] {
+		least = min(least, value(m))
+	}
+	return least
 }
 
 // median returns the median of a value over the rounds.

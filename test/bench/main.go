@@ -7,6 +7,7 @@
 //	go run ./test/bench                  builds Caddy with this module, and measures everything
 //	go run ./test/bench -only message    measures some groups: message, fanout, queue, dead, postgres, sizes
 //	go run ./test/bench -caddy ./caddy   measures an existing binary
+//	go run ./test/bench -check           fails if a message makes more allocations than it may
 //
 // All traffic stays on the loopback interface. CPU time and allocations belong to the Caddy process
 // alone, not to the program that sends and receives the requests.
@@ -31,6 +32,7 @@ type bench struct {
 	binary   string // Caddy with the module
 	requests int    // in each round of a row
 	rounds   int    // of a row; a value is their median
+	check    bool   // a row that makes more allocations than it may is an error
 	queued   int    // messages waiting in a full queue
 	dest     *destination
 }
@@ -55,6 +57,7 @@ func main() {
 	flag.IntVar(&b.requests, "requests", 5000, "requests in each round of a row")
 	flag.IntVar(&b.rounds, "rounds", 5, "how often the rows of a table are measured in turn; the median counts")
 	flag.IntVar(&b.queued, "queued", 100000, "messages that wait in the rows about a full queue, and for destinations that are down")
+	flag.BoolVar(&b.check, "check", false, "fail if a message makes more allocations than it may; their number does not depend on the machine")
 	bare := flag.String("bare", "", "serve as the server that sends with net/http alone, to this URL; bench starts it itself")
 	only := flag.String("only", "", "the groups to measure, separated by commas; empty for all")
 	flag.Parse()
