@@ -9,6 +9,8 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/caddy-notify/caddy-notify/gateway/alerting"
+	"github.com/caddy-notify/caddy-notify/gateway/ask"
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/metrics"
@@ -38,6 +40,36 @@ func (g *Gateway) Open(k *site.Key) (*Rooms, error) {
 		return nil, outbox.ErrQueueUnavailable(errors.New("the queue is not open"))
 	}
 	return g.Rooms, nil
+}
+
+// Silences returns the silences, to list, make or end those of a key. The error is
+// [alerting.ErrSilencesWithoutQueue], [alerting.ErrSilencesUnqueued], or that of [Gateway.Open].
+func (g *Gateway) Silences(k *site.Key) (*alerting.Silences, error) {
+	q, err := g.Open(k)
+	switch {
+	case err != nil:
+		return nil, err
+	case q != nil:
+		return q.Alerts.Silences, nil
+	case g.Conf.QueueSettings == nil:
+		return nil, alerting.ErrSilencesWithoutQueue
+	}
+	return nil, alerting.ErrSilencesUnqueued
+}
+
+// Questions returns the questions, to ask one of a key of a site. The error is [ask.ErrNoQueue],
+// [ask.ErrNoURL], or that of [Gateway.Open].
+func (g *Gateway) Questions(s *site.Site, k *site.Key) (*ask.Questions, error) {
+	q, err := g.Open(k)
+	switch {
+	case err != nil:
+		return nil, err
+	case q == nil:
+		return nil, ask.ErrNoQueue
+	case s.PublicURL == "":
+		return nil, ask.ErrNoURL
+	}
+	return q.Questions, nil
 }
 
 // Submit sends a message to a key, or to none if k is nil. All messages of requests and mails pass

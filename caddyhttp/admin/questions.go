@@ -1,11 +1,8 @@
 package admin
 
 import (
-	"cmp"
-	"context"
 	"errors"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -51,13 +48,13 @@ func serveAskQuestion(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	q, err := runningQueue()
-	if err != nil {
-		return err
-	}
 	if len(definitions) > 1 {
 		return apiError(http.StatusConflict, errors.New("several sites define this key in their own way; "+
 			"ask with a request to one of them: POST /notify/"+r.PathValue("key")))
+	}
+	q, err := app.Questions(definitions[0].Site, definitions[0].Key)
+	if err != nil {
+		return answerError(w, err)
 	}
 	var x questionRequest
 	if err := readBody(w, r, maxQuestionRequest, &x,
@@ -72,7 +69,7 @@ func serveAskQuestion(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	report, id, err := q.Questions.Ask(r.Context(), d, a)
+	report, id, err := q.Ask(r.Context(), d, a)
 	if report == nil || err != nil {
 		return answerError(w, err)
 	}
@@ -80,7 +77,7 @@ func serveAskQuestion(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	asked, err := q.Questions.Get(r.Context(), parsed)
+	asked, err := q.Get(r.Context(), parsed)
 	if err != nil {
 		return answerError(w, err)
 	}
@@ -91,12 +88,6 @@ func serveAskQuestion(w http.ResponseWriter, r *http.Request) error {
 
 // delivery returns the message of a question to a key.
 func (x *questionRequest) delivery(app *gateway.Gateway, at site.Definition) (d dispatch.Delivery, err error) {
-	switch {
-	case at.Key.Unqueued:
-		return d, apiError(http.StatusBadRequest, httpapi.ErrAskNoQueue.Err)
-	case at.Site.PublicURL == "":
-		return d, apiError(http.StatusBadRequest, httpapi.ErrAskNoURL.Err)
-	}
 	if x.Body == "" {
 		return d, apiError(http.StatusBadRequest, errors.New("body is missing; write what is asked"))
 	}
@@ -129,9 +120,6 @@ func (x *questionRequest) ask() (*message.Ask, error) {
 	return a, nil // Questions.Ask checks it
 }
 
-// maxQuestionWait is how long one request waits for an answer.
-const maxQuestionWait = 60 * time.Second
-
 // serveQuestion returns a question. With ?wait= and a number of seconds, it waits for the
 // answer.
 func serveQuestion(w http.ResponseWriter, r *http.Request) error {
@@ -139,13 +127,13 @@ func serveQuestion(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	seconds, err := strconv.Atoi(cmp.Or(r.URL.Query().Get("wait"), "0"))
-	if err != nil || seconds < 0 {
-		return apiError(http.StatusBadRequest, errors.New("wait must be a number of seconds, at most 60"))
+	wait, err := httpapi.WaitOf(r)
+	if err != nil {
+		return answerError(w, err)
 	}
 	x, err := q.Get(r.Context(), id)
 	if err == nil {
-		x, err = q.Wait(r.Context(), x.Site, id, time.Duration(min(seconds, int(maxQuestionWait.Seconds())))*time.Second, nil)
+		x, err = q.Wait(r.Context(), x.Site, id, wait, nil)
 	}
 	if err != nil {
 		return answerError(w, err)
@@ -159,7 +147,7 @@ func serveWithdraw(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	x, err := q.Withdraw(context.WithoutCancel(r.Context()), id)
+	x, err := q.Withdraw(r.Context(), id)
 	if err != nil {
 		return answerError(w, err)
 	}

@@ -2,7 +2,10 @@ package admin_test
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
+	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -135,4 +138,172 @@ func TestQueueDead(t *testing.T) {
 			t.Errorf("%s %s: status %d, want %d: %s", tt.method, tt.path, status, tt.want, text)
 		}
 	}
+}
+
+// send sends a request to an address. It returns the status and the body of the answer in JSON.
+func send(t *testing.T, method, address, contentType, body string) (int, string) {
+	t.Helper()
+	r, err := http.NewRequest(method, address, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header = http.Header{"Content-Type": {contentType}, "Accept": {"application/json"}}
+	resp, err := caddyhttptest.Client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(text)
+}
+
+// TestAdminChangesAsPages checks that the admin API does with planned messages and with later steps
+// of an escalation what the pages do: hurrying leaves both, retrying sends a planned message now and
+// leaves the steps, and dropping ends both.
+func TestAdminChangesAsPages(t *testing.T) {
+	replaceShared(t)
+	s := gatewaytest.NewStation(t)
+	caddyhttptest.Serve(t, "notify {\nqueue {\npath "+t.TempDir()+"\n}\npublic_url "+gatewaytest.PublicURL+
+		"\nkey k {\nurl "+s.NotifyURL("/k")+"\n}\nkey oncall {\nurl "+s.NotifyURL("/first")+" 1:x\nurl "+s.NotifyURL("/second")+
+		" 2:x\nescalate after 1h\n}\n}", "console {\nmanage open\n}")
+	t.Cleanup(func() { caddyhttptest.Serve(t, "", "") })
+	submit := func(path, form string) {
+		t.Helper()
+		if status, text := send(t, http.MethodPost, caddyhttptest.Server+"/notify/console/"+path, typeForm, form); status >= 400 {
+			t.Errorf("the page %s: status %d %s", path, status, text)
+		}
+	}
+	operate := func(method, path string) (text string) {
+		t.Helper()
+		status, text := ask(t, method, "/notify/"+path, "")
+		if status != http.StatusOK {
+			t.Errorf("%s %s: status %d %s", method, path, status, text)
+		}
+		return text
+	}
+	for name, front := range map[string]struct {
+		hurry       func()
+		retry, drop func(id string)
+	}{
+		"pages": {
+			func() { submit("queue?hurry", "") },
+			func(id string) { submit("messages/"+id+"?retry", "") },
+			func(id string) { submit("messages/"+id+"?drop", "") },
+		},
+		"admin": {
+			func() {
+				var list admin.Destinations
+				if err := json.Unmarshal([]byte(operate("GET", "destinations")), &list); err != nil || len(list.Destinations) != 3 {
+					t.Fatalf("%v: %+v", err, list)
+				}
+				for _, d := range list.Destinations {
+					operate("POST", "destinations/"+d.ID+"/retry")
+				}
+				operate("POST", "queue/retry")
+			},
+			func(id string) { operate("POST", "queue/"+id+"/retry") },
+			func(id string) { operate("DELETE", "queue/"+id) },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			post := func(key string, fields url.Values) (id string) {
+				t.Helper()
+				fields.Set("body", "x")
+				status, text := send(t, http.MethodPost, caddyhttptest.Server+"/notify/"+key, typeForm, fields.Encode())
+				var a gatewaytest.Answer
+				if err := json.Unmarshal([]byte(text), &a); status != http.StatusOK || err != nil || a.ID == "" {
+					t.Fatalf("status %d %s", status, text)
+				}
+				return a.ID
+			}
+			// want waits for the results of a message, in which equal neighbours are one.
+			want := func(when, id, want string) {
+				t.Helper()
+				var got string
+				defer func() {
+					if t.Failed() {
+						t.Logf("%s: the results are %s, want %s", when, got, want)
+					}
+				}()
+				gatewaytest.Eventually(t, func() bool {
+					_, text := send(t, http.MethodGet, caddyhttptest.Server+"/notify/messages/"+id, typeForm, "")
+					var m gatewaytest.Answer
+					if err := json.Unmarshal([]byte(text), &m); err != nil {
+						t.Fatal(text)
+					}
+					var results []string
+					for _, r := range m.Results {
+						results = append(results, strings.TrimSpace(string(r.Status)+" "+string(r.Rule)))
+					}
+					got = strings.Join(slices.Compact(results), ", ")
+					return got == want
+				})
+			}
+			soon, never := post("k", url.Values{"send_at": {"3h"}}), post("k", url.Values{"send_at": {"3h"}})
+			steps := post("oncall", url.Values{"type": {"failure"}, "incident": {name}})
+			front.hurry()
+			want("hurried", soon, "queued planned")
+			want("hurried", steps, "delivered, queued escalating")
+			front.retry(soon)
+			want("retried", soon, "delivered")
+			front.retry(steps)
+			want("retried", steps, "delivered, queued escalating")
+			front.drop(never)
+			want("dropped", never, "cancelled")
+			front.drop(steps)
+			want("dropped", steps, "delivered, cancelled")
+			if got := s.Paths(); got != "first k" {
+				t.Errorf("messages arrived at %q", got)
+			}
+		})
+	}
+}
+
+// TestAdminWithoutQueue checks that the admin API refuses silences and questions of keys that cannot
+// have them as the site does, with the same status and the same words.
+func TestAdminWithoutQueue(t *testing.T) {
+	to := gatewaytest.NewStation(t).NotifyURL("/")
+	const (
+		silence  = `{"for":"1h","tag":"all"}`
+		question = `"options":["yes","no"]`
+		typeJSON = "application/json"
+	)
+	operator := "http://" + caddyhttptest.Admin + "/notify/keys/k/"
+	queue := "queue {\npath " + t.TempDir() + "\n}\n"
+	public := "public_url " + gatewaytest.PublicURL + "\n"
+	t.Cleanup(func() { caddyhttptest.Serve(t, "", "") })
+	for _, tt := range []struct {
+		name, options, key string
+		silenced           int // status
+		asked              string
+	}{
+		{"no queue", public, "", 403, "needs a queue"},
+		{"a key that does not use the queue", queue + public, "queue off\n", 403, "needs a queue"},
+		{"no public_url", queue, "", 201, "needs public_url"},
+	} {
+		caddyhttptest.Serve(t, "notify {\n"+tt.options+"key k {\nurl "+to+"\n"+tt.key+"}\n}", "console {\nmanage open\n}")
+		status, site := send(t, http.MethodPost, caddyhttptest.Server+"/notify/k/silences", typeJSON, silence)
+		operated, admin := send(t, http.MethodPost, operator+"silences", typeJSON, silence)
+		if status != tt.silenced || operated != status || status != 201 && problem(t, site) != problem(t, admin) {
+			t.Errorf("%s: a silence gets %d %s at the site, and %d %s in the admin API", tt.name, status, site, operated, admin)
+		}
+		status, site = send(t, http.MethodPost, caddyhttptest.Server+"/notify/k", typeJSON, `{"body":"x","ask":{`+question+`}}`)
+		operated, admin = send(t, http.MethodPost, operator+"questions", typeJSON, `{"body":"x",`+question+`}`)
+		if status != 400 || operated != status || !strings.Contains(site, tt.asked) || problem(t, site) != problem(t, admin) {
+			t.Errorf("%s: a question gets %d %s at the site, and %d %s in the admin API", tt.name, status, site, operated, admin)
+		}
+	}
+}
+
+// problem returns the text of an error in JSON.
+func problem(t *testing.T, answer string) string {
+	t.Helper()
+	var a gatewaytest.Answer
+	if err := json.Unmarshal([]byte(answer), &a); err != nil || a.Error == nil {
+		t.Fatalf("no error: %s", answer)
+	}
+	return *a.Error
 }

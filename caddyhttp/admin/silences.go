@@ -23,27 +23,24 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
-// silenceQueue returns the definitions of the key in the path of r, and the queue.
-func silenceQueue(w http.ResponseWriter, r *http.Request) (*gateway.Gateway, []site.Definition, *gateway.Rooms, error) {
+// silencesOf returns the definitions of the key in the path of r, and the silences.
+func silencesOf(w http.ResponseWriter, r *http.Request) (*gateway.Gateway, []site.Definition, *alerting.Silences, error) {
 	app, definitions, err := findSilenced(w, r)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	q, err := runningQueue()
-	if err != nil {
-		return nil, nil, nil, err
-	}
+	var all *alerting.Silences
 	for _, d := range definitions {
-		if d.Key.Unqueued {
-			return nil, nil, nil, apiError(http.StatusForbidden, httpapi.ErrSilencesUnqueued.Err)
+		if all, err = app.Silences(d.Key); err != nil {
+			return nil, nil, nil, answerError(w, err)
 		}
 	}
-	return app, definitions, q, nil
+	return app, definitions, all, nil
 }
 
 // serveSilences lists the silences of a key.
 func serveSilences(w http.ResponseWriter, r *http.Request) error {
-	app, definitions, q, err := silenceQueue(w, r)
+	app, definitions, silences, err := silencesOf(w, r)
 	if err != nil {
 		return err
 	}
@@ -51,19 +48,19 @@ func serveSilences(w http.ResponseWriter, r *http.Request) error {
 	defer cancel()
 	var all rules.Silences
 	for _, d := range definitions {
-		some, err := q.Alerts.Silences.List(ctx, d.Key.Place(app.Conf.SiteID(d.Site)).String(), d.Key.SilenceWindows())
+		some, err := silences.List(ctx, d.Key.Place(app.Conf.SiteID(d.Site)).String(), d.Key.SilenceWindows())
 		if err != nil {
 			return answerError(w, err)
 		}
 		all = append(all, some...)
 	}
-	return writeJSON(w, silence.List(r.PathValue("key"), all, q.Outbox.Queue.Now()))
+	return writeJSON(w, silence.List(r.PathValue("key"), all, silences.Now()))
 }
 
 // serveMakeSilence makes a silence of a key. A key of the configuration that several
 // sites define differently gets one at each.
 func serveMakeSilence(w http.ResponseWriter, r *http.Request) error {
-	app, definitions, q, err := silenceQueue(w, r)
+	app, definitions, silences, err := silencesOf(w, r)
 	if err != nil {
 		return err
 	}
@@ -73,30 +70,29 @@ func serveMakeSilence(w http.ResponseWriter, r *http.Request) error {
 	}
 	var made rules.Silences
 	for _, d := range definitions {
-		x, err := s.Silence("", q.Outbox.Queue.Now(), caddy.ParseDuration)
+		x, err := s.Silence("", silences.Now(), caddy.ParseDuration)
 		if err != nil {
 			return answerError(w, err)
 		}
-		if err := q.Alerts.Silences.Make(context.WithoutCancel(r.Context()), d.Key, app.Conf.SiteID(d.Site), x); err != nil {
+		if err := silences.Make(r.Context(), d.Key, app.Conf.SiteID(d.Site), x); err != nil {
 			return answerError(w, err)
 		}
 		made = append(made, x)
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusCreated)
-	return writeJSON(w, silence.List(r.PathValue("key"), made, q.Outbox.Queue.Now()))
+	return writeJSON(w, silence.List(r.PathValue("key"), made, silences.Now()))
 }
 
 // serveEndSilence ends a silence of a key.
 func serveEndSilence(w http.ResponseWriter, r *http.Request) error {
-	app, definitions, q, err := silenceQueue(w, r)
+	app, definitions, silences, err := silencesOf(w, r)
 	if err != nil {
 		return err
 	}
 	var ended rules.Silence
 	for _, d := range definitions {
-		ended, err = q.Alerts.Silences.End(context.WithoutCancel(r.Context()), d.Key,
-			app.Conf.SiteID(d.Site), silence.ParseID(r.PathValue("id")), "")
+		ended, err = silences.End(r.Context(), d.Key, app.Conf.SiteID(d.Site), silence.ParseID(r.PathValue("id")), "")
 		if !errors.Is(err, alerting.ErrNoSilence) {
 			break
 		}
@@ -104,7 +100,7 @@ func serveEndSilence(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return answerError(w, err)
 	}
-	return writeJSON(w, silence.New(r.PathValue("key"), &ended, q.Outbox.Queue.Now()))
+	return writeJSON(w, silence.New(r.PathValue("key"), &ended, silences.Now()))
 }
 
 // answerError answers an operator after an error of a use case. The status is as for a client; the

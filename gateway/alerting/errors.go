@@ -11,6 +11,14 @@ var (
 	// ErrNoSilence is returned for a silence that the key does not have, or not any more.
 	ErrNoSilence = &message.Error{Kind: message.NotFound, Err: rules.ErrNoSilence}
 
+	// ErrSilencesWithoutQueue is returned for the silences of any key if the gateway has no queue.
+	ErrSilencesWithoutQueue = message.Errorf(message.Forbidden,
+		"a silence keeps what it holds in the queue, and there is none; the operator can add queue to the global option notify")
+
+	// ErrSilencesUnqueued is returned for the silences of a key that does not use the queue.
+	ErrSilencesUnqueued = message.Errorf(message.Forbidden,
+		"a silence keeps what it holds in the queue, which this key does not use; the operator can remove its queue off")
+
 	// ErrNoIncident is returned for a public ID that no incident has: it is malformed, the
 	// incident is forgotten, or it has opened again with another ID.
 	ErrNoIncident = message.Errorf(message.NotFound,

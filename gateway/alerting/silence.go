@@ -33,6 +33,9 @@ type Silences struct {
 	usage   *outbox.Usage
 }
 
+// Now returns the time by which silences begin and end.
+func (s *Silences) Now() time.Time { return s.outbox.Queue.Now() }
+
 // Has reports whether the key with a place has silences, or may have some. It reads no
 // record.
 func (s *Silences) Has(place string) bool { return s.cache.has(place) }
@@ -115,9 +118,9 @@ func silenceError(err error) error {
 	return outbox.QueueError(err)
 }
 
-// Make adds a silence to a key. The error is a [*message.Error].
+// Make adds a silence to a key, also if who asks for it goes away. The error is a [*message.Error].
 func (s *Silences) Make(ctx context.Context, k *site.Key, siteID string, x rules.Silence) error {
-	conf := s.outbox.Current()
+	ctx, conf := context.WithoutCancel(ctx), s.outbox.Current()
 	if x.Tag != "" && !strings.EqualFold(x.Tag, rules.AllTags) {
 		if err := k.CheckTag(x.Tag); err != nil {
 			return err
@@ -131,11 +134,11 @@ func (s *Silences) Make(ctx context.Context, k *site.Key, siteID string, x rules
 	return nil
 }
 
-// End ends a silence of a key early, possibly before it begins. What it has held and is still open
-// is told. If that takes too long, or the process ends, the rest is told later. The error is
-// [ErrNoSilence] or another [*message.Error].
+// End ends a silence of a key early, possibly before it begins, also if who asks for it goes away.
+// What it has held and is still open is told. If that takes too long, or the process ends, the rest
+// is told later. The error is [ErrNoSilence] or another [*message.Error].
 func (s *Silences) End(ctx context.Context, k *site.Key, siteID string, id uuid.UUID, who string) (x rules.Silence, err error) {
-	conf, at := s.outbox.Current(), silencedAt(k, siteID)
+	ctx, conf, at := context.WithoutCancel(ctx), s.outbox.Current(), silencedAt(k, siteID)
 	planned := false
 	err = s.change(ctx, conf, at, false, func(now time.Time, of *rules.KeySilences) (err error) {
 		x, err = of.End(now, id, k.SilenceWindows())

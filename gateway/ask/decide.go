@@ -34,9 +34,10 @@ func (at *At) Device() string {
 	return at.Through.URL[len(site.DeviceScheme):] + " (device)"
 }
 
-// Withdraw cancels a question for its client if it is open, and returns the question after that.
+// Withdraw cancels a question for its client if it is open, also if the client goes away, and returns
+// the question after that.
 func (q *Questions) Withdraw(ctx context.Context, id uuid.UUID) (*Question, error) {
-	x, _, err := q.change(ctx, id, "", func(x *Question, now time.Time) {
+	x, _, err := q.change(context.WithoutCancel(ctx), id, "", func(x *Question, now time.Time) {
 		x.decide(Outcome{State: Cancelled, At: now})
 	})
 	return x, err

@@ -2,6 +2,7 @@ package ask
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -66,8 +67,19 @@ type Outcome struct {
 	At      time.Time
 }
 
-// ErrNone is returned for a question that does not exist, or no longer does.
-var ErrNone = message.Errorf(message.NotFound, "there is no such question, or it was forgotten; nothing was answered")
+// The errors by which callers decide.
+var (
+	// ErrNone is returned for a question that does not exist, or no longer does.
+	ErrNone = message.Errorf(message.NotFound, "there is no such question, or it was forgotten; nothing was answered")
+
+	// ErrNoQueue is returned for a question to a key that has no queue.
+	ErrNoQueue = &message.Error{Kind: message.Invalid, Field: "ask", Err: errors.New("the field ask needs a queue, " +
+		"which keeps the question; the operator can add queue to the global option notify, and the key must not have queue off")}
+
+	// ErrNoURL is returned for a question at a site that does not know its address.
+	ErrNoURL = &message.Error{Kind: message.Invalid, Field: "ask", Err: errors.New("the field ask needs public_url, " +
+		"because messages get links; the operator can set it in the global option notify or in the site")}
+)
 
 // IsOpen reports whether the question can be answered.
 func (x *Question) IsOpen() bool { return x.Outcome.State == Open }

@@ -150,14 +150,14 @@ func (h *silencePages) postSilence(w http.ResponseWriter, r *http.Request, _ *ht
 	if err := h.readPageForm(w, r); err != nil {
 		return err
 	}
-	k, q, err := h.api.Silences.SilencedKey(r.Context(), r.PostForm.Get("key"))
+	k, silences, err := h.api.Silences.Of(r.Context(), r.PostForm.Get("key"))
 	var x silence.Request
 	if err == nil {
 		x, err = silence.OfForm(r.PostForm.Get)
 	}
 	if err == nil {
 		x.From = zoned(x.From)
-		_, err = h.api.Silences.MakeSilence(r, q, k, x)
+		_, err = h.api.Silences.MakeSilence(r, silences, k, x)
 	}
 	if err != nil {
 		return err
@@ -179,9 +179,9 @@ func (h *silencePages) postSilenceEnd(w http.ResponseWriter, r *http.Request, _ 
 	if err := h.readPageForm(w, r); err != nil {
 		return err
 	}
-	k, q, err := h.api.Silences.SilencedKey(r.Context(), r.PostForm.Get("key"))
+	k, silences, err := h.api.Silences.Of(r.Context(), r.PostForm.Get("key"))
 	if err == nil {
-		_, err = h.api.Silences.EndSilence(r, q, k, r.PostForm.Get("id"))
+		_, err = h.api.Silences.EndSilence(r, silences, k, r.PostForm.Get("id"))
 	}
 	if err != nil {
 		return err

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"net/http"
 	"strconv"
@@ -25,10 +24,6 @@ import (
 // Errors for questions that cannot be asked here.
 var (
 	errAskNoKey   = askError(http.StatusBadRequest, "the field ask needs a key: post to /notify/{KEY}, because its destinations are asked")
-	ErrAskNoQueue = askError(http.StatusBadRequest, "the field ask needs a queue, which keeps the question; "+
-		"the operator can add queue to the global option notify, and the key must not have queue off")
-	ErrAskNoURL = askError(http.StatusBadRequest, "the field ask needs public_url, because messages get links; "+
-		"the operator can set it in the global option notify or in the site")
 	errAskNoLogin = askError(http.StatusBadRequest, "the field ask.login needs a console, whose login the page is behind; "+
 		"the operator can add console, or leave out login")
 	errAskCallback = askError(http.StatusForbidden, "the field ask.callback is turned off here, as are other addresses of clients; "+
@@ -40,31 +35,24 @@ func askError(status int, text string) *api.Error {
 	return &api.Error{Status: status, Field: "ask", Err: errors.New(text)}
 }
 
-// question sets the question of a request in d, if it asks one.
-func (h *Sender) question(q *api.Request, at *Route, d *dispatch.Delivery) (err error) {
+// question sets the question of a request to a key, which may be nil, in d, if it asks one.
+func (h *Sender) question(q *api.Request, at *Route, k *site.Key, d *dispatch.Delivery) (err error) {
 	if d.Question, err = q.Ask(h.ParseDuration); err != nil || d.Question == nil {
 		return err
 	}
 	switch {
-	case at.Key == "":
+	case k == nil:
 		return errAskNoKey
 	case at.Source != "":
 		return errAskSource
 	}
-	return h.canAsk(d.Question)
-}
-
-// canAsk returns an error if a question cannot be asked at the site.
-func (h *Sender) canAsk(a *message.Ask) error {
-	switch {
-	case h.App.Conf.QueueSettings == nil:
-		return ErrAskNoQueue
-	case h.Resolved.PublicURL == "":
-		return ErrAskNoURL
-	case a.Login && !h.Has.Console:
+	if _, err := h.App.Questions(h.Resolved, k); err != nil {
+		return err // before the attachments are fetched
+	}
+	if d.Question.Login && !h.Has.Console {
 		return errAskNoLogin
 	}
-	return h.canCallBack(a)
+	return h.canCallBack(d.Question)
 }
 
 // canCallBack returns an error if the site does not let clients name the address that gets the
@@ -85,15 +73,12 @@ func (h *Sender) canCallBack(a *message.Ask) error {
 
 // ask asks the question of d, a message to a key, and answers its request.
 func (h *Sender) ask(r *http.Request, k *site.Key, d dispatch.Delivery) (*api.Response, error) {
-	q, err := h.App.Open(k)
-	if err == nil && q == nil {
-		err = ErrAskNoQueue
-	}
+	q, err := h.App.Questions(h.Resolved, k)
 	if err != nil {
 		d.Release()
 		return nil, err
 	}
-	report, id, err := q.Questions.Ask(r.Context(), d, d.Question)
+	report, id, err := q.Ask(r.Context(), d, d.Question)
 	if report == nil {
 		d.Release()
 		e, ok := errors.AsType[*queue.DuplicateError](err)
@@ -114,8 +99,8 @@ func (h *Sender) ask(r *http.Request, k *site.Key, d dispatch.Delivery) (*api.Re
 // maxWait is how long one request can wait for an answer.
 const maxWait = 60 * time.Second
 
-// waitOf returns how long the client of r wants to wait for the answer to a question.
-func waitOf(r *http.Request) (time.Duration, error) {
+// WaitOf returns how long the client of r wants to wait for the answer to a question.
+func WaitOf(r *http.Request) (time.Duration, error) {
 	text := r.URL.Query().Get("wait")
 	if text == "" {
 		return api.ParsePrefer(r.Header).Wait, nil
@@ -133,7 +118,7 @@ func waitOf(r *http.Request) (time.Duration, error) {
 // waitForAnswer returns the question of a message when it is decided, or after the time that the
 // client of r wants to wait. It is nil if the message asks nothing.
 func (h *Messages) waitForAnswer(r *http.Request, q *ask.Questions, id uuid.UUID) (*ask.Question, error) {
-	wait, err := waitOf(r)
+	wait, err := WaitOf(r)
 	if err != nil {
 		return nil, err
 	}
@@ -283,7 +268,7 @@ func (h *Messages) question(r *http.Request, q *ask.Questions, id uuid.UUID) (*a
 		if !h.mayActOn(r, h.App.Conf.NameOf(r.Context(), x.Place)) {
 			return nil, errCancelToken
 		}
-		if x, err = q.Withdraw(context.WithoutCancel(r.Context()), id); err != nil {
+		if x, err = q.Withdraw(r.Context(), id); err != nil {
 			return nil, Answer(err)
 		}
 	}

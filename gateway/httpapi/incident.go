@@ -232,14 +232,14 @@ func (h *Incidents) silenceIncident(r *http.Request, x *foundIncident, f *incide
 	if !x.own {
 		return done, errNotSilenced
 	}
-	k, q, err := h.silences.SilencedKey(r.Context(), h.NameOfIncident(r)(x.Incident))
+	k, silences, err := h.silences.Of(r.Context(), h.NameOfIncident(r)(x.Incident))
 	if err != nil {
 		return done, err
 	}
 	if !x.IsOpen() || x.Own || k.Home(h.Site()) != x.Home {
 		return done, errNotSilenced
 	}
-	made, err := h.silences.MakeSilence(r, q, k, silence.Request{For: f.length, Incident: cmp.Or(x.Name, x.Derived), Who: f.by})
+	made, err := h.silences.MakeSilence(r, silences, k, silence.Request{For: f.length, Incident: cmp.Or(x.Name, x.Derived), Who: f.by})
 	if err != nil {
 		return done, err
 	}

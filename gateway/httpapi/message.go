@@ -70,7 +70,7 @@ func (h *Messages) message(w http.ResponseWriter, r *http.Request, text string) 
 	if err != nil {
 		return nil, err
 	}
-	if _, err := waitOf(r); err != nil && r.Method != http.MethodDelete {
+	if _, err := WaitOf(r); err != nil && r.Method != http.MethodDelete {
 		return nil, err
 	}
 	if r.Method == http.MethodGet && acceptsEvents(r) {

@@ -173,7 +173,7 @@ func (h *Sender) readMessage(r *http.Request, q *api.Request, at *Route, hops in
 	if d.Logger, d.Memory = h.Log, q.Memory(); k != nil {
 		d = d.ToKey(k)
 	}
-	if err := h.question(q, at, &d); err != nil {
+	if err := h.question(q, at, k, &d); err != nil {
 		return d, err
 	}
 	if err := h.later(q, at, k, &d); err != nil {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 
-	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/alerting"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
@@ -18,15 +17,8 @@ import (
 // Silences makes, lists and ends the silences of keys: /notify/{KEY}/silences.
 type Silences struct{ *Base }
 
-// Errors for requests about silences.
-var (
-	errSilencesWithoutQueue = api.Errorf(http.StatusForbidden,
-		"a silence keeps what it holds in the queue, and there is none; the operator can add queue to the global option notify")
-	ErrSilencesUnqueued = api.Errorf(http.StatusForbidden,
-		"a silence keeps what it holds in the queue, which this key does not use; the operator can remove its queue off")
-	errSilencesOff = api.Errorf(http.StatusForbidden,
-		"silences are for those who may manage, and nobody may here; the operator can add console, or configs with manage")
-)
+var errSilencesOff = api.Errorf(http.StatusForbidden,
+	"silences are for those who may manage, and nobody may here; the operator can add console, or configs with manage")
 
 // serveSilences answers a request about the silences of a key, or about one of them.
 func (h *Silences) serveSilences(w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
@@ -57,7 +49,7 @@ func (h *Silences) doSilences(w http.ResponseWriter, r *http.Request, at *Route)
 			return err
 		}
 	}
-	k, q, err := h.SilencedKey(r.Context(), at.Key)
+	k, silences, err := h.Of(r.Context(), at.Key)
 	if err != nil {
 		return err
 	}
@@ -67,66 +59,53 @@ func (h *Silences) doSilences(w http.ResponseWriter, r *http.Request, at *Route)
 		if err != nil {
 			return err
 		}
-		made, err := h.MakeSilence(r, q, k, x)
+		made, err := h.MakeSilence(r, silences, k, x)
 		if err != nil {
 			return err
 		}
 		w.Header().Set("Location", messageRoot(r)+site.PathOf(RouteSilences, k.Name)+"/"+made.ID.String())
-		return WriteJSON(w, http.StatusCreated, silence.New(k.Name, made, q.Outbox.Queue.Now()))
+		return WriteJSON(w, http.StatusCreated, silence.New(k.Name, made, silences.Now()))
 	case http.MethodDelete:
-		ended, err := h.EndSilence(r, q, k, at.ID)
+		ended, err := h.EndSilence(r, silences, k, at.ID)
 		if err != nil {
 			return err
 		}
-		return WriteJSON(w, http.StatusOK, silence.New(k.Name, ended, q.Outbox.Queue.Now()))
+		return WriteJSON(w, http.StatusOK, silence.New(k.Name, ended, silences.Now()))
 	}
-	all, err := q.Alerts.Silences.List(r.Context(), k.Place(h.Site()).String(), k.SilenceWindows())
+	all, err := silences.List(r.Context(), k.Place(h.Site()).String(), k.SilenceWindows())
 	if err != nil {
 		return Answer(err)
 	}
 	if at.ID == "" {
-		return WriteJSON(w, http.StatusOK, silence.List(k.Name, all, q.Outbox.Queue.Now()))
+		return WriteJSON(w, http.StatusOK, silence.List(k.Name, all, silences.Now()))
 	}
 	found := all.ByID(silence.ParseID(at.ID))
 	if found == nil {
 		return alerting.ErrNoSilence
 	}
-	return WriteJSON(w, http.StatusOK, silence.New(k.Name, found, q.Outbox.Queue.Now()))
+	return WriteJSON(w, http.StatusOK, silence.New(k.Name, found, silences.Now()))
 }
 
-// SilencedKey returns a key that can have silences.
-func (h *Silences) SilencedKey(ctx context.Context, name string) (*site.Key, *gateway.Rooms, error) {
-	k, err := h.Resolved.Key(ctx, name)
-	if err != nil {
-		return nil, nil, err
+// Of returns a key of the site, and the silences that it can have.
+func (h *Silences) Of(ctx context.Context, name string) (k *site.Key, all *alerting.Silences, err error) {
+	if k, err = h.Resolved.Key(ctx, name); err == nil {
+		all, err = h.App.Silences(k)
 	}
-	q, err := h.App.Open(k)
-	switch {
-	case err != nil:
-		return nil, nil, err
-	case q == nil && k.Unqueued && h.Has.Queue:
-		return nil, nil, ErrSilencesUnqueued
-	case q == nil:
-		return nil, nil, errSilencesWithoutQueue
-	}
-	return k, q, nil
+	return k, all, err
 }
 
 // MakeSilence makes a silence of a key for the client of r.
-func (h *Silences) MakeSilence(r *http.Request, q *gateway.Rooms, k *site.Key, s silence.Request) (*rules.Silence, error) {
-	x, err := s.Silence(environment.User(r), q.Outbox.Queue.Now(), h.ParseDuration)
+func (h *Silences) MakeSilence(r *http.Request, of *alerting.Silences, k *site.Key, s silence.Request) (*rules.Silence, error) {
+	x, err := s.Silence(environment.User(r), of.Now(), h.ParseDuration)
 	if err != nil {
 		return nil, err
 	}
-	if err := q.Alerts.Silences.Make(context.WithoutCancel(r.Context()), k, h.Site(), x); err != nil {
-		return nil, err
-	}
-	return &x, nil
+	return &x, of.Make(r.Context(), k, h.Site(), x)
 }
 
 // EndSilence ends a silence of a key for the client of r.
-func (h *Silences) EndSilence(r *http.Request, q *gateway.Rooms, k *site.Key, id string) (*rules.Silence, error) {
-	ended, err := q.Alerts.Silences.End(context.WithoutCancel(r.Context()), k, h.Site(), silence.ParseID(id), environment.User(r))
+func (h *Silences) EndSilence(r *http.Request, of *alerting.Silences, k *site.Key, id string) (*rules.Silence, error) {
+	ended, err := of.End(r.Context(), k, h.Site(), silence.ParseID(id), environment.User(r))
 	return &ended, err
 }
 
