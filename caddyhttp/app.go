@@ -83,7 +83,6 @@ func (*App) CaddyModule() caddy.ModuleInfo {
 func (a *App) Provision(ctx caddy.Context) error {
 	a.ctx, a.gateway.Conf.Log, a.gateway.Started = ctx, ctx.Logger(), make(chan struct{})
 	logs.ProtectStandard()
-	a.spaces = &saved.Spaces{Storage: ctx.Storage()}
 	a.ready = sync.OnceFunc(func() { close(a.gateway.Started) })
 	a.gateway.Conf.SiteIndex = sync.OnceValue(func() *site.Index { return a.Routes().Index() })
 	a.gateway.Conf.Tracers = sync.OnceValue(func() trace.TracerProvider { return a.Routes().Tracers() })
@@ -92,6 +91,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 	}
 	a.gateway.Conf.Shared = a.shared.Dispatcher
 	a.gateway.Conf.Emit = func(name string, data func() map[string]any) { a.emitter.Emit(name, data) }
+	a.spaces = &saved.Spaces{Storage: ctx.Storage(), Emit: a.gateway.Conf.Emit, Forget: a.gateway.ForgetKey}
 	a.shared.Sender.KeepStates(stateStore{ctx.Storage()})
 	if err := a.shared.Metrics.Register(ctx.GetMetricsRegistry()); err != nil {
 		return fmt.Errorf("registering metrics: %w", err)

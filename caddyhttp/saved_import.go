@@ -1,7 +1,6 @@
 package caddyhttp
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,72 +12,30 @@ import (
 	"github.com/caddyserver/certmagic"
 	"go.uber.org/zap"
 
-	"github.com/caddy-notify/caddy-notify/gateway/configstore"
 	"github.com/caddy-notify/caddy-notify/gateway/saved"
-	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/internal/version"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
-// SaveKeys saves keys in the storage of the sites with configs, under the limits and the secret of
-// configs, and returns a report for each. The sites may be running. It saves nothing and returns an
-// error if there would be more than max_keys saved keys, or if a key has tags and neither configs
-// nor the options have a default tag.
-func (c *Config) SaveKeys(ctx context.Context, keys []saved.KeyText, options saved.SaveOptions) ([]saved.KeyReport, error) {
+// SaveKeys saves keys in a space of the configuration as [saved.Keys.Import] does, under the limits
+// and the secret of configs. space is configstore.DefaultSpace or another name, or "" if there is only
+// one. The sites may be running.
+func (c *Config) SaveKeys(ctx context.Context, space string, keys []saved.KeyText, o saved.ImportOptions) ([]saved.KeyReport, error) {
 	pool := egress.NewPool(version.Agent)
 	defer pool.Close()
 	sender := notifier.NewSender(pool, notifier.DefaultConcurrency)
 	defer sender.Close()
-	s, fixed, err := c.savedKeys(options.Space, sender)
+	s, fixed, err := c.savedKeys(space, sender)
 	if err != nil {
 		return nil, err
 	}
-	if set := cmp.Or(s.DefaultTag, site.AllTag); options.DefaultTag != "" && !strings.EqualFold(options.DefaultTag, set) {
-		return nil, fmt.Errorf("--default-tag is not what the configuration has; "+
-			"write default_tag %s into %s, or give --default-tag %s",
-			options.DefaultTag, s.Shared.Owner.Place(), set)
-	}
-	reports := make([]saved.KeyReport, len(keys))
-	configs := map[string]configstore.Config{}
-	var tagged []string // names of keys
-	for i, k := range keys {
-		if fixed[k.Name] {
-			reports[i].Refused = errors.New("the configuration of --config has a key of this name, which takes precedence")
-			continue
-		}
-		text := s.CheckText(ctx, k, &reports[i])
-		if reports[i].Refused == nil {
-			configs[k.Name] = text
-		}
-		if reports[i].Tagged && reports[i].Refused == nil {
-			tagged = append(tagged, k.Name)
-		}
-	}
-	if len(tagged) > 0 && s.DefaultTag == "" && options.DefaultTag == "" {
-		slices.Sort(tagged)
-		return nil, fmt.Errorf("nothing is saved, because URLs of %s have tags, and it is not decided "+
-			"where a message without a tag goes: write default_tag untagged into %s to send it to the "+
-			"URLs without tags, as Apprise API does, or give --default-tag all to send it to every URL",
-			saved.NameKeys(tagged), s.Shared.Owner.Place())
-	}
-	existing, err := s.Store.Import(ctx, configs, s.MaxKeys, options.Replace)
-	if errors.Is(err, configstore.ErrTooMany) {
-		return nil, fmt.Errorf("nothing is saved, because there would be more than %d saved keys; raise max_keys in configs", s.MaxKeys)
-	}
-	if err != nil {
-		return nil, err
-	}
-	for i, k := range keys {
-		if reports[i].Refused == nil && slices.Contains(existing, k.Name) {
-			reports[i].Refused = errors.New("it is saved already; replace it with --force")
-		}
-	}
-	return reports, nil
+	o.Fixed = fixed
+	return s.Import(ctx, keys, o)
 }
 
-// saved.Keys returns the saved keys of a space, and the names of the keys of the
+// savedKeys returns the saved keys of a space, and the names of the keys of the
 // configuration that take precedence over them. See [Config.SaveKeys].
 func (c *Config) savedKeys(space string, sender *notifier.Sender) (s *saved.Keys, fixed map[string]bool, err error) {
 	base, err := c.app.onlyKey("").resolve(nil, nil, parseUnshared, zap.NewNop())

@@ -72,6 +72,13 @@ func (g *Gateway) Questions(s *site.Site, k *site.Key) (*ask.Questions, error) {
 	return q.Questions, nil
 }
 
+// ForgetKey removes what the queue, if there is one, has for a deleted saved key.
+func (g *Gateway) ForgetKey(ctx context.Context, at site.Place, name, user string) {
+	if q, _ := g.Open(nil); q != nil {
+		q.ForgetKey(ctx, at, name, user)
+	}
+}
+
 // Submit sends a message to a key, or to none if k is nil. All messages of requests and mails pass
 // here. It returns the report and, with a queue, the ID of the message. Without a queue, it waits
 // for all results, and stores nothing.

@@ -333,7 +333,7 @@ func (h *builder) saveDestination(r *http.Request, at builderAt, d destination) 
 		return 0, err
 	}
 	h.Saved.Sender.Release(t.Destination)
-	return h.api.SavedKeys.AddURL(r, at.key, d.url, d.tags)
+	return h.Changes(r).AddURL(r.Context(), at.key, d.url, d.tags)
 }
 
 // testDestination sends a test message to a destination. For a saved key, the rules of saved keys
@@ -372,10 +372,10 @@ func (h *builder) testDestination(w http.ResponseWriter, r *http.Request, at bui
 
 // testURL handles a request to test a URL that is not saved.
 func (h *builder) testURL(w http.ResponseWriter, r *http.Request, name string) error {
-	if h.Resolved.Keys[name] != nil {
-		return httpapi.ErrKeyFixed(name)
-	}
 	if err := h.MayManageSaved(r); err != nil {
+		return err
+	}
+	if err := h.Saved.CheckSaved(name); err != nil {
 		return err
 	}
 	tags, err := splitPageTags(r.PostForm.Get("tags"))

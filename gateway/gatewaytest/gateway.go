@@ -55,6 +55,7 @@ type Options struct {
 	Saved *saved.Options   // zero fields have the defaults; nil for no saved keys
 
 	Storage certmagic.Storage // storage of saved keys; default: a temporary folder
+	Spaces  *saved.Spaces     // shared with other gateways; default: new ones in Storage
 	Process *Process          // default: a new one
 	Log     *zap.Logger       // default: none
 	Tracer  trace.TracerProvider
@@ -224,13 +225,17 @@ func (g *Gateway) setSite(o *Options, log *zap.Logger) (err error) {
 	if o.Saved == nil {
 		return nil
 	}
-	if o.Storage == nil {
-		o.Storage = &certmagic.FileStorage{Path: g.t.TempDir()}
+	if o.Spaces == nil {
+		o.Spaces = &saved.Spaces{Storage: o.Storage}
+		if o.Storage == nil {
+			o.Spaces.Storage = &certmagic.FileStorage{Path: g.t.TempDir()}
+		}
 	}
+	o.Spaces.Emit, o.Spaces.Forget = e.Emit, g.Gateway.ForgetKey
 	c := *o.Saved
 	c.Refresh, c.MaxKeys = cmp.Or(c.Refresh, 5*time.Second), cmp.Or(c.MaxKeys, 1000)
 	c.MaxSize, c.MaxURLs = cmp.Or(c.MaxSize, 512<<10), cmp.Or(c.MaxURLs, 100)
-	g.Saved, err = saved.New(c, s, &saved.Spaces{Storage: o.Storage}, saved.ConfigsOwner{ID: g}, true, o.Process.Sender, log)
+	g.Saved, err = saved.New(c, s, o.Spaces, saved.ConfigsOwner{ID: g}, true, o.Process.Sender, log)
 	if err == nil {
 		s.Saved = g.Saved.Finder()
 	}

@@ -63,8 +63,10 @@ func (h *API) act(w http.ResponseWriter, r *http.Request, at *Route) error {
 		if a.Pattern != at.Pattern || a.Change != IsChange(r) || a.Query != "" && !query.Has(a.Query) {
 			continue
 		}
-		if a.Saved && h.Resolved.Keys[at.Key] != nil {
-			return ErrKeyFixed(at.Key)
+		if a.Saved {
+			if err := h.Saved.CheckSaved(at.Key); err != nil {
+				return err
+			}
 		}
 		return a.Do(w, r, at)
 	}

@@ -8,13 +8,11 @@ import (
 	"slices"
 	"strings"
 
-	"go.uber.org/zap"
-
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/configstore"
-	"github.com/caddy-notify/caddy-notify/gateway/event"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi/environment"
 	"github.com/caddy-notify/caddy-notify/gateway/openapi"
+	"github.com/caddy-notify/caddy-notify/gateway/saved"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -27,7 +25,7 @@ type SavedKeys struct {
 
 // actionSpecs returns the actions of the routes for saved keys.
 func (h *SavedKeys) actionSpecs() []Action {
-	t := &tokens{h.Base, h}
+	t := &tokens{h.Base}
 	return []Action{
 		{Pattern: RouteStatus, Do: OfKey(h.serveStatus)},
 		{Pattern: RouteStatusKey, Do: OfKey(h.serveStatus)},
@@ -59,20 +57,14 @@ func (h *SavedKeys) leadToPage(w http.ResponseWriter, r *http.Request, at *Route
 	return SeeOther(w, ConsoleKey(r, at.Key), r.URL.RawQuery)
 }
 
-// ErrKeyFixed returns the error for a request to read or change a key of the
-// Caddyfile.
-func ErrKeyFixed(key string) error {
-	return api.Errorf(http.StatusForbidden, "the key %s is in the configuration of the gateway; it can be neither read nor changed here", key)
+// Changes returns the changes of saved keys for the client of r.
+func (h *Base) Changes(r *http.Request) saved.Changes {
+	return h.Saved.By(environment.User(r), environment.ClientIP(r))
 }
 
 func (h *SavedKeys) deleteConfig(w http.ResponseWriter, r *http.Request, name string) error {
-	at, err := h.Saved.Delete(r.Context(), name)
-	if err != nil {
+	if err := h.Changes(r).Delete(r.Context(), name); err != nil {
 		return err
-	}
-	h.configChanged(r, name, changeDeleted, 0)
-	if q, _ := h.App.Open(nil); q != nil {
-		q.ForgetKey(r.Context(), at, name, environment.User(r))
 	}
 	writeChanged(w, r, name, "Deleted", "Successfully removed configuration", nil)
 	return nil
@@ -188,26 +180,6 @@ func (h *SavedKeys) serveURLs(w http.ResponseWriter, r *http.Request, at *Route)
 	slices.Sort(out.Tags)
 	out.Tags = slices.Compact(out.Tags)
 	return WriteJSON(w, http.StatusOK, out)
-}
-
-// Changes of a saved configuration, for the log and the event.
-const (
-	changeSaved         = "saved"
-	changeDeleted       = "deleted"
-	changeMoved         = "moved" // to the name in the line
-	changeTokenAdded    = "token_added"
-	changeTokensRemoved = "tokens_removed"
-)
-
-// configChanged writes the audit line and emits the event for a change. Neither contains a URL.
-func (h *SavedKeys) configChanged(r *http.Request, name, change string, destinations int) {
-	client := environment.ClientIP(r)
-	space := h.Saved.Shared.Label()
-	h.Log.Info("saved configuration changed", zap.String("key", name), zap.String("space", space), zap.String("change", change),
-		zap.Int("destinations", destinations), zap.String("user", environment.User(r)), zap.String("client_ip", client))
-	h.App.Conf.Emit(event.ConfigChanged, func() map[string]any {
-		return map[string]any{"key": name, "space": space, "change": change, "destinations": destinations, "user": environment.User(r)}
-	})
 }
 
 // WriteJSON writes a value as JSON in one line.

@@ -36,7 +36,8 @@ func (h *SavedKeys) addConfig(w http.ResponseWriter, r *http.Request, name strin
 		return err
 	}
 	d := Draft{Config: c}
-	if err = h.save(r, name, &d); err == nil {
+	d.Urls, d.Warnings, err = h.Changes(r).Save(r.Context(), name, d.Format, d.Text)
+	if err == nil {
 		h.tellTimes(w, r, name)
 		writeChanged(w, r, name, "Saved", "Successfully saved configuration", d.Warnings)
 		return nil
@@ -44,6 +45,7 @@ func (h *SavedKeys) addConfig(w http.ResponseWriter, r *http.Request, name strin
 	if !h.Resolved.Page || !api.PrefersHTML(r) {
 		return err
 	}
+	d.Mistakes, _ = errors.AsType[saved.LineErrors](err)
 	resp := h.ErrorResponse(err)
 	h.Refuse(r, h.Lookup(name), resp.Status, resp.Error, err)
 	if len(d.Mistakes) == 0 {
@@ -65,31 +67,6 @@ func (h *SavedKeys) tellTimes(w http.ResponseWriter, r *http.Request, name strin
 	if !c.Created.IsZero() {
 		w.Header().Set("X-Apprise-Config-Created", c.Created.UTC().Format(layout))
 	}
-}
-
-// save saves a configuration. It sets the mistakes and warnings of d.
-func (h *SavedKeys) save(r *http.Request, name string, d *Draft) (err error) {
-	d.Urls, d.Warnings, err = h.Saved.Save(r.Context(), name, d.Format, d.Text)
-	d.Mistakes, _ = errors.AsType[saved.LineErrors](err)
-	if err != nil {
-		return Answer(err)
-	}
-	h.configChanged(r, name, changeSaved, d.Urls)
-	return nil
-}
-
-// AddURL adds a URL with tags to a saved key, which it creates if needed, for the client of r. It
-// returns the number of the URL in the key.
-func (h *SavedKeys) AddURL(r *http.Request, name, url string, tags []string) (number int, err error) {
-	number, err = h.Saved.AddURL(r.Context(), name, url, tags)
-	if errors.Is(err, saved.ErrNotAdded) {
-		return 0, err // the page shows the URL instead
-	}
-	if err != nil {
-		return 0, Answer(err)
-	}
-	h.configChanged(r, name, changeSaved, number)
-	return number, nil
 }
 
 // writeChanged writes the response to a change.

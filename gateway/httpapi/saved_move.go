@@ -7,35 +7,20 @@ import (
 	"net/http"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
-	"github.com/caddy-notify/caddy-notify/gateway/configstore"
-	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
 // maxMoveRequest bounds the body of a request to move a key, in bytes.
 const maxMoveRequest = 8 << 10
 
-// moveConfig gives a saved key another name. The key keeps its tokens, devices, silences,
-// incidents, inbox and waiting deliveries.
+// moveConfig gives a saved key another name.
 func (h *SavedKeys) moveConfig(w http.ResponseWriter, r *http.Request, name string) error {
 	to, err := readMove(w, r, name)
 	if err != nil {
 		return err
 	}
-	if h.Resolved.Keys[to] != nil {
-		return fieldError(http.StatusForbidden, "to", ErrKeyFixed(to).Error())
-	}
-	err = h.Saved.Move(r.Context(), name, to)
-	if errors.Is(err, configstore.ErrExists) {
-		return fieldError(http.StatusConflict, "to", "there is a saved key "+to+" already; choose another name, or delete that key first")
-	}
-	if err != nil {
+	if err := h.Changes(r).Move(r.Context(), name, to); err != nil {
 		return err
 	}
-	destinations := 0
-	if k, err := h.Resolved.Key(r.Context(), to); err == nil {
-		destinations = len(k.Targets)
-	}
-	h.configChanged(r, to, changeMoved, destinations)
 	writeChanged(w, r, to, "Moved", "Successfully moved configuration", nil)
 	return nil
 }
@@ -54,7 +39,7 @@ func readMove(w http.ResponseWriter, r *http.Request, name string) (string, erro
 				return "", e
 			}
 			if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
-				return "", fieldError(http.StatusBadRequest, "to", "the field to must be a text, the new name of the key")
+				return "", fieldError("to", "the field to must be a text, the new name of the key")
 			}
 			return "", api.Errorf(http.StatusBadRequest, "the body must be one JSON object with the field to, the new name of the key")
 		}
@@ -68,21 +53,16 @@ func readMove(w http.ResponseWriter, r *http.Request, name string) (string, erro
 	}
 	switch {
 	case x.From != "" && x.From != name:
-		return "", fieldError(http.StatusBadRequest, "from", "the field from and the address name different keys; leave out from")
+		return "", fieldError("from", "the field from and the address name different keys; leave out from")
 	case x.To == "":
-		return "", fieldError(http.StatusBadRequest, "to", "the field to is missing; send the new name of the key")
-	case x.To == name:
-		return "", fieldError(http.StatusBadRequest, "to", "the key has this name already; send another one")
-	}
-	if err := site.CheckKeyName(x.To); err != nil {
-		return "", fieldError(http.StatusBadRequest, "to", err.Error())
+		return "", fieldError("to", "the field to is missing; send the new name of the key")
 	}
 	return x.To, nil
 }
 
 // fieldError returns the error for a field of the request.
-func fieldError(status int, field, text string) *api.Error {
-	e := api.Errorf(status, "%s", text)
+func fieldError(field, text string) *api.Error {
+	e := api.Errorf(http.StatusBadRequest, "%s", text)
 	e.Field = field
 	return e
 }

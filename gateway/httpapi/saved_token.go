@@ -8,10 +8,7 @@ import (
 )
 
 // tokens makes and removes the tokens of saved keys: /cfg/{KEY}/token.
-type tokens struct {
-	*Base
-	keys *SavedKeys
-}
+type tokens struct{ *Base }
 
 // oldQuery is the query parameter of a POST that removes the older tokens of a key like DELETE,
 // which the form of the page cannot send.
@@ -28,11 +25,10 @@ func (h *tokens) changeTokens(w http.ResponseWriter, r *http.Request, name strin
 	if r.Method == http.MethodDelete || r.URL.Query().Has(oldQuery) {
 		return h.removeOldTokens(w, r, name)
 	}
-	token, count, err := h.Saved.NewToken(r.Context(), name)
+	token, count, err := h.Changes(r).NewToken(r.Context(), name)
 	if err != nil {
 		return err
 	}
-	h.tokensChanged(r, name, changeTokenAdded)
 	switch {
 	case api.PrefersJSON(r):
 		return WriteJSON(w, http.StatusOK, NewToken{token, count})
@@ -47,24 +43,12 @@ func (h *tokens) changeTokens(w http.ResponseWriter, r *http.Request, name strin
 
 // removeOldTokens removes all tokens of a saved key but the newest.
 func (h *tokens) removeOldTokens(w http.ResponseWriter, r *http.Request, name string) error {
-	removed, err := h.Saved.RemoveOldTokens(r.Context(), name)
+	removed, err := h.Changes(r).RemoveOldTokens(r.Context(), name)
 	if err != nil {
 		return err
 	}
-	if removed > 0 {
-		h.tokensChanged(r, name, changeTokensRemoved)
-	}
 	writeChanged(w, r, name, "Tokens removed", "Removed "+countTokens(removed), nil)
 	return nil
-}
-
-// tokensChanged records a change of the tokens of a saved key.
-func (h *tokens) tokensChanged(r *http.Request, name, change string) {
-	destinations := 0
-	if k, err := h.Resolved.Key(r.Context(), name); err == nil {
-		destinations = len(k.Targets)
-	}
-	h.keys.configChanged(r, name, change, destinations)
 }
 
 // countTokens returns "1 token" or "2 tokens".

@@ -14,7 +14,7 @@ type Error struct {
 	// Kind says what the sender can do about it.
 	Kind Kind
 
-	// A key or a source with the name of a route could not be reached.
+	// Field is the field of the request that is wrong; "" for none.
 	Field string
 
 	// Err says in one sentence what is wrong, where, and what to do instead. It holds no secret.

@@ -8,7 +8,10 @@ import (
 	"fmt"
 	"slices"
 
+	"go.uber.org/zap"
+
 	"github.com/caddy-notify/caddy-notify/gateway/configstore"
+	"github.com/caddy-notify/caddy-notify/gateway/event"
 	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/appriseconfig"
@@ -37,9 +40,61 @@ func (s *Keys) Get(ctx context.Context, name string) (*configstore.Config, error
 	return c, storageError(err)
 }
 
-// Save saves the configuration of a key, and returns how many URLs it has. The error is
-// [LineErrors] if the configuration has mistakes, and a [*message.Error] if there are too many keys.
-func (s *Keys) Save(ctx context.Context, name, format, text string) (urls int, warnings []LineError, err error) {
+// CheckSaved returns a [*message.Error] if a key is in the configuration, which takes precedence over
+// a saved key of the same name.
+func (s *Keys) CheckSaved(name string) error {
+	if s.settings.Keys[name] == nil {
+		return nil
+	}
+	return message.Errorf(message.Forbidden,
+		"the key %s is in the configuration of the gateway; it can be neither read nor changed here", name)
+}
+
+// Changes changes saved keys for somebody. Its errors are [*message.Error], unless they say
+// otherwise. Each change is a line in the log and an event, which have no URL.
+type Changes struct {
+	keys         *Keys
+	user, client string
+}
+
+// By returns the changes for a user, at the address of a client. Both are "" if they are not known.
+func (s *Keys) By(user, client string) Changes { return Changes{s, user, client} }
+
+// What happens to a key, for the log and the event.
+const (
+	changeSaved         = "saved"
+	changeDeleted       = "deleted"
+	changeMoved         = "moved" // to the name in the line
+	changeTokenAdded    = "token_added"
+	changeTokensRemoved = "tokens_removed"
+)
+
+// changed logs a change of a key, which has a number of destinations now, and emits the event.
+func (c Changes) changed(name, change string, destinations int) {
+	space := c.keys.Shared.Label()
+	c.keys.Log.Info("saved configuration changed", zap.String("key", name), zap.String("space", space), zap.String("change", change),
+		zap.Int("destinations", destinations), zap.String("user", c.user), zap.String("client_ip", c.client))
+	c.keys.in.Emit(event.ConfigChanged, func() map[string]any {
+		return map[string]any{"key": name, "space": space, "change": change, "destinations": destinations, "user": c.user}
+	})
+}
+
+// count returns how many destinations a key has, or 0 if it cannot be read now.
+func (c Changes) count(ctx context.Context, name string) int {
+	k, err := c.keys.find(ctx, name)
+	if err != nil {
+		return 0
+	}
+	return len(k.Targets)
+}
+
+// Save saves the configuration of a key, and returns how many URLs it has. The error wraps
+// [LineErrors] if the configuration has mistakes.
+func (c Changes) Save(ctx context.Context, name, format, text string) (urls int, warnings []LineError, err error) {
+	s := c.keys
+	if err := s.CheckSaved(name); err != nil {
+		return 0, nil, err
+	}
 	k, warnings, err := parser{s}.parse(ctx, name, format, text, parser{s}.fetch)
 	if _, ok := errors.AsType[LineErrors](err); ok {
 		err = message.Errorf(message.Invalid, "the configuration is not saved: %w", err)
@@ -53,7 +108,11 @@ func (s *Keys) Save(ctx context.Context, name, format, text string) (urls int, w
 	if errors.Is(err, configstore.ErrTooMany) {
 		err = message.Errorf(message.Invalid, "there are %d saved keys already, as many as are allowed (max_keys); delete one first", s.MaxKeys)
 	}
-	return urls, warnings, storageError(err)
+	if err != nil {
+		return urls, warnings, storageError(err)
+	}
+	c.changed(name, changeSaved, urls)
+	return urls, warnings, nil
 }
 
 // ErrNotAdded is returned for a URL that cannot be added to the text of a key.
@@ -61,20 +120,20 @@ var ErrNotAdded = errors.New("the destination cannot be added to the key automat
 
 // AddURL adds a URL with tags to a key, which need not exist, and saves the key. It returns how
 // many URLs the key has now. The error is [ErrNotAdded] or comes from Save.
-func (s *Keys) AddURL(ctx context.Context, name, url string, tags []string) (urls int, err error) {
-	s.adding.Lock() // so that two URLs that are added at once are both kept
-	defer s.adding.Unlock()
-	c, err := s.Get(ctx, name)
+func (c Changes) AddURL(ctx context.Context, name, url string, tags []string) (urls int, err error) {
+	c.keys.adding.Lock() // so that two URLs that are added at once are both kept
+	defer c.keys.adding.Unlock()
+	was, err := c.keys.Get(ctx, name)
 	if errors.Is(err, site.ErrNoKey) {
-		c = &configstore.Config{Format: configstore.FormatText}
+		was = &configstore.Config{Format: configstore.FormatText}
 	} else if err != nil {
 		return 0, err
 	}
-	text, err := appriseconfig.Append(c.Text, c.Format == configstore.FormatYAML, url, tags)
+	text, err := appriseconfig.Append(was.Text, was.Format == configstore.FormatYAML, url, tags)
 	if err != nil {
 		return 0, fmt.Errorf("%w: %w", ErrNotAdded, err)
 	}
-	urls, _, err = s.Save(ctx, name, c.Format, text)
+	urls, _, err = c.Save(ctx, name, was.Format, text)
 	return urls, err
 }
 
@@ -93,41 +152,82 @@ func (s *Keys) Check(ctx context.Context, name, format, text string, fetch bool)
 	return len(k.Targets), warnings, nil
 }
 
-// Delete deletes the configuration of a key, and returns its place. The error is [site.ErrNoKey] if
-// there is none.
-func (s *Keys) Delete(ctx context.Context, name string) (of site.Place, err error) {
-	was, err := s.Store.Delete(ctx, name)
-	return (&site.Key{Name: name, Saved: true, Space: s.Space, ID: was.ID, First: was.First}).Place(""), storageError(err)
-}
-
-// Move gives a key another name. Everything that belongs to the key stays with it. The error is
-// [site.ErrNoKey] if there is none, and [configstore.ErrExists] if another one has the name.
-func (s *Keys) Move(ctx context.Context, from, to string) error {
-	err := s.Store.Move(ctx, from, to)
-	if errors.Is(err, configstore.ErrExists) {
+// Delete deletes the configuration of a key, and what the gateway keeps for it. The error is
+// [site.ErrNoKey] if there is none.
+func (c Changes) Delete(ctx context.Context, name string) error {
+	if err := c.keys.CheckSaved(name); err != nil {
 		return err
 	}
-	return storageError(err)
+	was, err := c.keys.Store.Delete(ctx, name)
+	if err != nil {
+		return storageError(err)
+	}
+	c.changed(name, changeDeleted, 0)
+	k := site.Key{Name: name, Saved: true, Space: c.keys.Space, ID: was.ID, First: was.First}
+	c.keys.in.Forget(ctx, k.Place(""), name, c.user)
+	return nil
+}
+
+// Move gives a key another name. Everything that belongs to the key stays with it: its tokens,
+// devices, silences, incidents, inbox and waiting deliveries. The error is [site.ErrNoKey] if there
+// is none, and names the field to if it cannot have the name.
+func (c Changes) Move(ctx context.Context, from, to string) error {
+	if err := c.keys.CheckSaved(from); err != nil {
+		return err
+	}
+	refuse := func(kind message.Kind, err error) error { return &message.Error{Kind: kind, Field: "to", Err: err} }
+	if to == from {
+		return refuse(message.Invalid, errors.New("the key has this name already; send another one"))
+	}
+	if err := site.CheckKeyName(to); err != nil {
+		return refuse(message.Invalid, err)
+	}
+	if err := c.keys.CheckSaved(to); err != nil {
+		return refuse(message.Forbidden, err)
+	}
+	err := c.keys.Store.Move(ctx, from, to)
+	if errors.Is(err, configstore.ErrExists) {
+		return refuse(message.Conflict, fmt.Errorf("there is a saved key %s already; choose another name, or delete that key first", to))
+	}
+	if err != nil {
+		return storageError(err)
+	}
+	c.changed(to, changeMoved, c.count(ctx, to))
+	return nil
 }
 
 // NewToken adds a token to a key, and returns it with the new number of tokens. Only its hash is
-// stored. The error is [site.ErrNoKey] if there is no such key, and another [*message.Error] if it
-// has too many tokens.
-func (s *Keys) NewToken(ctx context.Context, name string) (token string, count int, err error) {
+// stored. The error is [site.ErrNoKey] if there is no such key.
+func (c Changes) NewToken(ctx context.Context, name string) (token string, count int, err error) {
+	if err := c.keys.CheckSaved(name); err != nil {
+		return "", 0, err
+	}
 	token = rand.Text() // with at least 128 bits of randomness
-	count, err = s.Store.AddToken(ctx, name, sha256.Sum256([]byte(token)))
+	count, err = c.keys.Store.AddToken(ctx, name, sha256.Sum256([]byte(token)))
 	if errors.Is(err, configstore.ErrTooManyTokens) {
 		err = message.Errorf(message.Invalid, "the key has %d tokens, as many as are allowed; remove the older ones with DELETE first",
 			configstore.MaxTokens)
 	}
-	return token, count, storageError(err)
+	if err != nil {
+		return "", count, storageError(err)
+	}
+	c.changed(name, changeTokenAdded, c.count(ctx, name))
+	return token, count, nil
 }
 
 // RemoveOldTokens removes all tokens of a key except the newest, and returns how many it has
 // removed. The error is [site.ErrNoKey] if there is no such key.
-func (s *Keys) RemoveOldTokens(ctx context.Context, name string) (removed int, err error) {
-	removed, err = s.Store.RemoveOldTokens(ctx, name)
-	return removed, storageError(err)
+func (c Changes) RemoveOldTokens(ctx context.Context, name string) (removed int, err error) {
+	if err := c.keys.CheckSaved(name); err != nil {
+		return 0, err
+	}
+	if removed, err = c.keys.Store.RemoveOldTokens(ctx, name); err != nil {
+		return removed, storageError(err)
+	}
+	if removed > 0 {
+		c.changed(name, changeTokensRemoved, c.count(ctx, name))
+	}
+	return removed, nil
 }
 
 // storageError converts an error of the storage, or nil, to an error for callers.

@@ -28,6 +28,7 @@ type Keys struct {
 	Options
 	Store    *configstore.Store
 	Shared   *Space
+	in       *Spaces
 	Index    *configstore.Index // of space
 	settings *site.Site         // of the site
 	Sender   *notifier.Sender
@@ -86,7 +87,7 @@ func New(o Options, r *site.Site, in *Spaces, owner ConfigsOwner, saves bool, se
 	if err != nil {
 		return nil, err
 	}
-	s := &Keys{Options: o, Shared: space, Index: &space.index, settings: r, Sender: sender, Log: log, keys: map[string]*savedKey{}}
+	s := &Keys{Options: o, Shared: space, in: in, Index: &space.index, settings: r, Sender: sender, Log: log, keys: map[string]*savedKey{}}
 	space.add(s, saves && s.Manage)
 	if !s.Trusted && r.Limits.Client != nil {
 		limits := *r.Limits.Client

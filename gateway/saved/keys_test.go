@@ -1,6 +1,8 @@
 package saved_test
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -11,8 +13,12 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
 	"github.com/caddy-notify/caddy-notify/gateway/configstore"
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/saved"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/storagetest"
@@ -209,5 +215,117 @@ func TestSavedConcurrently(t *testing.T) {
 	wg.Wait()
 	if n := len(s.Take()); n != 10 {
 		t.Errorf("%d of 10 messages arrived", n)
+	}
+}
+
+// TestChanges checks that a change of a saved key returns the same error, writes the same line in the
+// log and emits the same event whoever makes it: a client of the HTTP API, or code.
+func TestChanges(t *testing.T) {
+	t.Parallel()
+	const url, mistake = "json://127.0.0.1:9/", "nope://127.0.0.1:9/"
+	type change func(context.Context, saved.Changes) error
+	save := func(name, text string) change {
+		return func(ctx context.Context, c saved.Changes) error {
+			_, _, err := c.Save(ctx, name, configstore.FormatText, text)
+			return err
+		}
+	}
+	move := func(from, to string) change {
+		return func(ctx context.Context, c saved.Changes) error { return c.Move(ctx, from, to) }
+	}
+	remove := func(name string) change {
+		return func(ctx context.Context, c saved.Changes) error { return c.Delete(ctx, name) }
+	}
+	token := func(name string) change {
+		return func(ctx context.Context, c saved.Changes) error {
+			_, _, err := c.NewToken(ctx, name)
+			return err
+		}
+	}
+	oldTokens := func(name string) change {
+		return func(ctx context.Context, c saved.Changes) error {
+			_, err := c.RemoveOldTokens(ctx, name)
+			return err
+		}
+	}
+	type gatewayOfTest struct {
+		*gatewaytest.Gateway
+		log    *observer.ObservedLogs
+		events []string
+	}
+	start := func() *gatewayOfTest {
+		core, log := observer.New(zap.InfoLevel)
+		g := &gatewayOfTest{log: log}
+		g.Gateway = gatewaytest.New(t, gatewaytest.Options{
+			Site: site.Options{
+				Egress: gatewaytest.Loopback(), Managers: gatewaytest.Everybody(), Keys: []site.KeyOptions{gatewaytest.Key("fixed", url)},
+			},
+			Saved: &saved.Options{Manage: true, MaxKeys: 2}, Log: zap.New(core),
+			Emit: func(name string, data map[string]any) { g.events = append(g.events, fmt.Sprint(name, data)) },
+		})
+		return g
+	}
+	code, client := start(), start()
+	for _, step := range []struct {
+		do      change
+		request string // the same one: its path, and its body for JSON
+		status  int
+		field   string // of the error
+		log     string // key, change and number of destinations; "" for no change
+	}{
+		{save("a", url), `/add/a {"urls":"` + url + `"}`, 200, "", "a saved 1"},
+		{save("b", url+"\n"+url+"b"), `/add/b {"urls":["` + url + `","` + url + `b"]}`, 200, "", "b saved 2"},
+		{save("c", url), `/add/c {"urls":"` + url + `"}`, 400, "", ""}, // too many keys
+		{save("b", mistake), `/add/b {"urls":"` + mistake + `"}`, 400, "", ""},
+		{save("fixed", url), `/add/fixed {"urls":"` + url + `"}`, 403, "", ""},
+		{move("a", "a"), `/move/a {"to":"a"}`, 400, "to", ""},
+		{move("a", "messages"), `/move/a {"to":"messages"}`, 400, "to", ""},
+		{move("a", "fixed"), `/move/a {"to":"fixed"}`, 403, "to", ""},
+		{move("a", "b"), `/move/a {"to":"b"}`, 409, "to", ""},
+		{move("none", "c"), `/move/none {"to":"c"}`, 404, "", ""},
+		{move("fixed", "c"), `/move/fixed {"to":"c"}`, 403, "", ""},
+		{move("b", "c"), `/move/b {"to":"c"}`, 200, "", "c moved 2"},
+		{oldTokens("c"), `/cfg/c/token?old {}`, 200, "", ""}, // there are none
+		{token("c"), `/cfg/c/token {}`, 200, "", "c token_added 2"},
+		{token("c"), `/cfg/c/token {}`, 200, "", "c token_added 2"},
+		{token("fixed"), `/cfg/fixed/token {}`, 403, "", ""},
+		{oldTokens("c"), `/cfg/c/token?old {}`, 200, "", "c tokens_removed 2"},
+		{oldTokens("fixed"), `/cfg/fixed/token?old {}`, 403, "", ""},
+		{remove("a"), `/del/a {}`, 200, "", "a deleted 0"},
+		{remove("a"), `/del/a {}`, 404, "", ""},
+		{remove("fixed"), `/del/fixed {}`, 403, "", ""},
+	} {
+		err := step.do(t.Context(), code.Saved.By("ann", "192.0.2.1"))
+		path, body, _ := strings.Cut(step.request, " ")
+		r := client.Do(gatewaytest.As(gatewaytest.NewRequest(http.MethodPost, path, body,
+			"Content-Type", gatewaytest.TypeJSON, "Accept", gatewaytest.TypeJSON), "ann"))
+		var answer struct{ Error, Field string }
+		if json.Unmarshal([]byte(r.Body), &answer) != nil || r.Status != step.status || answer.Field != step.field {
+			t.Errorf("%s: status %d %s", step.request, r.Status, r.Body)
+		}
+		e, typed := errors.AsType[*message.Error](err)
+		if typed != (step.status != 200) || typed && (e.Error() != answer.Error || e.Field != step.field) {
+			t.Errorf("%s: the error is %v, and the client gets %s", step.request, err, r.Body)
+		}
+		for name, g := range map[string]*gatewayOfTest{"code": code, "a client": client} {
+			var log, event string
+			for _, line := range g.log.TakeAll() {
+				if line.Message != "saved configuration changed" {
+					continue
+				}
+				f := line.ContextMap()
+				log += fmt.Sprint(f["key"], " ", f["change"], " ", f["destinations"])
+				event += fmt.Sprint("notify_config_changed", map[string]any{
+					"key": f["key"], "space": f["space"], "change": f["change"], "destinations": f["destinations"], "user": f["user"],
+				})
+				if f["user"] != "ann" || f["client_ip"] != "192.0.2.1" || f["space"] != "default" {
+					t.Errorf("%s by %s: the line in the log has %v", step.request, name, f)
+				}
+			}
+			if events := strings.Join(g.events, ""); log != step.log || events != event {
+				t.Errorf("%s by %s: the log has %q and the events are %s, want %q", step.request, name, log, events, step.log)
+			}
+			g.events = nil
+		}
 	}
 }

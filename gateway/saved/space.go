@@ -17,7 +17,13 @@ import (
 // Spaces are the spaces of saved keys that the sites of a configuration use.
 type Spaces struct {
 	Storage certmagic.Storage
-	byName  map[string]*Space
+
+	// Emit emits an event, and Forget removes what the gateway keeps for a key that a user has deleted.
+	// Both are needed only for changes.
+	Emit   func(name string, data func() map[string]any)
+	Forget func(ctx context.Context, at site.Place, name, user string)
+
+	byName map[string]*Space
 }
 
 // Space is a space of saved keys. The sites that use it have the same keys.

@@ -4,12 +4,10 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/caddyserver/certmagic"
 
 	"github.com/caddy-notify/caddy-notify/gateway/configstore"
-	"github.com/caddy-notify/caddy-notify/gateway/console"
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/gateway/saved"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
@@ -19,18 +17,7 @@ import (
 // newSharing returns a gateway of a site whose saved keys are in a space.
 func newSharing(t testing.TB, in *saved.Spaces, space string, o site.Options) *gatewaytest.Gateway {
 	t.Helper()
-	g := gatewaytest.New(t, gatewaytest.Options{Site: o})
-	settings := saved.Options{
-		Space: space, Manage: o.Managers != nil, Refresh: 5 * time.Second, MaxKeys: 1000, MaxSize: 512 << 10,
-		MaxURLs: 100,
-	}
-	var err error
-	if g.Saved, err = saved.New(settings, g.Resolved, in, saved.ConfigsOwner{ID: g}, true, g.Process.Sender, g.Log); err != nil {
-		t.Fatal(err)
-	}
-	g.Resolved.Saved = g.Saved.Finder()
-	g.Prepare(console.New(g.API)) // with the routes for saved keys
-	return g
+	return gatewaytest.New(t, gatewaytest.Options{Site: o, Spaces: in, Saved: &saved.Options{Space: space, Manage: o.Managers != nil}})
 }
 
 // TestRulesOfSharedSpace checks that the URLs of a shared space follow the rules of

@@ -20,7 +20,7 @@ func (f *flags) saveKeys(cmd *cobra.Command, s *settings, configs []savedConfig,
 	for i, c := range configs {
 		keys[i] = saved.KeyText{Name: c.key, Format: c.format, Text: string(c.text)}
 	}
-	reports, err := config.SaveKeys(cmd.Context(), keys, saved.SaveOptions{Space: f.space, DefaultTag: f.defaultTag, Replace: f.force})
+	reports, err := config.SaveKeys(cmd.Context(), f.space, keys, saved.ImportOptions{DefaultTag: f.defaultTag, Replace: f.force})
 	if err != nil {
 		return err
 	}
