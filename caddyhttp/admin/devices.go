@@ -71,7 +71,7 @@ func serveInvite(w http.ResponseWriter, r *http.Request) error {
 		return apiError(http.StatusBadRequest, errors.New("the body must be one JSON object with the field tags, an array of texts"))
 	}
 	k := definitions[0]
-	token, made, err := q.Devices.Invitations.Make(context.WithoutCancel(r.Context()), k.Key.Place(app.Conf.SiteID(k.Site)), x.Tags)
+	token, made, err := q.Devices.Invitations.Make(r.Context(), k.Key.Place(app.Conf.SiteID(k.Site)), x.Tags)
 	if err != nil {
 		return answerError(w, err)
 	}
@@ -130,7 +130,7 @@ func serveRevokeDevices(w http.ResponseWriter, r *http.Request) error {
 	}
 	all := []device.JSON{}
 	for _, d := range definitions {
-		removed, err := q.Devices.RemoveAll(context.WithoutCancel(r.Context()), d.Key.Place(app.Conf.SiteID(d.Site)), "")
+		removed, err := q.Devices.RemoveAll(r.Context(), d.Key.Place(app.Conf.SiteID(d.Site)), "")
 		for _, x := range removed {
 			all = append(all, x.JSON(nil))
 		}

@@ -95,7 +95,7 @@ func changeIncidentOf(
 	body := api.ReadSignal(w, r, message.Limits{MaxBody: maxIncidentRequest}, "by")
 	by, warnings := message.Who{User: body.SignalField("by")}, body.Warnings()
 	body.Close()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), outbox.AdminTimeout)
+	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
 	at, err := q.Alerts.Incidents.ByID(ctx, r.PathValue("id"))
 	if err != nil {
@@ -114,7 +114,7 @@ func serveForget(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), outbox.AdminTimeout)
+	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
 	at, err := q.Alerts.Incidents.ByID(ctx, r.PathValue("id"))
 	if err == nil {
@@ -143,7 +143,7 @@ func serveForgetAll(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return answerError(w, err)
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), alerting.ShareTime)
+	ctx, cancel := context.WithTimeout(r.Context(), alerting.ShareTime)
 	defer cancel()
 	conf := q.Outbox.Current()
 	places, err := alerting.Places(ctx, &conf.Directory, by.Key)

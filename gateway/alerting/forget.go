@@ -22,8 +22,10 @@ type Forgotten struct {
 const maxForgotten = 2000
 
 // Forget forgets an incident, and what destinations know of it, unless people are
-// being told of it or somebody takes care of it. Nobody is told.
+// being told of it or somebody takes care of it. Nobody is told. It goes on if who asks for it goes away.
 func (i *Incidents) Forget(ctx context.Context, at *StoredIncident) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ShareTime)
+	defer cancel()
 	k, _, err := i.outbox.Current().KeyOfIncident(ctx, at.Incident)
 	if err != nil {
 		return err
@@ -36,8 +38,11 @@ func (i *Incidents) Forget(ctx context.Context, at *StoredIncident) error {
 }
 
 // ForgetAll forgets the incidents of keys with these places about which nothing is under way. With
-// a stage, it forgets only the incidents in that stage. Nobody is told.
+// a stage, it forgets only the incidents in that stage. Nobody is told. It goes on if who asks for it
+// goes away.
 func (i *Incidents) ForgetAll(ctx context.Context, places []string, stage notifier.IncidentState) (out Forgotten, err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ShareTime)
+	defer cancel()
 	conf := i.outbox.Current()
 	slices.Sort(places)
 	for _, place := range slices.Compact(places) {

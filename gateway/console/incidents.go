@@ -83,7 +83,7 @@ func (h *incidentPages) postForget(w http.ResponseWriter, r *http.Request, _ *ht
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), alerting.ShareTime)
+	ctx, cancel := context.WithTimeout(r.Context(), alerting.ShareTime)
 	defer cancel()
 	var out alerting.Forgotten
 	if id := r.PostForm.Get("id"); id != "" {

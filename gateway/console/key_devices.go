@@ -1,7 +1,6 @@
 package console
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"strings"
@@ -68,7 +67,7 @@ func (h *keyDevices) postInvite(w http.ResponseWriter, r *http.Request, name str
 		return err
 	}
 	tags := strings.FieldsFunc(r.PostForm.Get("tags"), func(c rune) bool { return c == ' ' || c == ',' })
-	token, x, err := q.Devices.Invitations.Make(context.WithoutCancel(r.Context()), h.api.Devices.DevicePlace(k), tags)
+	token, x, err := q.Devices.Invitations.Make(r.Context(), h.api.Devices.DevicePlace(k), tags)
 	if err != nil {
 		return err
 	}

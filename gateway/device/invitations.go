@@ -21,7 +21,7 @@ func newInvitations(r Records) *Invitations {
 }
 
 // Make stores a new invitation to a key, and returns it with its token. A device that uses it gets
-// the tags. The error is a [*message.Error].
+// the tags. It is made also if who asks for it goes away. The error is a [*message.Error].
 func (q *Invitations) Make(ctx context.Context, to site.Place, tags []string) (token string, x *Invitation, err error) {
 	if err := CheckTags(tags, true, site.CheckTag); err != nil {
 		return "", nil, err
@@ -29,7 +29,7 @@ func (q *Invitations) Make(ctx context.Context, to site.Place, tags []string) (t
 	token = NewSecret()
 	store := q.records.outbox.Queue
 	name := q.records.invitation(token)
-	err = q.records.outbox.Apply(ctx, q.usage.Ruled(to.String(), true,
+	err = q.records.outbox.Apply(context.WithoutCancel(ctx), q.usage.Ruled(to.String(), true,
 		&queue.Ruled{Names: []queue.Hash{name}, Adds: true, Decide: func(tx *queue.Tx) error {
 			x = newInvitation(to, tags, store.Now())
 			invitations.Put(tx, name, x, x.Until, q.records.invitations(to.String()))

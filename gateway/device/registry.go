@@ -274,9 +274,9 @@ func (q *Registry) Forget(ctx context.Context, _ *outbox.Configuration, of site.
 	return err
 }
 
-// RemoveAll removes all devices of a key, and returns the devices that could be read. by is as for
-// Remove.
+// RemoveAll removes all devices of a key as Remove does, and returns the devices that could be read.
 func (q *Registry) RemoveAll(ctx context.Context, key site.Place, by string) (all []*Device, err error) {
+	ctx = context.WithoutCancel(ctx)
 	l, err := q.Of(ctx, key)
 	if errors.Is(err, ErrDamaged) {
 		return nil, q.removeDamaged(ctx, key)
