@@ -67,7 +67,7 @@ func (*Handler) CaddyModule() caddy.ModuleInfo {
 
 // Provision implements caddy.Provisioner.
 func (h *Handler) Provision(ctx caddy.Context) error {
-	h.api = httpapi.New(ctx.Logger(), caddy.ParseDuration)
+	log := ctx.Logger()
 	if err := h.shared.Load(); err != nil {
 		return fmt.Errorf("starting the sender: %w", err)
 	}
@@ -76,28 +76,28 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		return fmt.Errorf("loading the notify app: %w", err)
 	}
 	h.app = m.(*App)
-	settled, err := h.resolve(h.app.settled, nil, h.shared.Parse, h.api.Log)
+	settled, err := h.resolve(h.app.settled, nil, h.shared.Parse, log)
 	if err != nil {
-		return block.LogRejected(h.api.Log, err)
+		return block.LogRejected(log, err)
 	}
-	h.api.Resolved, h.api.Sources, h.api.App, h.api.Shared = settled.Site, settled.sources, &h.app.gateway, h.shared.Dispatcher
-	h.api.Resolved.Devices = newKeyDevices(h.app, h.api.Resolved).Receivers()
-	if err := h.checkEffects(); err != nil {
-		return block.LogRejected(h.api.Log, err)
-	}
+	settled.Site.Devices = newKeyDevices(h.app, settled.Site).Receivers()
 	owner := h.configsOwner(h)
 	if h.Configs == nil {
 		owner = h.app.configsOwner(h.app)
 	}
-	if h.api.Saved, err = newSavedKeys(settled, h.app.spaces, owner, true, h.shared.Sender, h.api.Log); err != nil {
-		return block.LogRejected(h.api.Log, h.Caddyfile.Locate("configs", errs.Prefix("configs", err)))
+	keys, err := newSavedKeys(settled, h.app.spaces, owner, true, h.shared.Sender, log)
+	if err != nil {
+		return block.LogRejected(log, h.Caddyfile.Locate("configs", errs.Prefix("configs", err)))
 	}
-	h.api.Resolved.Saved = h.api.Saved.Finder()
-	if err := cmp.Or(h.checkReaders(), h.checkUse()); err != nil {
-		return block.LogRejected(h.api.Log, err)
+	settled.Site.Saved = keys.Finder()
+	h.api = httpapi.New(httpapi.Options{
+		Resolved: settled.Site, Sources: settled.sources, App: &h.app.gateway, Saved: keys,
+		Logins:        sync.OnceValue(func() map[string]bool { return h.app.Routes().Logins(h.api) }),
+		ParseDuration: caddy.ParseDuration, Log: log,
+	}, console.New)
+	if err := cmp.Or(h.checkEffects(), h.checkReaders(), h.checkUse()); err != nil {
+		return block.LogRejected(log, err)
 	}
-	h.api.Logins = sync.OnceValue(func() map[string]bool { return h.app.Routes().Logins(h.api) })
-	h.api.Prepare(console.New(h.api))
 	if server, ok := ctx.Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server); ok {
 		server.RegisterConnContext(early.ConnContext)
 		if h.api.Has.Queue {
@@ -105,7 +105,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		}
 	}
 	h.Caddyfile.Trim()
-	return block.LogRejected(h.api.Log, h.app.addSite(ctx, h))
+	return block.LogRejected(log, h.app.addSite(ctx, h))
 }
 
 // Cleanup implements caddy.CleanerUpper. Requests under way finish.

@@ -1,11 +1,14 @@
 package console_test
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/gateway/alerting"
+	"github.com/caddy-notify/caddy-notify/gateway/ask"
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
@@ -109,5 +112,55 @@ func TestSilenceOfDestination(t *testing.T) {
 			strings.Contains(want, "stands") != strings.Contains(body, "stands for") {
 			t.Errorf("%s: %s", query, plain(body))
 		}
+	}
+}
+
+// TestWithoutQueue checks which keys can have silences and questions, and that code, the HTTP API and,
+// where there is one, the page give the same error.
+func TestWithoutQueue(t *testing.T) {
+	t.Parallel()
+	off := gatewaytest.Key("k", "json://127.0.0.1:9/")
+	off.Unqueued = true
+	on := gatewaytest.Key("k", "json://127.0.0.1:9/")
+	public := func(o gatewaytest.Options) gatewaytest.Options {
+		o.Site.PublicURL = gatewaytest.PublicURL
+		return o
+	}
+	for name, tt := range map[string]struct {
+		options         gatewaytest.Options
+		silences, asked error // nil for none
+		page            bool  // the site has the page of silences
+	}{
+		"no queue":            {public(openConsole(on)), alerting.ErrSilencesWithoutQueue, ask.ErrNoQueue, false},
+		"queue off":           {public(queued(openConsole(off))), alerting.ErrSilencesUnqueued, ask.ErrNoQueue, true},
+		"queue, no URL":       {queued(openConsole(on)), nil, ask.ErrNoURL, true},
+		"queue, with its URL": {public(queued(openConsole(on))), nil, nil, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := gatewaytest.New(t, tt.options)
+			k := g.Resolved.Keys["k"]
+			if _, err := g.Gateway.Silences(k); !errors.Is(err, tt.silences) {
+				t.Errorf("silences by code: %v, want %v", err, tt.silences)
+			}
+			if _, err := g.Gateway.Questions(g.Resolved, k); !errors.Is(err, tt.asked) {
+				t.Errorf("questions by code: %v, want %v", err, tt.asked)
+			}
+			said := func(what string, want error, r *http.Request) {
+				t.Helper()
+				r.Header.Set("Accept", gatewaytest.TypeJSON)
+				got := g.Do(r)
+				if want == nil && got.Status >= 400 || want != nil && (got.JSON(t).Error == nil || *got.JSON(t).Error != want.Error()) {
+					t.Errorf("%s: status %d %s, want %v", what, got.Status, got.Body, want)
+				}
+			}
+			form := []string{"Content-Type", gatewaytest.TypeForm}
+			said("silences by HTTP", tt.silences, gatewaytest.NewRequest(http.MethodPost, "/notify/k/silences", "for=2h&title=x", form...))
+			if tt.page {
+				said("silences on the page", tt.silences,
+					gatewaytest.NewRequest(http.MethodPost, "/notify/console/silences?make", "key=k&for=2h&title=x", form...))
+			}
+			said("questions by HTTP", tt.asked, jsonPost("/notify/k", `{"body":"x","ask":{"options":["yes","no"]}}`))
+		})
 	}
 }

@@ -82,7 +82,8 @@ type Gateway struct {
 
 // SetSiteID gives the site another ID, as a new address does.
 func (g *Gateway) SetSiteID(id string) {
-	g.index.Store(&site.Index{IDs: map[*site.Site]string{g.Resolved: id}, ByID: map[string][]*site.Site{id: {g.Resolved}}})
+	s := g.Gateway.Conf.Sites[0]
+	g.index.Store(&site.Index{IDs: map[*site.Site]string{s: id}, ByID: map[string][]*site.Site{id: {s}}})
 }
 
 // Process has what the gateways of one process share: connections and counters. Gateways that
@@ -133,17 +134,20 @@ func Start(t testing.TB, o Options) (*Gateway, error) {
 		o.Process = NewProcess(t)
 	}
 	log := cmp.Or(o.Log, zap.NewNop())
-	g := &Gateway{API: httpapi.New(log, ParseDuration), Process: o.Process, t: t, shared: o.Shared}
+	g := &Gateway{Process: o.Process, t: t, shared: o.Shared}
 	if err := g.setEngine(&o, log); err != nil {
 		return nil, err
 	}
-	if err := g.setSite(&o, log); err != nil {
+	s, keys, err := g.addSite(&o, log)
+	if err != nil {
 		return nil, err
 	}
 	if err := g.open(&o); err != nil {
 		return nil, err
 	}
-	g.Prepare(console.New(g.API))
+	g.API = httpapi.New(httpapi.Options{
+		Resolved: s, Sources: o.Sources, App: &g.Gateway, Saved: keys, ParseDuration: ParseDuration, Log: log,
+	}, console.New)
 	close(g.Gateway.Started)
 	stopped := false
 	g.stop = func() {
@@ -209,21 +213,19 @@ func (g *Gateway) registry() *device.Registry {
 	return g.Gateway.Rooms.Devices
 }
 
-// setSite sets the site, with its saved keys.
-func (g *Gateway) setSite(o *Options, log *zap.Logger) (err error) {
+// addSite adds the site, and returns it with its saved keys, which are nil for none.
+func (g *Gateway) addSite(o *Options, log *zap.Logger) (s *site.Site, keys *saved.Keys, err error) {
 	e := &g.Gateway.Conf
 	o.Site.Base, o.Site.Parse, o.Site.Log = e.Global, g.parse, log
-	if g.Resolved, err = site.New(o.Site); err != nil {
-		return err
+	if s, err = site.New(o.Site); err != nil {
+		return nil, nil, err
 	}
-	s := g.Resolved
-	g.App, g.Shared, g.Sources = &g.Gateway, o.Process.Dispatcher, o.Sources
 	g.addDevices(s)
 	e.Sites = []*site.Site{s}
 	g.SetSiteID(SiteID)
 	e.SiteIndex = g.index.Load
 	if o.Saved == nil {
-		return nil
+		return s, nil, nil
 	}
 	if o.Spaces == nil {
 		o.Spaces = &saved.Spaces{Storage: o.Storage}
@@ -235,11 +237,11 @@ func (g *Gateway) setSite(o *Options, log *zap.Logger) (err error) {
 	c := *o.Saved
 	c.Refresh, c.MaxKeys = cmp.Or(c.Refresh, 5*time.Second), cmp.Or(c.MaxKeys, 1000)
 	c.MaxSize, c.MaxURLs = cmp.Or(c.MaxSize, 512<<10), cmp.Or(c.MaxURLs, 100)
-	g.Saved, err = saved.New(c, s, o.Spaces, saved.ConfigsOwner{ID: g}, true, o.Process.Sender, log)
+	keys, err = saved.New(c, s, o.Spaces, saved.ConfigsOwner{ID: g}, true, o.Process.Sender, log)
 	if err == nil {
-		s.Saved = g.Saved.Finder()
+		s.Saved = keys.Finder()
 	}
-	return err
+	return s, keys, err
 }
 
 // open opens the queue, if there is one.

@@ -58,10 +58,15 @@ type API struct {
 	Streams *inbox.Streams
 }
 
-// New returns the API of a site. The caller sets the site, its sources and its gateway, and then calls
-// Prepare. parse parses a duration, which may be in days.
-func New(log *zap.Logger, parse func(string) (time.Duration, error)) *API {
-	base := &Base{Log: log, ParseDuration: parse}
+// New returns the API of a site. pages returns its pages.
+func New(o Options, pages func(*API) PageFuncs) *API {
+	base := &Base{
+		Options: o, Shared: o.App.Conf.Shared, OriginCheck: api.NewOriginCheck(o.Resolved), Routes: NewRouteTable(RouteSpecs()),
+		Has: SiteRoutes{
+			Queue: o.App.Conf.QueueSettings != nil, Configs: o.Saved != nil, Push: o.Resolved.Push != nil, MCP: o.Resolved.MCP,
+			Console: o.Resolved.Managers != nil && o.Resolved.Page, Inbox: o.App.Conf.QueueSettings != nil && o.Resolved.HasInboxes(),
+		},
+	}
 	h := &API{Base: base, Streams: &inbox.Streams{Ending: make(chan struct{})}}
 	h.description = sync.OnceValues(func() ([]byte, error) { return describeAPI(version.Current, h.actions) })
 	h.Sender = &Sender{Base: base}
@@ -77,6 +82,12 @@ func New(log *zap.Logger, parse func(string) (time.Duration, error)) *API {
 	h.rulers = &rulers{Base: base, sender: h.Sender, sources: h.sources, started: time.Now()}
 	h.Inboxes = &Inboxes{Base: base, sources: h.sources, streams: h.Streams}
 	h.Incidents.inboxes = h.Inboxes
+	h.agents = mcp.NewHandler(version.Current, h.Serve)
+	h.pages = pages(h)
+	for i := range h.Routes {
+		h.Routes[i].handle = h.Routes[i].serve(h)
+	}
+	h.actions = append(slices.Clip(h.pages.Actions), h.SavedKeys.actionSpecs()...)
 	return h
 }
 
@@ -98,21 +109,6 @@ type PageFuncs struct {
 	// Frame returns the frame of a page for the client of r. here is the route of the page's place;
 	// "" for none.
 	Frame func(r *http.Request, here string) view.Frame
-}
-
-// Prepare makes the API ready for requests. The site is complete.
-func (h *API) Prepare(pages PageFuncs) {
-	h.pages, h.OriginCheck = pages, api.NewOriginCheck(h.Resolved)
-	h.Routes = NewRouteTable(RouteSpecs())
-	for i := range h.Routes {
-		h.Routes[i].handle = h.Routes[i].serve(h)
-	}
-	h.agents = mcp.NewHandler(version.Current, h.Serve)
-	h.actions = append(slices.Clip(pages.Actions), h.SavedKeys.actionSpecs()...)
-	h.Has = SiteRoutes{
-		Queue: h.App.Conf.QueueSettings != nil, Configs: h.Saved != nil, Push: h.Resolved.Push != nil, MCP: h.Resolved.MCP,
-		Console: h.Resolved.Managers != nil && h.Resolved.Page, Inbox: h.App.Conf.QueueSettings != nil && h.Resolved.HasInboxes(),
-	}
 }
 
 // Serve answers a request, and reports whether its path belongs to the gateway.
@@ -209,18 +205,12 @@ func isPreview(query string) bool {
 	return query == previewQuery
 }
 
-// Base is the part that every resource of a site's API and every page share: the settings of the
-// site, the gateway behind it, and the writing of errors and pages.
-type Base struct {
+// Options are what the API of a site is made of.
+type Options struct {
 	Resolved *site.Site
 	Sources  source.Set
 	App      *gateway.Gateway
-	Shared   *dispatch.Dispatcher
 	Saved    *saved.Keys // nil if the site has none
-	Has      SiteRoutes
-	Routes   routeTable
-	pages    PageFuncs
-	api.OriginCheck
 
 	// Logins returns, by name of a key, whether the server asks for a login before a client can
 	// send to it; "" stands for saved keys. Keys for which this is unknown are missing. nil means
@@ -230,7 +220,19 @@ type Base struct {
 	// ParseDuration parses a duration, which may be in days.
 	ParseDuration func(string) (time.Duration, error)
 
-	Log      *zap.Logger
+	Log *zap.Logger
+}
+
+// Base is the part that every resource of a site's API and every page share: the settings of the
+// site, the gateway behind it, and the writing of errors and pages.
+type Base struct {
+	Options
+	Shared *dispatch.Dispatcher
+	Has    SiteRoutes
+	Routes routeTable
+	pages  PageFuncs
+	api.OriginCheck
+
 	Refusals refusal.Log
 	faults   loglimit.Budget // for log lines about requests that failed through no fault of the client
 }

@@ -30,7 +30,7 @@ func TestTokenIsComparedOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k, base := of.Keys["ops"], &Base{Resolved: of}
+	k, base := of.Keys["ops"], &Base{Options: Options{Resolved: of}}
 	r := httptest.NewRequest("POST", "/notify/ops", nil)
 	r.Header.Set("Authorization", "Bearer "+right)
 	bad := httptest.NewRequest("POST", "/notify/ops?token="+wrong, nil)

@@ -49,7 +49,7 @@ func TestRefusalReasons(t *testing.T) {
 func TestFaultLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		core, logs := observer.New(zap.ErrorLevel)
-		h := &Base{Log: zap.New(core)}
+		h := &Base{Options: Options{Log: zap.New(core)}}
 		for range 1000 {
 			e := api.Errorf(http.StatusServiceUnavailable, "the queue cannot be written")
 			e.Fault = errors.New("connection refused")
