@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -76,6 +77,7 @@ func (b *board) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		b.told = append(b.told, text)
 		b.mu.Unlock()
 	}
+	w.Header().Set("Connection", "close") // so that time passes in a bubble
 	w.WriteHeader(status)
 	_, _ = io.WriteString(w, "{}")
 }
@@ -174,46 +176,45 @@ func TestIncidentOrder(t *testing.T) {
 // have to wait goes to the others at once, that equal URLs do not wait for ever, and
 // that each delivery has its own time.
 func TestIncidentOrderOfSeveral(t *testing.T) {
-	b := &board{hold: map[string]chan int{"down": make(chan int)}, seen: make(chan string, 1)}
-	other := &board{}
-	s := newTestSender(t)
+	var b, other board
 	urls := []string{target(t, b.ServeHTTP) + "/tok", target(t, other.ServeHTTP) + "/tok"}
-	parse := func(urls ...string) (to []Target) {
-		for _, u := range urls {
-			d, err := s.Parse(u, nil)
-			if err != nil {
-				t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		s := newTestSender(t)
+		parse := func(urls ...string) (to []Target) {
+			for _, u := range urls {
+				d, err := s.Parse(u, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				to = append(to, Target{Destination: d})
 			}
-			to = append(to, Target{Destination: d})
+			return to
 		}
-		return to
-	}
-	i := Incident{Name: "db1"}.For("ops", "")
-	first := s.Start(t.Context(), &Message{Body: "down", Type: Failure, Incident: i}, parse(urls[0]), Options{})
-	<-b.seen
-	const short = 300 * time.Millisecond
-	ended := make(chan int, 3)
-	second := s.Start(t.Context(), &Message{Body: "up", Type: Success, Incident: i}, parse(urls[0], urls[1], urls[0]), Options{
-		Timeout: short, Observers: []Observer{{End: func(_ context.Context, i int, r Result) {
-			if r.Err != nil {
-				t.Error(r.Err)
-			}
-			ended <- i
-		}}},
+		i := Incident{Name: "db1"}.For("ops", "")
+		goOn := make(chan struct{})
+		first := s.Start(t.Context(), &Message{Body: "down", Type: Failure, Incident: i}, parse(urls[0]),
+			Options{Timeout: time.Hour, Held: func() error { <-goOn; return nil }})
+		ended := make(chan int, 3)
+		second := s.Start(t.Context(), &Message{Body: "up", Type: Success, Incident: i}, parse(urls[0], urls[1], urls[0]), Options{
+			Timeout: time.Second, Observers: []Observer{{End: func(_ context.Context, i int, r Result) {
+				if r.Err != nil {
+					t.Error(r.Err)
+				}
+				ended <- i
+			}}},
+		})
+		if i := <-ended; i != 1 {
+			t.Errorf("target %d did not wait", i)
+		}
+		time.Sleep(time.Minute) // the time of the others has not begun
+		close(goOn)
+		if !first.Wait(nil).OK() {
+			t.Error("the first has failed")
+		}
+		if r := second.Wait(nil); !r.OK() || len(r.Results) != 3 || len(r.Records) != 3 {
+			t.Errorf("the second: %+v", r)
+		}
 	})
-	if i := <-ended; i != 1 {
-		t.Errorf("target %d did not wait", i)
-	}
-	time.Sleep(2 * short) // the time of the others has not begun
-	b.hold["down"] <- 200
-	if !first.Wait(nil).OK() {
-		t.Error("the first has failed")
-	}
-	if r := second.Wait(nil); !r.OK() || len(r.Results) != 3 || len(r.Records) != 3 {
-		t.Errorf("the second: %+v", r)
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	if fmt.Sprint(b.told, other.told) != "[down up up] [up]" {
 		t.Errorf("told %q and %q", b.told, other.told)
 	}

@@ -42,7 +42,6 @@ func TestConsoleTitles(t *testing.T) {
 	send := func(target, form string) {
 		t.Helper()
 		g.PostForm(target, form)
-		time.Sleep(2 * time.Millisecond) // so that the messages have an order
 	}
 	send("/notify/kept?type=failure", "title=Disk+FULL+%C3%84&body=confidential")
 	send("/notify/both?type=failure", "title=Disk+slow&body=confidential")
@@ -125,7 +124,6 @@ func TestKeyTitles(t *testing.T) {
 	g := gatewaytest.New(t, queued(openConsole(inbox("kept", s.NotifyURL("/fine")))))
 	for _, form := range []string{"title=Backup&body=1", "body=only+words", "title=Disk+full&body=1", "title=Disk+full&body=2"} {
 		g.PostForm("/notify/kept", form)
-		time.Sleep(2 * time.Millisecond) // so that the messages have an order
 	}
 	body := get(g, "/notify/console/keys/kept?tab=messages", browser).Body
 	if got := titlesOf(body); !slices.Equal(got, []string{"Disk full", "Backup"}) {

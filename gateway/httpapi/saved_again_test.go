@@ -66,6 +66,7 @@ func (s *savedAgain) fill() {
 	if err := json.Unmarshal([]byte(got.Body), &s.phone); err != nil || got.Status != http.StatusCreated {
 		s.t.Fatalf("%d %s", got.Status, got.Body)
 	}
+	s.station.Arrives(s.t, "New device") // possibly after the answer
 	s.invite = s.newInvitation()
 	if got := s.PostForm("/notify/ops", "title=Disk&body=secret&type=failure&incident=db1"); got.Status != http.StatusOK {
 		s.t.Fatalf("%d %s", got.Status, got.Body)
@@ -105,8 +106,9 @@ func (s *savedAgain) check(name string, has bool) {
 	}
 	pushes := len(s.push.Got())
 	a := s.PostForm("/notify/ops", "title=Disk+2&body=b&type=info").JSON(s.t)
-	if pushed := len(s.push.Got()) > pushes; pushed || (len(s.station.Take()) == 0) != has {
-		s.t.Errorf("%s: %+v, pushed: %v", name, a, pushed)
+	pushed, arrived := len(s.push.Got()) > pushes, s.station.Take()
+	if pushed || (len(arrived) == 0) != has {
+		s.t.Errorf("%s: %+v, pushed: %v, arrived: %+v", name, a, pushed, arrived)
 	}
 }
 
