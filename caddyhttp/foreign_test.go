@@ -1,6 +1,7 @@
 package caddyhttp
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 
@@ -50,14 +51,10 @@ func TestForeignEvents(t *testing.T) {
 // TestForeignLog checks that log entries count as texts of another program. They
 // contain the addresses of requests.
 func TestForeignLog(t *testing.T) {
-	replaceShared(t) // Caddy keeps its log open
+	caddyhttptest.ReplaceShared(t) // Caddy keeps its log open
 	s := gatewaytest.NewStation(t)
 	caddyhttptest.StartCaddy(t, logging(s.NotifyURL("/log")+"?format=markdown", anInterval()), broken)
-	resp, err := caddyhttptest.Client.Get(caddyhttptest.Server + "/" + disguised)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = resp.Body.Close()
+	caddyhttptest.Do(t, http.MethodGet, caddyhttptest.Server+"/"+disguised, "")
 	got := s.Arrives(t, "ERROR")
 	if !strings.Contains(got.Message, "evil.example") || strings.Contains(got.Message, disguised) {
 		t.Errorf("got %q", got.Message)

@@ -196,7 +196,6 @@ func TestAnswersEarly(t *testing.T) {
 			}
 		}
 	}
-	t.Cleanup(func() { caddyhttptest.StartCaddy(t, "", "") })
 }
 
 // TestAnswersEarlyToSender checks that a client that sends a large body before it reads gets

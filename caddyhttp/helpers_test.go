@@ -101,15 +101,6 @@ func ownShared(t *testing.T) {
 	})
 }
 
-// replaceShared replaces the shared value of the process until the end of a test, also for
-// gateways that Caddy starts. Tests that use it cannot be parallel.
-func replaceShared(t *testing.T) {
-	t.Helper()
-	outside := process.Pool
-	process.Pool = caddy.NewUsagePool()
-	t.Cleanup(func() { process.Pool = outside })
-}
-
 // reply is a response of the gateway.
 type reply struct {
 	status int

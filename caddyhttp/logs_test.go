@@ -44,18 +44,13 @@ var broken = caddyhttptest.Server + " {\nnotify /notify*\nreverse_proxy 127.0.0.
 // TestLogStorm checks that many errors are sent as few messages, that none is
 // lost when Caddy stops, and that a failed delivery causes no further message.
 func TestLogStorm(t *testing.T) {
-	replaceShared(t) // Caddy keeps its log open
+	caddyhttptest.ReplaceShared(t) // Caddy keeps its log open
 	s := gatewaytest.NewStation(t)
 	caddyhttptest.StartCaddy(t, logging(s.NotifyURL("/refuse"), anInterval()), broken)
 	const n = 200
 	for range n {
-		resp, err := caddyhttptest.Client.Get(caddyhttptest.Server + "/x")
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = resp.Body.Close()
-		if resp.StatusCode != http.StatusBadGateway {
-			t.Fatalf("status %d", resp.StatusCode)
+		if got := caddyhttptest.Do(t, http.MethodGet, caddyhttptest.Server+"/x", ""); got.Status != http.StatusBadGateway {
+			t.Fatalf("status %d", got.Status)
 		}
 	}
 	first := s.Arrives(t, "ERROR")
@@ -85,16 +80,12 @@ func TestLogStorm(t *testing.T) {
 // TestLogWriterAfterReload checks that a log writer which Caddy keeps over a reload
 // uses the keys of the new configuration.
 func TestLogWriterAfterReload(t *testing.T) {
-	replaceShared(t) // Caddy keeps its log open
+	caddyhttptest.ReplaceShared(t) // Caddy keeps its log open
 	s := gatewaytest.NewStation(t)
 	interval := anInterval()
 	caddyhttptest.StartCaddy(t, logging(s.NotifyURL("/old"), interval), broken)
 	caddyhttptest.StartCaddy(t, logging(s.NotifyURL("/new"), interval), broken)
-	resp, err := caddyhttptest.Client.Get(caddyhttptest.Server + "/x")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = resp.Body.Close()
+	caddyhttptest.Do(t, http.MethodGet, caddyhttptest.Server+"/x", "")
 	caddyhttptest.StartCaddy(t, "", emptySite)
 	if got := s.One(t); got.Path != "/new" || !strings.Contains(got.Message, "GET "+caddyhttptest.Site+"/x") {
 		t.Errorf("got %+v", got)

@@ -11,6 +11,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 )
 
@@ -75,7 +76,7 @@ func TestPlaceholders(t *testing.T) {
 // TestTextPlaceholders checks that a text with a placeholder that never has a
 // value is refused.
 func TestTextPlaceholders(t *testing.T) {
-	replaceShared(t) // Caddy keeps its log open
+	caddyhttptest.ReplaceShared(t) // Caddy keeps its log open
 	t.Setenv("NOTIFY_TEST_PLACE", "Berlin")
 	file := filepath.Join(t.TempDir(), "place")
 	if err := os.WriteFile(file, []byte("Berlin"), 0o600); err != nil {

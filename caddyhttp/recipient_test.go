@@ -8,13 +8,14 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/events"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/logs"
 )
 
 // TestUnknownRecipients checks that an unknown key or tag is an error when the
 // configuration loads, in any order in which Caddy loads its modules.
 func TestUnknownRecipients(t *testing.T) {
-	replaceShared(t) // Caddy keeps its log open
+	caddyhttptest.ReplaceShared(t) // Caddy keeps its log open
 	const notify = "notify {\nkey k {\nurl json://h a\n}\n}\n"
 	for options, want := range map[string]string{
 		notify + "events {\non x notify other\n}":                "on x notify: the global option notify has no key other",
@@ -41,7 +42,7 @@ func TestUnknownRecipients(t *testing.T) {
 // TestUnknownRecipientsBesideSites checks the same for a configuration in which
 // a site has the gateway.
 func TestUnknownRecipientsBesideSites(t *testing.T) {
-	replaceShared(t) // Caddy keeps its log open
+	caddyhttptest.ReplaceShared(t) // Caddy keeps its log open
 	const site = "http://localhost:9080 {\nroute {\nnotify\n}\n}\n"
 	for options, want := range map[string]string{
 		"notify {\nkey k {\nurl json://h a\n}\n}\nlog x {\noutput notify nope\n}":          "the global option notify has no key nope",

@@ -3,20 +3,15 @@ package admin_test
 import (
 	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/caddyserver/caddy/v2"
-
 	_ "github.com/caddy-notify/caddy-notify/caddyhttp" // the gateway
 	"github.com/caddy-notify/caddy-notify/caddyhttp/admin"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
-	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/process"
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/gateway/history"
 	"github.com/caddy-notify/caddy-notify/gateway/metrics"
@@ -27,40 +22,18 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(hometest.Main(m)) }
 
-const typeForm = "application/x-www-form-urlencoded"
-
-// replaceShared gives the Caddy of a test a history and metrics of its own.
-func replaceShared(t *testing.T) {
-	t.Helper()
-	outside := process.Pool
-	process.Pool = caddy.NewUsagePool()
-	t.Cleanup(func() { process.Pool = outside })
-}
-
 // ask sends a request to the admin API of the Caddy that serve has started.
 func ask(t *testing.T, method, path, body string) (int, string) {
 	t.Helper()
-	r, err := http.NewRequest(method, "http://"+caddyhttptest.Admin+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp, err := caddyhttptest.Client.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp.StatusCode, string(text)
+	got := caddyhttptest.Do(t, method, "http://"+caddyhttptest.Admin+path, body)
+	return got.Status, got.Body
 }
 
 // TestAdminAPI checks that the admin API lists the keys of the running
 // configuration and the last messages, sends test messages, and never shows a
 // secret, and that metrics and recent messages survive a reload.
 func TestAdminAPI(t *testing.T) {
-	replaceShared(t)
+	caddyhttptest.ReplaceShared(t)
 	t.Setenv("NOTIFY_TEST_SECRET", "secretsecret")
 	s := gatewaytest.NewStation(t)
 	url := func(path string) string {

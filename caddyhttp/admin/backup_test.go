@@ -2,7 +2,6 @@ package admin_test
 
 import (
 	"encoding/json"
-	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -19,21 +18,17 @@ import (
 func TestQueueBackup(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "a folder: 1/2")
 	caddyhttptest.ServeQueue(t, folder)
-	resp, err := caddyhttptest.Client.Get("http://" + caddyhttptest.Admin + "/notify/queue/backup")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	file, err := url.PathUnescape(resp.Header.Get(admin.BackupKeyHeader))
-	if err != nil || file != filepath.Join(folder, "key") || resp.StatusCode != http.StatusOK ||
-		resp.Header.Get("Content-Type") != "application/x-tar" {
-		t.Errorf("status %d, header %v", resp.StatusCode, resp.Header)
+	const address = "/notify/queue/backup"
+	got := caddyhttptest.Do(t, http.MethodGet, "http://"+caddyhttptest.Admin+address, "")
+	file, err := url.PathUnescape(got.Header.Get(admin.BackupKeyHeader))
+	if err != nil || file != filepath.Join(folder, "key") || got.Status != http.StatusOK || got.Header.Get("Content-Type") != "application/x-tar" {
+		t.Errorf("status %d, header %v", got.Status, got.Header)
 	}
 	key, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	content := caddyhttptest.ReadBackup(t, resp.Body)
+	content := caddyhttptest.ReadBackup(t, strings.NewReader(got.Body))
 	for name, data := range content {
 		if name == "key" || strings.Contains(string(data), strings.TrimSpace(string(key))) {
 			t.Errorf("%s has the key", name)
@@ -45,17 +40,12 @@ func TestQueueBackup(t *testing.T) {
 
 	// With a secret there is no key, and without a queue nothing to back up.
 	caddyhttptest.Serve(t, "notify {\nqueue {\npath \""+t.TempDir()+"\"\nsecret \"a secret of the tests\"\n}\n}", "")
-	resp, err = caddyhttptest.Client.Get("http://" + caddyhttptest.Admin + "/notify/queue/backup")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = io.Copy(io.Discard, resp.Body)
-	resp.Body.Close()
-	if err != nil || resp.StatusCode != http.StatusOK || resp.Header.Get(admin.BackupKeyHeader) != "" {
-		t.Errorf("with a secret: status %d, header %v, %v", resp.StatusCode, resp.Header, err)
+	got = caddyhttptest.Do(t, http.MethodGet, "http://"+caddyhttptest.Admin+address, "")
+	if got.Status != http.StatusOK || got.Header.Get(admin.BackupKeyHeader) != "" {
+		t.Errorf("with a secret: status %d, header %v", got.Status, got.Header)
 	}
 	caddyhttptest.Serve(t, "", "")
-	status, text := ask(t, "GET", "/notify/queue/backup", "")
+	status, text := ask(t, "GET", address, "")
 	var answer struct{ Error string }
 	if err := json.Unmarshal([]byte(text), &answer); err != nil || status != http.StatusNotFound || answer.Error == "" {
 		t.Errorf("without a queue: status %d, %s", status, text)

@@ -2,7 +2,6 @@ package admin_test
 
 import (
 	"encoding/json"
-	"io"
 	"net/http"
 	"regexp"
 	"strings"
@@ -16,7 +15,7 @@ import (
 // TestBeatsShown checks that the admin API, the metrics and the page of the key show
 // which beats have come and which have not.
 func TestBeatsShown(t *testing.T) {
-	replaceShared(t)
+	caddyhttptest.ReplaceShared(t)
 	s := gatewaytest.NewStation(t)
 	global := "notify {\nconsole {\nmanage open\n}\nqueue {\npath " + t.TempDir() +
 		"\n}\nkey ops {\nurl " + s.NotifyURL("/ops") + "\nexpect nightly every 24h grace 2h\n" +
@@ -55,27 +54,14 @@ func TestBeatsShown(t *testing.T) {
 	if text := strings.Join(got, "\n"); text != want {
 		t.Errorf("beats\n%s\nwant\n%s", text, want)
 	}
-	r, err := http.NewRequest(http.MethodGet, caddyhttptest.Server+"/notify/console/keys/ops", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set("Accept", "text/html")
-	resp, err := caddyhttptest.Client.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	page, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := caddyhttptest.Do(t, http.MethodGet, caddyhttptest.Server+"/notify/console/keys/ops", "", "Accept", "text/html")
 	for _, text := range []string{
 		"/notify/ops?beat=nightly&amp;exit=$?", "<h2 id=\"beats\">",
 		"<strong>nightly</strong>, every 1d, grace 2h. The last one came", "Late</strong> <time",
 		"<strong>quick</strong>, every 1s, grace 1s. None has come yet.", "Failed</strong> <time",
 	} {
-		if !strings.Contains(string(page), text) {
-			t.Errorf("status %d: the page has no %s", resp.StatusCode, text)
+		if !strings.Contains(page.Body, text) {
+			t.Errorf("status %d: the page has no %s", page.Status, text)
 		}
 	}
 	_, metrics := ask(t, http.MethodGet, "/metrics", "")

@@ -36,16 +36,10 @@ func TestDestinations(t *testing.T) {
 		on notify_down notify w
 		on notify_up notify w
 	}`, "")
-	t.Cleanup(func() { caddyhttptest.Serve(t, "", "") })
 	post := func(key string) {
 		t.Helper()
-		resp, err := caddyhttptest.Client.Post(caddyhttptest.Server+"/prefix/notify/"+key, typeForm, strings.NewReader("body=confidential"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp.Body.Close()
-		if resp.StatusCode != http.StatusOK {
-			t.Fatalf("status %d", resp.StatusCode)
+		if status, text := caddyhttptest.Send(t.Context(), t, "/prefix/notify/"+key, "body=confidential"); status != http.StatusOK {
+			t.Fatalf("status %d %s", status, text)
 		}
 	}
 	list := func() (all admin.Destinations) {
@@ -95,11 +89,7 @@ func TestDestinations(t *testing.T) {
 	}
 	// A destination that refuses for good fails for people, too.
 	good.Answer(http.StatusUnauthorized)
-	resp, err := caddyhttptest.Client.Post(caddyhttptest.Server+"/prefix/notify/g", typeForm, strings.NewReader("body=confidential"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp.Body.Close()
+	caddyhttptest.Send(t.Context(), t, "/prefix/notify/g", "body=confidential")
 	if all := list(); all.Failing != 1 || all.Destinations[0].State != metrics.StateFailing ||
 		all.Destinations[0].FailingSince.IsZero() || !strings.Contains(all.Destinations[0].LastError, "401") {
 		t.Errorf("with a wrong token: %+v", all)

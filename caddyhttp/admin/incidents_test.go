@@ -1,7 +1,6 @@
 package admin_test
 
 import (
-	"net/url"
 	"strings"
 	"testing"
 
@@ -12,19 +11,14 @@ import (
 // TestAdminForget checks how the admin API forgets one incident, all incidents of a key, and what
 // is under way.
 func TestAdminForget(t *testing.T) {
-	replaceShared(t)
+	caddyhttptest.ReplaceShared(t)
 	to := gatewaytest.NewStation(t).NotifyURL("/")
 	caddyhttptest.Serve(t, "notify {\nqueue {\npath "+t.TempDir()+"\n}\npublic_url "+gatewaytest.PublicURL+
 		"\nkey ops {\nurl "+to+" 1:oncall\nescalate after 1h\n}\nkey net {\nurl "+to+"\ndedupe 1h\n}\n}", "")
 	ids := map[string]string{}
 	for _, form := range []string{"ops failure pages", "net warning slow", "net warning loss", "net failure down"} {
 		f := strings.Fields(form)
-		resp, err := caddyhttptest.Client.PostForm(caddyhttptest.Server+"/notify/"+f[0],
-			url.Values{"body": {"x"}, "type": {f[1]}, "incident": {f[2]}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp.Body.Close()
+		caddyhttptest.Send(t.Context(), t, "/notify/"+f[0], "body=x&type="+f[1]+"&incident="+f[2])
 		_, list := ask(t, "GET", "/notify/incidents?key="+f[0]+"&limit=1000", "")
 		for _, part := range strings.Split(list, `"id":"`)[1:] {
 			if id := part[:26]; strings.Contains(part, `"incident":"`+f[2]+`"`) {

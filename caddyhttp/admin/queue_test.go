@@ -38,25 +38,15 @@ func TestQueueDead(t *testing.T) {
 	events {
 		on notify_dead notify w
 	}`, "")
-	t.Cleanup(func() { caddyhttptest.Serve(t, "", "") })
 	post := func(body string) string {
 		t.Helper()
-		r, err := http.NewRequest(http.MethodPost, caddyhttptest.Server+"/prefix/notify/k", strings.NewReader("body="+body))
-		if err != nil {
-			t.Fatal(err)
+		got := caddyhttptest.Do(t, http.MethodPost, caddyhttptest.Server+"/prefix/notify/k", "body="+body,
+			"Content-Type", gatewaytest.TypeForm, "Prefer", "respond-async", "Accept", gatewaytest.TypeJSON)
+		id := got.JSON(t).ID
+		if got.Status != 202 || got.Header.Get("Location") != "/prefix/notify/messages/"+id {
+			t.Fatalf("status %d, header %v", got.Status, got.Header)
 		}
-		r.Header = http.Header{"Content-Type": {typeForm}, "Prefer": {"respond-async"}, "Accept": {"application/json"}}
-		resp, err := caddyhttptest.Client.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		var a gatewaytest.Answer
-		if err := json.NewDecoder(resp.Body).Decode(&a); err != nil || resp.StatusCode != 202 ||
-			resp.Header.Get("Location") != "/prefix/notify/messages/"+a.ID {
-			t.Fatalf("status %d, header %v, %v", resp.StatusCode, resp.Header, err)
-		}
-		return a.ID
+		return id
 	}
 	first, second := post("confidential&incident=db1"), post("confidential, too")
 	dead := func() (q admin.Queue) {

@@ -3,7 +3,6 @@ package command
 import (
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"regexp"
 	"strings"
 	"testing"
@@ -33,11 +32,7 @@ func TestBeats(t *testing.T) {
 	}
 	`, "stateless off")
 	for _, query := range []string{"beat=sync&state=start", "beat=sync&exit=3", "beat=yearly&state=start"} {
-		resp, err := caddyhttptest.Client.Get(caddyhttptest.Server + "/notify/ops?" + query)
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp.Body.Close()
+		caddyhttptest.Do(t, http.MethodGet, caddyhttptest.Server+"/notify/ops?"+query, "")
 	}
 	run := func(args ...string) (out, errs string, code int) {
 		t.Helper()
@@ -88,13 +83,8 @@ func TestSilenceOfSavedKey(t *testing.T) {
 		trust operator
 	}
 	`, "configs home {\nmanage open\ntrust operator\n}")
-	resp, err := caddyhttptest.Client.PostForm(caddyhttptest.Server+"/add/alarms", url.Values{"urls": {to}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		t.Fatal(resp.Status)
+	if status, text := caddyhttptest.Send(t.Context(), t, "/add/alarms", "urls="+to); status != http.StatusOK {
+		t.Fatal(status, text)
 	}
 	run := func(args ...string) (out, errs string, code int) {
 		t.Helper()
@@ -107,11 +97,7 @@ func TestSilenceOfSavedKey(t *testing.T) {
 	if out, _, _ := run("alarms", "--space", "home", "--list"); out != made {
 		t.Errorf("listed\n%s\nmade\n%s", out, made)
 	}
-	resp, err = caddyhttptest.Client.PostForm(caddyhttptest.Server+"/notify/alarms", url.Values{"body": {"x"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp.Body.Close()
+	caddyhttptest.Send(t.Context(), t, "/notify/alarms", "body=x")
 	if out, _, _ := run("alarms", "--list"); !strings.Contains(out, "1 messages") {
 		t.Errorf("the silence has kept nothing: %s", out)
 	}

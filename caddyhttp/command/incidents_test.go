@@ -2,7 +2,6 @@ package command
 
 import (
 	"encoding/json"
-	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -36,14 +35,7 @@ func TestIncidents(t *testing.T) {
 	for _, x := range []struct{ key, kind, incident string }{
 		{"net", "warning", "slow"}, {"ops", "failure", "disk"}, {"ops", "failure", "cpu"}, {"ops", "success", "cpu"},
 	} {
-		resp, err := caddyhttptest.Client.PostForm(caddyhttptest.Server+"/notify/"+x.key, url.Values{
-			"title": {"Title\tof " + x.incident}, "body": {"confidential"},
-			"type": {x.kind}, "incident": {x.incident},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp.Body.Close()
+		caddyhttptest.Send(t.Context(), t, "/notify/"+x.key, "title=Title%09of+"+x.incident+"&body=confidential&type="+x.kind+"&incident="+x.incident)
 	}
 	for args, want := range map[string][]string{
 		"":                       {"ops open failure Title of disk", "net open warning Title of slow", "ops resolved success Title of cpu"},

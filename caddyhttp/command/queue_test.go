@@ -37,18 +37,9 @@ func TestQueue(t *testing.T) {
 	}
 	address := "--address=" + caddyhttptest.Admin
 	for _, text := range []string{"one", "two", "three"} { // a repeat would replace the one before
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, caddyhttptest.Server+"/notify/k", strings.NewReader(text))
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Header = http.Header{"Content-Type": {"text/plain"}, "Prefer": {"respond-async"}}
-		resp, err := caddyhttptest.Client.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp.Body.Close()
-		if resp.StatusCode != http.StatusAccepted {
-			t.Fatalf("status %d", resp.StatusCode)
+		if got := caddyhttptest.Do(t, http.MethodPost, caddyhttptest.Server+"/notify/k", text,
+			"Content-Type", "text/plain", "Prefer", "respond-async"); got.Status != http.StatusAccepted {
+			t.Fatalf("status %d", got.Status)
 		}
 	}
 	var ids []string
@@ -95,15 +86,7 @@ func TestQueue(t *testing.T) {
 		return strings.HasPrefix(out, "delivered")
 	})
 	status.Store(http.StatusServiceUnavailable)
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, caddyhttptest.Server+"/notify/k", strings.NewReader("waits"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if resp, err := caddyhttptest.Client.Do(r); err != nil {
-		t.Fatal(err)
-	} else {
-		resp.Body.Close()
-	}
+	caddyhttptest.Do(t, http.MethodPost, caddyhttptest.Server+"/notify/k", "waits")
 	status.Store(http.StatusNotFound)
 	if out, errs, code := run("retry", "--all", address); code != 0 || out != "3 deliveries due now (1 waiting, 2 given up).\n" {
 		t.Errorf("retry --all: exit %d %s%s", code, out, errs)

@@ -4,9 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-
-	"go.uber.org/zap"
-	"go.uber.org/zap/zaptest/observer"
 )
 
 // warningsOfSites returns the warnings about the sites of a Caddyfile. It does
@@ -14,15 +11,7 @@ import (
 func warningsOfSites(t *testing.T, text string) (warnings []string) {
 	t.Helper()
 	_, routes := provision(t, text)
-	core, logged := observer.New(zap.WarnLevel)
-	for _, h := range routes.Sites {
-		h.API.Log = zap.New(core)
-	}
-	routes.WarnUnguarded()
-	for _, e := range logged.All() {
-		warnings = append(warnings, e.Message)
-	}
-	return warnings
+	return warningsIn(routes, routes.WarnUnguarded)
 }
 
 // siteWarning is the Caddyfile of a site and a part of the only warning about it,

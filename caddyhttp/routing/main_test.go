@@ -2,13 +2,14 @@ package routing_test
 
 import (
 	"encoding/json"
-	"net/http"
 	"os"
 	"strings"
 	"testing"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/routing"
@@ -49,17 +50,20 @@ func provision(t *testing.T, text string) (*caddyhttp.App, *routing.Routes) {
 	return app, app.Routes()
 }
 
-// reply is a response of the gateway.
-type reply struct {
-	status int
-	header http.Header
-	body   string
+// warningsIn returns the warnings that the sites of routes log while check runs.
+func warningsIn(routes *routing.Routes, check func()) (warnings []string) {
+	core, logged := observer.New(zap.WarnLevel)
+	for _, h := range routes.Sites {
+		h.API.Log = zap.New(core)
+	}
+	check()
+	for _, e := range logged.All() {
+		warnings = append(warnings, e.Message)
+	}
+	return warnings
 }
 
 const (
-	typeJSON = "application/json"
-	typeForm = "application/x-www-form-urlencoded"
-	browser  = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+	browser    = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+	testReader = "reader-of-the-inbox"
 )
-
-const testReader = "reader-of-the-inbox"

@@ -1,9 +1,9 @@
 package routing_test
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -80,48 +80,32 @@ func newGuardedSite(t *testing.T, matcher string) *guardedSite {
 	respond 404
 }
 `)
-	t.Cleanup(func() { caddyhttptest.StartCaddy(t, "", "") }) // ends the queue before its folder is removed
-	if got := s.ask(http.MethodPost, "/add/saved", "urls="+url.QueryEscape(s.station.NotifyURL("/saved")), true); got.status != http.StatusOK {
-		t.Fatalf("%d %s", got.status, got.body)
+	if got := s.ask(http.MethodPost, "/add/saved", "urls="+url.QueryEscape(s.station.NotifyURL("/saved")), true); got.Status != http.StatusOK {
+		t.Fatalf("%d %s", got.Status, got.Body)
 	}
 	return s
 }
 
 // ask sends a request, with a form or JSON as its body. known means that it has the password.
-func (s *guardedSite) ask(method, target, body string, known bool, header ...string) reply {
+func (s *guardedSite) ask(method, target, body string, known bool, header ...string) gatewaytest.Reply {
 	s.t.Helper()
-	r, err := http.NewRequestWithContext(s.t.Context(), method, caddyhttptest.Server+target, strings.NewReader(body))
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	r.Header.Set("Content-Type", typeForm)
+	media := gatewaytest.TypeForm
 	if strings.HasPrefix(body, "{") {
-		r.Header.Set("Content-Type", typeJSON)
+		media = gatewaytest.TypeJSON
 	}
+	header = append([]string{"Content-Type", media}, header...)
 	if known {
-		r.SetBasicAuth(guardUser, guardPassword)
+		header = append(header, "Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(guardUser+":"+guardPassword)))
 	}
-	for i := 0; i < len(header); i += 2 {
-		r.Header.Set(header[i], header[i+1])
-	}
-	resp, err := caddyhttptest.Client.Transport.RoundTrip(r) // which follows no redirect
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return reply{resp.StatusCode, resp.Header, string(b)}
+	return caddyhttptest.Do(s.t, method, caddyhttptest.Server+target, body, header...)
 }
 
 // alert opens an incident of the key oncall and returns the path of its page.
 func (s *guardedSite) alert() string {
 	s.t.Helper()
 	s.station.Take()
-	if got := s.ask(http.MethodPost, "/notify/oncall", "type=failure&incident=disk&title=alert&body=x", true); got.status != http.StatusOK {
-		s.t.Fatalf("%d %s", got.status, got.body)
+	if got := s.ask(http.MethodPost, "/notify/oncall", "type=failure&incident=disk&title=alert&body=x", true); got.Status != http.StatusOK {
+		s.t.Fatalf("%d %s", got.Status, got.Body)
 	}
 	_, path, ok := strings.Cut(s.station.Arrives(s.t, "alert").AcknowledgeURL, "https://alerts.example.com")
 	if s.station.Take(); !ok {
@@ -185,7 +169,7 @@ func attacks() (out []attack) {
 					if i+j > 0 && n%racetest.Amount(7, 37) != 0 {
 						continue // a part is enough, which is another one for each path
 					}
-					out = append(out, attack{method, spell(path) + query, []string{typeJSON, browser}[(n/3)%2]})
+					out = append(out, attack{method, spell(path) + query, []string{gatewaytest.TypeJSON, browser}[(n/3)%2]})
 				}
 			}
 		}
@@ -211,11 +195,11 @@ func (s *guardedSite) succeeded(all []attack) (out []string) {
 		path, _ = url.PathUnescape(path)
 		_, isFile := console.AppFiles()[strings.TrimSuffix(path, "/")]
 		isFile = isFile || strings.TrimSuffix(path, "/") == httpapi.RouteManifest
-		isPage := strings.Contains(query, "nvite") && strings.Contains(got.body, "This device cannot be added")
+		isPage := strings.Contains(query, "nvite") && strings.Contains(got.Body, "This device cannot be added")
 		reads := a.method == http.MethodGet || a.method == http.MethodHead
-		if got.status < 400 &&
-			!(reads && (isFile || isPage || a.method == http.MethodHead && got.header.Get("Referrer-Policy") == "no-referrer")) {
-			out = append(out, fmt.Sprintf("%s %s: %d", a.method, a.target, got.status))
+		if got.Status < 400 &&
+			!(reads && (isFile || isPage || a.method == http.MethodHead && got.Header.Get("Referrer-Policy") == "no-referrer")) {
+			out = append(out, fmt.Sprintf("%s %s: %d", a.method, a.target, got.Status))
 		}
 	}
 	if paths := s.station.Paths(); paths != "" {
@@ -225,15 +209,15 @@ func (s *guardedSite) succeeded(all []attack) (out []string) {
 		"/notify/plain/silences": "[]", "/notify/oncall/silences": "[]", "/cfg": `["saved"]`,
 		"/notify/incidents": `"state":"open"`, link: `"state":"open"`,
 	} {
-		if got := s.ask(http.MethodGet, target, "", true, "Accept", typeJSON); got.status != http.StatusOK ||
-			!strings.Contains(strings.ReplaceAll(got.body, " ", ""), want) {
-			out = append(out, fmt.Sprintf("%s is %d %s", target, got.status, got.body))
+		if got := s.ask(http.MethodGet, target, "", true, "Accept", gatewaytest.TypeJSON); got.Status != http.StatusOK ||
+			!strings.Contains(strings.ReplaceAll(got.Body, " ", ""), want) {
+			out = append(out, fmt.Sprintf("%s is %d %s", target, got.Status, got.Body))
 		}
 	}
 	for _, key := range []string{"inb", "plain", "oncall"} {
-		got := s.ask(http.MethodGet, "/notify/"+key+"/messages", "", true, "Accept", typeJSON, "X-Gotify-Key", testReader)
-		if strings.Contains(got.body, "stranger") {
-			out = append(out, "the inbox of "+key+" has "+got.body)
+		got := s.ask(http.MethodGet, "/notify/"+key+"/messages", "", true, "Accept", gatewaytest.TypeJSON, "X-Gotify-Key", testReader)
+		if strings.Contains(got.Body, "stranger") {
+			out = append(out, "the inbox of "+key+" has "+got.Body)
 		}
 	}
 	return out
@@ -268,20 +252,20 @@ func TestDocumentedMatchersHold(t *testing.T) {
 // docs/inbox.md, also with ntfy's clients, and that the password sends.
 func TestDocumentedMatcherOfReaders(t *testing.T) {
 	s := newGuardedSite(t, documentedMatchers(t)["inbox.md"])
-	if got := s.ask(http.MethodPost, "/notify/inb", "body=hello", true); got.status != http.StatusOK {
-		t.Fatalf("%d %s", got.status, got.body)
+	if got := s.ask(http.MethodPost, "/notify/inb", "body=hello", true); got.Status != http.StatusOK {
+		t.Fatalf("%d %s", got.Status, got.Body)
 	}
 	for _, target := range []string{
 		"/notify/inb/messages", "/notify/inb/ntfy/t/json?poll=1",
 		"/notify/inb/ntfy/t/sse?poll=1", "/notify/inb/ntfy/t/auth",
 	} {
 		got := s.ask(http.MethodGet, target, "", false, "Authorization", "Bearer "+testReader)
-		if got.status != http.StatusOK || !strings.Contains(got.body, "hello") && !strings.HasSuffix(target, "auth") {
-			t.Errorf("%s: %d %s", target, got.status, got.body)
+		if got.Status != http.StatusOK || !strings.Contains(got.Body, "hello") && !strings.HasSuffix(target, "auth") {
+			t.Errorf("%s: %d %s", target, got.Status, got.Body)
 		}
-		if got := s.ask(http.MethodGet, target, "", false); got.status != http.StatusUnauthorized ||
-			strings.Contains(got.header.Get("Www-Authenticate"), "restricted") {
-			t.Errorf("%s without a reader: %d %v", target, got.status, got.header)
+		if got := s.ask(http.MethodGet, target, "", false); got.Status != http.StatusUnauthorized ||
+			strings.Contains(got.Header.Get("Www-Authenticate"), "restricted") {
+			t.Errorf("%s without a reader: %d %v", target, got.Status, got.Header)
 		}
 	}
 	conn, resp, err := websocket.DefaultDialer.DialContext(t.Context(),
@@ -300,8 +284,8 @@ func TestDocumentedMatcherOfReaders(t *testing.T) {
 		seen = strings.Contains(string(message), "hello")
 	}
 	// The user of the site reaches what the matcher once took from the console.
-	if got := s.ask(http.MethodGet, "/notify/console/messages", "", true, "Accept", browser); got.status != http.StatusOK {
-		t.Errorf("the console: %d", got.status)
+	if got := s.ask(http.MethodGet, "/notify/console/messages", "", true, "Accept", browser); got.Status != http.StatusOK {
+		t.Errorf("the console: %d", got.Status)
 	}
 }
 
@@ -312,15 +296,15 @@ func TestDocumentedMatcherOfLinks(t *testing.T) {
 	for _, page := range []string{"on-call.md", "phone.md"} {
 		s := newGuardedSite(t, matchers[page])
 		link := s.alert()
-		if got := s.ask(http.MethodGet, link, "", false, "Accept", browser); got.status != http.StatusOK ||
-			!strings.Contains(got.body, "Acknowledge") {
-			t.Errorf("%s: the page: %d %s", page, got.status, got.body)
+		if got := s.ask(http.MethodGet, link, "", false, "Accept", browser); got.Status != http.StatusOK ||
+			!strings.Contains(got.Body, "Acknowledge") {
+			t.Errorf("%s: the page: %d %s", page, got.Status, got.Body)
 		}
-		if got := s.ask(http.MethodPost, link, "do=silence&for=1h", false); got.status != http.StatusForbidden {
-			t.Errorf("%s: a silence: %d %s", page, got.status, got.body)
+		if got := s.ask(http.MethodPost, link, "do=silence&for=1h", false); got.Status != http.StatusForbidden {
+			t.Errorf("%s: a silence: %d %s", page, got.Status, got.Body)
 		}
-		if got := s.ask(http.MethodPost, link, "by=Eve", false); got.status != http.StatusOK || !strings.Contains(got.body, "Eve") {
-			t.Errorf("%s: an acknowledgement: %d %s", page, got.status, got.body)
+		if got := s.ask(http.MethodPost, link, "by=Eve", false); got.Status != http.StatusOK || !strings.Contains(got.Body, "Eve") {
+			t.Errorf("%s: an acknowledgement: %d %s", page, got.Status, got.Body)
 		}
 	}
 }
@@ -333,9 +317,9 @@ func TestDocumentedMatcherOfPhones(t *testing.T) {
 	for _, page := range []string{"phone.md", "modules.md"} {
 		s := newGuardedSite(t, matchers[page])
 		made := s.ask(http.MethodPost, "/notify/console/keys/inb?invite", "tags=", true, "Accept", browser)
-		m := regexp.MustCompile(`<output>https://alerts\.example\.com([^<]+)</output>`).FindStringSubmatch(made.body)
+		m := regexp.MustCompile(`<output>https://alerts\.example\.com([^<]+)</output>`).FindStringSubmatch(made.Body)
 		if m == nil {
-			t.Fatalf("%s: %d %s", page, made.status, made.body)
+			t.Fatalf("%s: %d %s", page, made.Status, made.Body)
 		}
 		link, err := url.Parse(m[1])
 		if err != nil {
@@ -343,16 +327,16 @@ func TestDocumentedMatcherOfPhones(t *testing.T) {
 		}
 		for _, method := range []string{http.MethodHead, http.MethodGet} {
 			got := s.ask(method, m[1], "", false, "Accept", browser)
-			if got.status != http.StatusOK || method == http.MethodGet && !strings.Contains(got.body, "data-server-key") {
-				t.Errorf("%s: %s of the invitation: %d %s", page, method, got.status, got.body)
+			if got.Status != http.StatusOK || method == http.MethodGet && !strings.Contains(got.Body, "data-server-key") {
+				t.Errorf("%s: %s of the invitation: %d %s", page, method, got.Status, got.Body)
 			}
 		}
 		for _, path := range []string{
 			httpapi.RouteWorker, httpapi.RouteManifest + "?key=inb&" + link.RawQuery,
 			httpapi.RouteIcon, httpapi.RouteIconSmall, httpapi.RouteIconLarge, httpapi.RouteBadge,
 		} {
-			if got := s.ask(http.MethodGet, path, "", false); got.status != http.StatusOK {
-				t.Errorf("%s: %s: %d %s", page, path, got.status, got.body)
+			if got := s.ask(http.MethodGet, path, "", false); got.Status != http.StatusOK {
+				t.Errorf("%s: %s: %d %s", page, path, got.Status, got.Body)
 			}
 		}
 		body, err := json.Marshal(map[string]any{
@@ -364,11 +348,11 @@ func TestDocumentedMatcherOfPhones(t *testing.T) {
 		}
 		added := s.ask(http.MethodPost, "/notify/inb/devices", string(body), false)
 		var phone gatewaytest.Phone
-		if err := json.Unmarshal([]byte(added.body), &phone); err != nil || added.status != http.StatusCreated {
-			t.Fatalf("%s: %d %s", page, added.status, added.body)
+		if err := json.Unmarshal([]byte(added.Body), &phone); err != nil || added.Status != http.StatusCreated {
+			t.Fatalf("%s: %d %s", page, added.Status, added.Body)
 		}
-		if got := s.ask(http.MethodPost, "/notify/inb", "body=hello", true); got.status != http.StatusOK {
-			t.Errorf("%s: a message: %d %s", page, got.status, got.body)
+		if got := s.ask(http.MethodPost, "/notify/inb", "body=hello", true); got.Status != http.StatusOK {
+			t.Errorf("%s: a message: %d %s", page, got.Status, got.Body)
 		}
 		pushes := s.phones.Got()
 		receipt := ""
@@ -387,17 +371,17 @@ func TestDocumentedMatcherOfPhones(t *testing.T) {
 			{http.MethodGet, m[1], ""}, // it is used up, and the page still opens
 			{http.MethodDelete, device, ""},
 		} {
-			accept := typeJSON
+			accept := gatewaytest.TypeJSON
 			if tt.target == m[1] {
 				accept = browser
 			}
-			if got := s.ask(tt.method, tt.target, tt.body, false, append([]string{"Accept", accept}, own...)...); got.status != http.StatusOK {
-				t.Errorf("%s: %s %s: %d %s", page, tt.method, tt.target, got.status, got.body)
+			if got := s.ask(tt.method, tt.target, tt.body, false, append([]string{"Accept", accept}, own...)...); got.Status != http.StatusOK {
+				t.Errorf("%s: %s %s: %d %s", page, tt.method, tt.target, got.Status, got.Body)
 			}
 		}
 		// The page of the key is not the page of an invitation.
-		if got := s.ask(http.MethodGet, "/notify/inb", "", false, "Accept", browser); got.status != http.StatusUnauthorized {
-			t.Errorf("%s: the page of the key: %d", page, got.status)
+		if got := s.ask(http.MethodGet, "/notify/inb", "", false, "Accept", browser); got.Status != http.StatusUnauthorized {
+			t.Errorf("%s: the page of the key: %d", page, got.Status)
 		}
 	}
 }

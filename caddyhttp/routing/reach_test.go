@@ -4,9 +4,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"go.uber.org/zap"
-	"go.uber.org/zap/zaptest/observer"
 )
 
 // reachOf provisions a Caddyfile and returns the error and the warnings about what
@@ -14,14 +11,7 @@ import (
 func reachOf(t *testing.T, text string) (warnings []string, err error) {
 	t.Helper()
 	_, routes := provision(t, text)
-	core, logged := observer.New(zap.WarnLevel)
-	for _, h := range routes.Sites {
-		h.API.Log = zap.New(core)
-	}
-	err = routes.CheckReach()
-	for _, e := range logged.All() {
-		warnings = append(warnings, e.Message)
-	}
+	warnings = warningsIn(routes, func() { err = routes.CheckReach() })
 	return warnings, err
 }
 

@@ -8,15 +8,12 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"github.com/emersion/go-sasl"
 	"github.com/emersion/go-smtp"
@@ -41,15 +38,10 @@ func TestMain(m *testing.M) { os.Exit(hometest.Main(m)) }
 // options in block, and with a site. It returns the address of the mail server.
 func newMailServer(t *testing.T, global, block string) (address string) {
 	t.Helper()
-	outside := process.Pool
-	process.Pool = caddy.NewUsagePool()
+	caddyhttptest.ReplaceShared(t)
 	address = porttest.Address()
 	caddyhttptest.StartCaddy(t, "storage file_system "+t.TempDir()+"\nnotify {\n"+global+
 		"\nsmtp "+address+" {\nhostname mail.example.com\n"+block+"\n}\n}", caddyhttptest.Server+" {\nnotify\n}\n")
-	t.Cleanup(func() {
-		caddyhttptest.StartCaddy(t, "", "") // ends the queue before its folder is removed
-		process.Pool = outside
-	})
 	return address
 }
 
@@ -119,26 +111,6 @@ func answerText(t *testing.T, err error) string {
 		t.Fatalf("not an answer: %v", err)
 	}
 	return fmt.Sprintf("%d %d.%d.%d %s", e.Code, e.EnhancedCode[0], e.EnhancedCode[1], e.EnhancedCode[2], e.Message)
-}
-
-// ask sends a request with JSON to the running Caddy.
-func ask(t *testing.T, method, url, body string) (status int, text string) {
-	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set("Content-Type", "application/json")
-	resp, err := caddyhttptest.Client.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp.StatusCode, string(b)
 }
 
 const simpleMail = "Subject: Disk full\n\nThe disk is full.\n"
@@ -342,11 +314,11 @@ func TestMailQueue(t *testing.T) {
 	if !ok {
 		t.Fatal(got)
 	}
-	if status, text := ask(t, "GET", "http://"+caddyhttptest.Admin+"/notify/queue/"+id, ""); status != 200 || !strings.Contains(text, id) {
-		t.Errorf("the queue does not have the message %s: %d %s", id, status, text)
+	if got := caddyhttptest.Do(t, "GET", "http://"+caddyhttptest.Admin+"/notify/queue/"+id, ""); got.Status != 200 || !strings.Contains(got.Body, id) {
+		t.Errorf("the queue does not have the message %s: %d %s", id, got.Status, got.Body)
 	}
-	if status, text := ask(t, "GET", caddyhttptest.Server+"/notify/messages/"+id, ""); status != 404 {
-		t.Errorf("a site shows a mail: %d %s", status, text)
+	if got := caddyhttptest.Do(t, "GET", caddyhttptest.Server+"/notify/messages/"+id, ""); got.Status != 404 {
+		t.Errorf("a site shows a mail: %d %s", got.Status, got.Body)
 	}
 	if got := sendMail(t, address, simpleMail, "off@x"); !strings.HasPrefix(got, "451 4.4.0") {
 		t.Errorf("without the queue: %s", got)
@@ -657,7 +629,7 @@ func TestMailToken(t *testing.T) {
 func TestMailSaved(t *testing.T) {
 	s := gatewaytest.NewStation(t)
 	address := newMailServer(t, "configs {\nmanage open\ntrust operator\n}\nkey k {\nurl "+s.NotifyURL("/k")+"\n}", "")
-	if status, text := ask(t, "POST", caddyhttptest.Server+"/add/saved", `{"urls":"`+s.NotifyURL("/saved")+`"}`); status != 200 {
+	if status, text := caddyhttptest.Send(t.Context(), t, "/add/saved", "urls="+s.NotifyURL("/saved")); status != 200 {
 		t.Fatalf("%d %s", status, text)
 	}
 	if got := sendMail(t, address, simpleMail, "saved.failure@x"); got != "250 2.0.0 delivered" {

@@ -214,13 +214,8 @@ func TestDoctorAddresses(t *testing.T) {
 		}
 		caddyhttptest.StartCaddy(t, "", text)
 		for path, want := range tt.want {
-			resp, err := caddyhttptest.Client.Post(caddyhttptest.Server+path, "text/plain", strings.NewReader("x"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			resp.Body.Close()
-			if resp.StatusCode != want {
-				t.Errorf("%s: POST %s is %d, want %d", name, path, resp.StatusCode, want)
+			if got := caddyhttptest.Do(t, http.MethodPost, caddyhttptest.Server+path, "x", "Content-Type", "text/plain"); got.Status != want {
+				t.Errorf("%s: POST %s is %d, want %d", name, path, got.Status, want)
 			}
 		}
 	}
@@ -265,11 +260,7 @@ func TestDoctorServer(t *testing.T) {
 		!has(found, "clock", stateOK, "agrees with the clock of "+caddyhttptest.Site) {
 		t.Errorf("%+v", found)
 	}
-	resp, err := caddyhttptest.Client.Post(caddyhttptest.Server+"/notify/ops", "text/plain", strings.NewReader("x"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp.Body.Close()
+	caddyhttptest.Send(t.Context(), t, "/notify/ops", "body=x")
 	gatewaytest.Eventually(t, func() bool {
 		found, _ = doctor(caddyhttptest.Server)
 		return has(found, "queue", stateWarn, "1 delivery was given up")

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig"
 	_ "github.com/caddyserver/caddy/v2/modules/standard" // the directives
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/process"
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/internal/porttest"
 )
@@ -99,6 +101,15 @@ func isOurs(address string) bool {
 	return err == nil && (decimal == sitePort || decimal == SecurePort)
 }
 
+// ReplaceShared gives the gateways of a test that Caddy runs a history, metrics and connections of
+// their own. The test cannot be parallel.
+func ReplaceShared(t *testing.T) {
+	t.Helper()
+	outside := process.Pool
+	process.Pool = caddy.NewUsagePool()
+	t.Cleanup(func() { process.Pool = outside })
+}
+
 // Serve runs Caddy with global options and a site with the options of notify,
 // also below /prefix.
 func Serve(t *testing.T, options, notify string) {
@@ -121,7 +132,6 @@ func Serve(t *testing.T, options, notify string) {
 func ServeQueue(t *testing.T, folder string) {
 	t.Helper()
 	Serve(t, "notify {\nqueue {\npath \""+folder+"\"\n}\n}", "")
-	t.Cleanup(func() { Serve(t, "", "") }) // ends the queue before the folder is removed
 }
 
 // ReadBackup reads a back-up of a queue. It returns the content of its files, and
@@ -161,6 +171,28 @@ func (repeated) RoundTrip(r *http.Request) (*http.Response, error) {
 		resp, err = http.DefaultTransport.RoundTrip(again)
 	}
 	return resp, err
+}
+
+// Do sends a request, with headers given as names and values. It follows no redirect.
+func Do(t *testing.T, method, url, body string, header ...string) gatewaytest.Reply {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for pair := range slices.Chunk(header, 2) {
+		r.Header.Set(pair[0], pair[1])
+	}
+	resp, err := Client.Transport.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return gatewaytest.Reply{Status: resp.StatusCode, Header: resp.Header, Body: string(text)}
 }
 
 // Send posts a form to a path of Server. It returns the status and the body of
