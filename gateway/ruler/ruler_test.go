@@ -363,10 +363,8 @@ func TestRulerRestarts(t *testing.T) {
 	t.Parallel()
 	s, dir := gatewaytest.NewStation(t), t.TempDir()
 	core, logs := observer.New(zap.WarnLevel)
-	ruler, err := site.NewRuler(site.Ruler{Times: rules.GroupTimes{Wait: time.Second, Interval: time.Second}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	const wait = 50 * time.Millisecond
+	ruler := &site.Ruler{Times: rules.GroupTimes{Wait: wait, Interval: wait}}
 	o := gatewaytest.Options{
 		Global: site.Options{Keys: []site.KeyOptions{gatewaytest.Key("k", s.NotifyURL("/k"))}, Ruler: ruler},
 		Queue:  &outbox.Settings{Path: dir}, Log: zap.New(core),
@@ -378,7 +376,7 @@ func TestRulerRestarts(t *testing.T) {
 			t.Fatalf("status %d: %s", got.Status, got.Body)
 		}
 		g.Stop()
-		time.Sleep(1100 * time.Millisecond)
+		time.Sleep(wait)
 		g = gatewaytest.New(t, o)
 		s.Arrives(t, name)
 		g.Stop()
