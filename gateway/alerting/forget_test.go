@@ -53,10 +53,7 @@ func wantForgotten(t *testing.T, logs *observer.ObservedLogs, text string, want 
 // TestForgottenRepetitions checks that repetitions which no message tells have a line in the
 // log when they are forgotten, and others have none.
 func TestForgottenRepetitions(t *testing.T) {
-	t.Parallel()
-	p := gatewaytest.NewPager(t, http.StatusOK)
-	dir := t.TempDir()
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		o := gatewaytest.Queued(dir, ruledKey(p, rules.Rules{Dedupe: &rules.Dedupe{Window: time.Hour}}))
 		g := gatewaytest.New(t, o)
 		for _, text := range []string{"confidential", "confidential", "confidential", "another confidential one"} {
@@ -78,10 +75,7 @@ func TestForgottenRepetitions(t *testing.T) {
 // log when it is forgotten, and is not while a rule holds a message about it or a silence
 // matches it.
 func TestForgottenIncident(t *testing.T) {
-	t.Parallel()
-	p := gatewaytest.NewPager(t, http.StatusOK)
-	dir := t.TempDir()
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		o := gatewaytest.Queued(dir, ruledKey(p, rules.Rules{
 			Dedupe: &rules.Dedupe{Window: time.Minute},
 			Digest: &rules.Digest{Every: 20 * time.Hour, Scope: rules.Scope{Types: []notifier.Type{notifier.Warning}}},
@@ -109,10 +103,7 @@ func TestForgottenIncident(t *testing.T) {
 // TestNumberAfterCancelling checks that the number of messages for which there was no room is
 // told also if all that was held is cancelled.
 func TestNumberAfterCancelling(t *testing.T) {
-	t.Parallel()
-	p := gatewaytest.NewPager(t, http.StatusOK)
-	dir := t.TempDir()
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g, logs := newLoggedGateway(t, gatewaytest.Queued(dir, ruledKey(p, rules.Rules{Digest: &rules.Digest{Every: time.Hour}})))
 		var held []string
 		for i := range rules.MaxItems + 3 {

@@ -1,7 +1,6 @@
 package alerting_test
 
 import (
-	"net/http"
 	"testing"
 	"time"
 
@@ -22,9 +21,7 @@ const (
 // it is over before, and each says so in its resource; what is told after the hold is the
 // present state; and an end that comes later is told.
 func TestHold(t *testing.T) {
-	t.Parallel()
-	p, dir := gatewaytest.NewPager(t, http.StatusOK), t.TempDir()
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g := newGateway(t, dir, ruledKey(p, holdRules()))
 		opened := wantResult(t, g, diskFull, "queued", notifier.RuleHeld)
 		if until := opened.Results[0].Until; until == nil || !until.Equal(time.Now().Add(5*time.Minute)) {
@@ -59,9 +56,7 @@ func TestHold(t *testing.T) {
 // TestHoldLater checks that what comes after the hold is told at once: a worse state, and the
 // end.
 func TestHoldLater(t *testing.T) {
-	t.Parallel()
-	p, dir := gatewaytest.NewPager(t, http.StatusOK), t.TempDir()
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g := newGateway(t, dir, ruledKey(p, holdRules()))
 		wantResult(t, g, "body=disk is filling&type=warning&incident=disk", "queued", notifier.RuleHeld)
 		time.Sleep(6 * time.Minute)
@@ -74,9 +69,7 @@ func TestHoldLater(t *testing.T) {
 // TestHoldFlapping checks that a problem that comes a third time within three holds is told
 // at once, and later ones, too, until it has been quiet.
 func TestHoldFlapping(t *testing.T) {
-	t.Parallel()
-	p, dir := gatewaytest.NewPager(t, http.StatusOK), t.TempDir()
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g := newGateway(t, dir, ruledKey(p, holdRules()))
 		for range 2 { // down four minutes of every five
 			wantResult(t, g, diskFull, "queued", notifier.RuleHeld)
@@ -98,9 +91,7 @@ func TestHoldFlapping(t *testing.T) {
 // TestHoldWithDedupe checks that dedupe counts what was told only: a repetition of what is
 // held is left out, and a new opening after one that nobody was told of is held again.
 func TestHoldWithDedupe(t *testing.T) {
-	t.Parallel()
-	p, dir := gatewaytest.NewPager(t, http.StatusOK), t.TempDir()
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		r := holdRules()
 		r.Dedupe = &rules.Dedupe{Window: time.Hour}
 		g := newGateway(t, dir, ruledKey(p, r))
@@ -117,9 +108,7 @@ func TestHoldWithDedupe(t *testing.T) {
 
 // TestHoldOfTypes checks that types and a tag limit what is held.
 func TestHoldOfTypes(t *testing.T) {
-	t.Parallel()
-	p, dir := gatewaytest.NewPager(t, http.StatusOK), t.TempDir()
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		r := holdRules()
 		r.Hold.Types, r.Hold.Tag = []notifier.Type{notifier.Warning}, "phone"
 		g := newGateway(t, dir, gatewaytest.RuledKey("k", r, p.NotifyURL()+"phone?tz=UTC phone", p.NotifyURL()+"chat chat"))
@@ -142,9 +131,7 @@ func TestHoldOfTypes(t *testing.T) {
 // TestHoldWithSilence checks that a problem that begins in a silence and goes on after it has
 // lasted for as long as it is open, and that a silence that begins meanwhile keeps it.
 func TestHoldWithSilence(t *testing.T) {
-	t.Parallel()
-	p, dir := gatewaytest.NewPager(t, http.StatusOK), t.TempDir()
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g := newSilenceGateway(t, dir, ruledKey(p, holdRules()))
 		id := g.AddSilence("k", "for=1h&tag=all")
 		wantResult(t, g, diskFull, "queued", notifier.RuleSilenced)
@@ -167,9 +154,7 @@ func TestHoldWithSilence(t *testing.T) {
 // TestHoldRestart checks that a hold goes on over a restart, and that what it holds is told
 // at once when the key has the rule no more.
 func TestHoldRestart(t *testing.T) {
-	t.Parallel()
-	p, dir := gatewaytest.NewPager(t, http.StatusOK), t.TempDir()
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g := newGateway(t, dir, ruledKey(p, holdRules()))
 		wantResult(t, g, diskFull, "queued", notifier.RuleHeld)
 		g.Stop()

@@ -18,10 +18,7 @@ import (
 // TestIncidentRecords checks what is known of the incidents of a key with rules: each
 // opening has an ID of its own, and the end of a record.
 func TestIncidentRecords(t *testing.T) {
-	t.Parallel()
-	p := gatewaytest.NewPager(t, http.StatusOK)
-	dir := t.TempDir()
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		start := func() *gatewaytest.Gateway {
 			return newGateway(t, dir, ruledKey(p, rules.Rules{Dedupe: &rules.Dedupe{Window: time.Hour}}))
 		}

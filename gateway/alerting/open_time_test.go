@@ -15,9 +15,7 @@ import (
 // message that opened it: when it is sent at once, later by the queue, and by a person.
 // Nothing is told where it is not known.
 func TestOpenTime(t *testing.T) {
-	t.Parallel()
-	p, dir := gatewaytest.NewPager(t, http.StatusOK), t.TempDir()
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g := newGateway(t, dir, ruledKey(p, dedupeMinute()), gatewaytest.Key("plain", p.NotifyURL()))
 		last := func() gatewaytest.Arrived {
 			t.Helper()
@@ -62,9 +60,7 @@ func TestOpenTime(t *testing.T) {
 // TestOpenTimeInTemplates checks that the templates of a source of the operator's know how
 // long the incident was open that a payload resolves.
 func TestOpenTimeInTemplates(t *testing.T) {
-	t.Parallel()
-	p, dir := gatewaytest.NewPager(t, http.StatusOK), t.TempDir()
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		o := gatewaytest.Queued(dir, gatewaytest.RuledKey("k", rules.Rules{Dedupe: &rules.Dedupe{Window: time.Minute}}, p.NotifyURL()))
 		mine, err := source.New(source.Config{Name: "backup", Templates: source.Templates{
 			Title: "{{.job}}", Body: "{{.state}}{{with .OpenFor}} after {{.}}{{end}}", Type: "{{.state}}", Incident: "{{.job}}",

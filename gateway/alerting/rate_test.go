@@ -2,7 +2,6 @@ package alerting_test
 
 import (
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -16,10 +15,7 @@ import (
 // TestRateAlerts checks that noise under a rate holds up no failure and no opening of an
 // incident, and that more of those than the rate allows are one message.
 func TestRateAlerts(t *testing.T) {
-	t.Parallel()
-	p := gatewaytest.NewPager(t, http.StatusOK)
-	dir := t.TempDir()
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g := newGateway(t, dir, ruledKey(p, rules.Rules{Rate: []rules.Rate{{Count: 2, Per: 24 * time.Hour}}}))
 		for _, form := range []string{"body=1", "body=2"} {
 			wantResult(t, g, form, notifier.Delivered, "")
@@ -44,10 +40,7 @@ func TestRateAlerts(t *testing.T) {
 // TestDigestRanks checks that a digest which has more lines than fit leaves out those that
 // matter least.
 func TestDigestRanks(t *testing.T) {
-	t.Parallel()
-	p := gatewaytest.NewPager(t, http.StatusOK)
-	dir := t.TempDir()
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g := newGateway(t, dir, ruledKey(p, rules.Rules{Digest: &rules.Digest{Every: time.Minute}}))
 		for i := range 60 { // in the digest of failures, because they have failed in this time
 			for _, typ := range []string{"failure", "success"} {

@@ -75,10 +75,7 @@ func TestDedupeIncident(t *testing.T) {
 // TestDedupeJoined checks that an alert that joins a group of Alertmanager is told
 // within the window, and one that leaves it is not.
 func TestDedupeJoined(t *testing.T) {
-	t.Parallel()
-	p := gatewaytest.NewPager(t, http.StatusOK)
-	dir := t.TempDir()
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g := newGateway(t, dir, ruledKey(p, rules.Rules{Dedupe: &rules.Dedupe{Window: 10 * time.Minute}}))
 		group := func(names ...string) {
 			t.Helper()
@@ -194,10 +191,7 @@ func TestQuiet(t *testing.T) {
 // TestQuietOne checks that a message that was held alone is sent itself, and that the present state
 // of an incident is told instead of earlier ones.
 func TestQuietOne(t *testing.T) {
-	t.Parallel()
-	p := gatewaytest.NewPager(t, http.StatusOK)
-	dir := t.TempDir()
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g := newGateway(t, dir,
 			ruledKey(p,
 				rules.Rules{Quiet: []rules.Quiet{{
@@ -222,10 +216,7 @@ func TestQuietOne(t *testing.T) {
 // TestQuietWorse checks that a problem that gets worse is told, and with it what was
 // held, which does not come later.
 func TestQuietWorse(t *testing.T) {
-	t.Parallel()
-	p := gatewaytest.NewPager(t, http.StatusOK)
-	dir := t.TempDir()
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g := newGateway(t, dir, ruledKey(p, rules.Rules{Quiet: []rules.Quiet{{Window: window("00:00-07:00 UTC")}}}))
 		held := wantResult(t, g, gatewaytest.AlertForm("warning", "slow", "web"), "queued", notifier.RuleHeld)
 		time.Sleep(time.Hour)
@@ -241,10 +232,7 @@ func TestQuietWorse(t *testing.T) {
 // TestDigest checks what is collected, in what order, and that failures are a message
 // of their own.
 func TestDigest(t *testing.T) {
-	t.Parallel()
-	p := gatewaytest.NewPager(t, http.StatusOK)
-	dir := t.TempDir()
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g := newGateway(t, dir, ruledKey(p, rules.Rules{Digest: &rules.Digest{Every: 30 * time.Second}}))
 		a := wantResult(t, g, "body=a", "queued", notifier.RuleDigested)
 		if at := a.Results[0].Until; at == nil || at.UTC().Format(time.TimeOnly) != "00:00:30" {
@@ -276,10 +264,7 @@ func TestDigest(t *testing.T) {
 
 // TestDigestWeekly checks a digest at a moment of the week, which failures pass.
 func TestDigestWeekly(t *testing.T) {
-	t.Parallel()
-	p := gatewaytest.NewPager(t, http.StatusOK)
-	dir := t.TempDir()
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		start := func() *gatewaytest.Gateway {
 			return newGateway(t, dir, ruledKey(p, rules.Rules{Digest: &rules.Digest{Moment: moment("mon 08:00 UTC")}}))
 		}
@@ -377,10 +362,7 @@ func TestDigestBeforeInfo(t *testing.T) {
 
 // TestRuleMetrics checks that each decision is counted under the rule that made it.
 func TestRuleMetrics(t *testing.T) {
-	t.Parallel()
-	p := gatewaytest.NewPager(t, http.StatusOK)
-	dir := t.TempDir()
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g := newGateway(t, dir, ruledKey(p, rules.Rules{
 			Dedupe: &rules.Dedupe{Window: time.Hour},
 			Quiet:  []rules.Quiet{{Window: window("00:00-01:00 UTC"), Scope: rules.Scope{Types: []notifier.Type{notifier.Info}}}},
@@ -417,10 +399,7 @@ func TestRuleMetrics(t *testing.T) {
 // TestRate checks that the rest is one message when the time ends, and that new
 // messages do not pass those that wait.
 func TestRate(t *testing.T) {
-	t.Parallel()
-	p := gatewaytest.NewPager(t, http.StatusOK)
-	dir := t.TempDir()
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g := newGateway(t, dir, ruledKey(p, rules.Rules{Rate: []rules.Rate{{Count: 2, Per: time.Minute}}}))
 		wantResult(t, g, "body=1", notifier.Delivered, "")
 		time.Sleep(10 * time.Second)
@@ -439,10 +418,7 @@ func TestRate(t *testing.T) {
 
 // TestRulesInOrder checks that what a rule releases passes the later rules.
 func TestRulesInOrder(t *testing.T) {
-	t.Parallel()
-	p := gatewaytest.NewPager(t, http.StatusOK)
-	dir := t.TempDir()
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g := newGateway(t, dir, ruledKey(p, rules.Rules{
 			Quiet:  []rules.Quiet{{Window: window("00:00-07:00 UTC")}},
 			Digest: &rules.Digest{Every: 30 * time.Second}, Rate: []rules.Rate{{Count: 1, Per: time.Hour}},
@@ -469,10 +445,7 @@ func TestRulesInOrder(t *testing.T) {
 
 // TestRuleRemoved checks that a configuration without a rule releases what it held.
 func TestRuleRemoved(t *testing.T) {
-	t.Parallel()
-	p := gatewaytest.NewPager(t, http.StatusOK)
-	dir := t.TempDir()
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		start := func() *gatewaytest.Gateway {
 			return newGateway(t, dir, ruledKey(p, rules.Rules{Digest: &rules.Digest{Moment: moment("mon 08:00 UTC")}}))
 		}
@@ -513,10 +486,7 @@ func TestRuleScope(t *testing.T) {
 
 // TestRuleAsync checks the rules for clients that do not wait.
 func TestRuleAsync(t *testing.T) {
-	t.Parallel()
-	p := gatewaytest.NewPager(t, http.StatusOK)
-	dir := t.TempDir()
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g := newGateway(t, dir, ruledKey(p, rules.Rules{
 			Dedupe: &rules.Dedupe{Window: time.Hour},
 			Quiet:  []rules.Quiet{{Window: window("00:00-01:00 UTC")}},
@@ -536,10 +506,7 @@ func TestRuleAsync(t *testing.T) {
 
 // TestDigestMany checks that more messages than a destination can hold are counted.
 func TestDigestMany(t *testing.T) {
-	t.Parallel()
-	p := gatewaytest.NewPager(t, http.StatusOK)
-	dir := t.TempDir()
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g := newGateway(t, dir, ruledKey(p, rules.Rules{Digest: &rules.Digest{Every: time.Hour}}))
 		var last gatewaytest.Answer
 		for range 205 {
@@ -607,10 +574,7 @@ func TestRulesOfSavedKeys(t *testing.T) {
 
 // TestRulesWhileStoreFails checks that a message which cannot be held is sent.
 func TestRulesWhileStoreFails(t *testing.T) {
-	t.Parallel()
-	p := gatewaytest.NewPager(t, http.StatusOK)
-	dir := t.TempDir()
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		o := gatewaytest.Queued(dir, ruledKey(p, rules.Rules{Digest: &rules.Digest{Every: time.Hour}}))
 		u := o.MakeUnwritable()
 		g := gatewaytest.New(t, o)
@@ -626,10 +590,7 @@ func TestRulesWhileStoreFails(t *testing.T) {
 
 // TestDigestFiles checks that a digest has the files of its messages.
 func TestDigestFiles(t *testing.T) {
-	t.Parallel()
-	p := gatewaytest.NewPager(t, http.StatusOK)
-	dir := t.TempDir()
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g := newGateway(t, dir, ruledKey(p, rules.Rules{Digest: &rules.Digest{Every: 10 * time.Second}}))
 		for _, name := range []string{"a.txt", "b.txt"} {
 			body := `{"body":"see ` + name + `","attachments":[{"filename":"` + name + `","base64":"eA=="}]}`
@@ -688,10 +649,7 @@ func TestFallbackPassesRules(t *testing.T) {
 
 // TestRetryHeld checks that whoever retries a message that a rule holds gets it sent.
 func TestRetryHeld(t *testing.T) {
-	t.Parallel()
-	p := gatewaytest.NewPager(t, http.StatusOK)
-	dir := t.TempDir()
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g := newGateway(t, dir, ruledKey(p, rules.Rules{Digest: &rules.Digest{Every: time.Hour}}))
 		a := wantResult(t, g, "body=a", "queued", notifier.RuleDigested)
 		wantResult(t, g, "body=b", "queued", notifier.RuleDigested)

@@ -82,10 +82,7 @@ func TestPlannedSilence(t *testing.T) {
 
 // A planned silence that is deleted before it begins does nothing, and tells nothing.
 func TestPlannedSilenceCancelled(t *testing.T) {
-	t.Parallel()
-	p := gatewaytest.NewPager(t, http.StatusOK)
-	dir := t.TempDir()
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g := newSilenceGateway(t, dir, ruledKey(p, rules.Rules{}))
 		id := g.AddSilence("k", "from=2000-01-02T00:00:00Z&until=2000-01-03T00:00:00Z&tag=all&tell=yes")
 		if status := g.EndSilence("k", id); status != http.StatusOK || len(g.ListSilences("k")) != 0 {
@@ -208,10 +205,7 @@ func TestSilenceWindow(t *testing.T) {
 // A silence that the configuration does not have any more ends at once, and tells what is open.
 // One that stays goes on.
 func TestSilenceWindowReload(t *testing.T) {
-	t.Parallel()
-	p := gatewaytest.NewPager(t, http.StatusOK)
-	dir := t.TempDir()
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		tells := silenceWindows("00:00-04:00 UTC")
 		tells.Windows[0].Tell = true
 		stays := silenceWindows("00:00-03:00 UTC")
@@ -333,10 +327,7 @@ func TestSilenceWindowSaved(t *testing.T) {
 // TestSilenceEvents checks that the events about silences that are told have their data. They once
 // had the data of another silence, or none.
 func TestSilenceEvents(t *testing.T) {
-	t.Parallel()
-	p := gatewaytest.NewPager(t, http.StatusOK)
-	dir := t.TempDir()
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		o := withManagers(gatewaytest.Queued(dir, ruledKey(p, rules.Rules{})))
 		var mu sync.Mutex
 		events := map[string][]string{}

@@ -79,10 +79,7 @@ func TestSilence(t *testing.T) {
 // A silence that is ended before its time tells at once what is open. One of another key
 // or without a match changes nothing.
 func TestSilenceEnded(t *testing.T) {
-	t.Parallel()
-	p := gatewaytest.NewPager(t, http.StatusOK)
-	dir := t.TempDir()
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g := newSilenceGateway(t, dir, ruledKey(p, rules.Rules{}), gatewaytest.Key("l", p.NotifyURL()+"?tz=UTC"))
 		id := g.AddSilence("k", "until=2000-01-05T00:00:00Z&tag=all")
 		wantResult(t, g, gatewaytest.AlertForm("failure", "down", "a"), "queued", notifier.RuleSilenced)
@@ -107,10 +104,7 @@ func TestSilenceEnded(t *testing.T) {
 // When an incident is over during a silence of what rules hold, with all of its states,
 // none of them is told, also not an earlier resolution. A model has found this.
 func TestSilenceOfHeld(t *testing.T) {
-	t.Parallel()
-	p := gatewaytest.NewPager(t, http.StatusOK)
-	dir := t.TempDir()
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		window, err := rules.ParseWindow([]string{"00:00-03:00", "UTC"})
 		if err != nil {
 			t.Fatal(err)
@@ -196,10 +190,7 @@ func TestSilencedChain(t *testing.T) {
 // TestShareOfAllKeys checks that what rules remember of many keys has a share of max_size, too: all
 // their messages are taken, and the latest of each key is known.
 func TestShareOfAllKeys(t *testing.T) {
-	t.Parallel()
-	p := gatewaytest.NewPager(t, http.StatusOK)
-	dir := t.TempDir()
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		var keys []site.KeyOptions
 		const n, size = 16, 512 << 10
 		for i := range n { // each has a share, and they have more of them than there is room

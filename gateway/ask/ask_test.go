@@ -113,9 +113,7 @@ func TestAskExpires(t *testing.T) {
 
 // TestAskText checks a free answer, which is data on the page and in the JSON.
 func TestAskText(t *testing.T) {
-	t.Parallel()
-	dir, p := t.TempDir(), gatewaytest.NewPager(t, http.StatusOK)
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g := gatewaytest.New(t, options(dir, gatewaytest.Key("k", p.NotifyURL())))
 		id := ask(t, g, `{"text":true}`)
 		settle(time.Second)
@@ -142,9 +140,7 @@ func TestAskText(t *testing.T) {
 
 // TestAskWho checks who has answered: the user of the site before a name typed in.
 func TestAskWho(t *testing.T) {
-	t.Parallel()
-	dir, p := t.TempDir(), gatewaytest.NewPager(t, http.StatusOK)
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g := gatewaytest.New(t, options(dir, gatewaytest.Key("k", p.NotifyURL())))
 		for i, tt := range []struct{ user, by, want string }{{"ann", "Eve", "answered deploy by ann"}, {"", "", "answered deploy"}} {
 			id := ask(t, g, deploy)
@@ -160,9 +156,7 @@ func TestAskWho(t *testing.T) {
 // TestAskLogin checks that the page of a question with login needs the login of the console, and
 // nowhere else.
 func TestAskLogin(t *testing.T) {
-	t.Parallel()
-	dir, p := t.TempDir(), gatewaytest.NewPager(t, http.StatusOK)
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		o := options(dir, gatewaytest.Key("k", p.NotifyURL()))
 		o.Site.Managers = &site.Managers{Named: []string{"root"}}
 		g := gatewaytest.New(t, o)
@@ -192,9 +186,7 @@ func TestAskLogin(t *testing.T) {
 
 // TestAskForeign checks that a page of another site cannot answer.
 func TestAskForeign(t *testing.T) {
-	t.Parallel()
-	dir, p := t.TempDir(), gatewaytest.NewPager(t, http.StatusOK)
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g := gatewaytest.New(t, options(dir, gatewaytest.Key("k", p.NotifyURL())))
 		id := ask(t, g, deploy)
 		settle(time.Second)
@@ -282,9 +274,7 @@ func TestAskRefused(t *testing.T) {
 
 // TestAskForm checks the fields of a form.
 func TestAskForm(t *testing.T) {
-	t.Parallel()
-	dir, p := t.TempDir(), gatewaytest.NewPager(t, http.StatusOK)
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g := gatewaytest.New(t, options(dir, gatewaytest.Key("k", p.NotifyURL())))
 		got := g.PostForm("/notify/k", "body=Deploy%3F&ask=deploy&ask=wait&ask_timeout=20s&ask_default=wait")
 		if got.Status != http.StatusAccepted || strings.Contains(got.Body, "no effect") {
@@ -313,9 +303,7 @@ func TestAskForm(t *testing.T) {
 // TestAskWait checks that a client that waits hears of the answer at once, of an expiry, and
 // of nothing after the time that it waits.
 func TestAskWait(t *testing.T) {
-	t.Parallel()
-	dir, p := t.TempDir(), gatewaytest.NewPager(t, http.StatusOK)
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g := gatewaytest.New(t, options(dir, gatewaytest.Key("k", p.NotifyURL())))
 		id := ask(t, g, deploy)
 		settle(time.Second)
@@ -352,9 +340,7 @@ func TestAskWait(t *testing.T) {
 
 // TestAskAccess checks that only who may send to the key or manage sees the answer.
 func TestAskAccess(t *testing.T) {
-	t.Parallel()
-	dir, p := t.TempDir(), gatewaytest.NewPager(t, http.StatusOK)
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		k := gatewaytest.Key("k", p.NotifyURL())
 		k.Tokens, k.Readers = []string{"s3cret-s3cret-s3cret"}, []string{"reader-reader-reader"}
 		g := gatewaytest.New(t, options(dir, k))
@@ -540,9 +526,7 @@ func TestAskSilenced(t *testing.T) {
 
 // TestAskTooMany checks the limit of open questions of a key.
 func TestAskTooMany(t *testing.T) {
-	t.Parallel()
-	p, dir := gatewaytest.NewPager(t, http.StatusOK), t.TempDir()
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g := gatewaytest.New(t, options(dir, gatewaytest.Key("k", p.NotifyURL()), gatewaytest.Key("other", p.NotifyURL())))
 		var ids []string
 		for range 100 {
@@ -562,9 +546,7 @@ func TestAskTooMany(t *testing.T) {
 
 // TestAskIdempotent checks that a request that is sent again asks once.
 func TestAskIdempotent(t *testing.T) {
-	t.Parallel()
-	p, dir := gatewaytest.NewPager(t, http.StatusOK), t.TempDir()
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g := gatewaytest.New(t, options(dir, gatewaytest.Key("k", p.NotifyURL())))
 		var ids []string
 		for range 2 {

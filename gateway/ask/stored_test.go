@@ -63,9 +63,7 @@ func TestAskKilled(t *testing.T) {
 
 // TestAskReload checks that a reload changes nothing: the wait ends, and can go on.
 func TestAskReload(t *testing.T) {
-	t.Parallel()
-	dir, p := t.TempDir(), gatewaytest.NewPager(t, http.StatusOK)
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		o := options(dir, gatewaytest.Key("k", p.NotifyURL()))
 		o.Process = gatewaytest.NewProcess(t)
 		g := gatewaytest.New(t, o)
@@ -136,9 +134,7 @@ func TestAskAtOnce(t *testing.T) {
 // TestAskForgotten checks that a question is known after the queue has forgotten the results
 // of its message, and forgotten a day after it was decided.
 func TestAskForgotten(t *testing.T) {
-	t.Parallel()
-	dir, p := t.TempDir(), gatewaytest.NewPager(t, http.StatusOK)
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		o := options(dir, gatewaytest.Key("k", p.NotifyURL()))
 		o.Queue.Keep = time.Hour
 		g := gatewaytest.New(t, o)
@@ -168,9 +164,7 @@ func TestAskForgotten(t *testing.T) {
 // TestAskShare checks that the questions of a key, open or not, have a share of max_size, so that
 // one is refused that has no room, nobody is asked, and the messages of others are kept.
 func TestAskShare(t *testing.T) {
-	t.Parallel()
-	dir, p := t.TempDir(), gatewaytest.NewPager(t, http.StatusOK)
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		o := options(dir, gatewaytest.Key("k", p.NotifyURL()), gatewaytest.Key("other", p.NotifyURL()))
 		o.Queue.MaxSize, o.Queue.Keep = 1<<20, time.Minute
 		g := gatewaytest.New(t, o)

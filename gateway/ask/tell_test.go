@@ -240,9 +240,7 @@ func TestAskTell(t *testing.T) {
 
 // TestAskStream checks that a stream has the state as it is, and ends with the answer.
 func TestAskStream(t *testing.T) {
-	t.Parallel()
-	dir, p := t.TempDir(), gatewaytest.NewPager(t, http.StatusOK)
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g := gatewaytest.New(t, options(dir, gatewaytest.Key("k", p.NotifyURL())))
 		id := ask(t, g, deploy)
 		settle(time.Second)
@@ -265,9 +263,7 @@ func TestAskStream(t *testing.T) {
 
 // TestAskEvent checks the event, which has neither the question nor the answer.
 func TestAskEvent(t *testing.T) {
-	t.Parallel()
-	dir, p := t.TempDir(), gatewaytest.NewPager(t, http.StatusOK)
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		var mu sync.Mutex
 		var got []map[string]any
 		o := options(dir, gatewaytest.Key("k", p.NotifyURL()))

@@ -15,10 +15,7 @@ import (
 // TestForgetButton checks the buttons of the page of incidents: who may press them, what they
 // forget, and that incidents of other sites stay.
 func TestForgetButton(t *testing.T) {
-	t.Parallel()
-	p := gatewaytest.NewPager(t, http.StatusOK)
-	dir := t.TempDir()
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		k := gatewaytest.Key("k", p.NotifyURL()+"?tz=UTC")
 		k.Rules = &rules.Rules{Dedupe: &rules.Dedupe{Window: time.Hour}}
 		g := gatewaytest.New(t, gatewaytest.Options{

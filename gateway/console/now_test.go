@@ -38,9 +38,7 @@ func situation(t *testing.T, body string) (sentence, counted string) {
 // TestNow follows somebody whom a failure calls to the first page: the situation, the acknowledged
 // incident, the destination that is tried now, and all quiet.
 func TestNow(t *testing.T) {
-	t.Parallel()
-	p, dir := gatewaytest.NewPager(t, http.StatusOK), t.TempDir()
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		ops := gatewaytest.Key("ops", p.NotifyURL()+" team")
 		ops.Rules = &rules.Rules{Dedupe: &rules.Dedupe{Window: time.Hour}}
 		o := openConsole(ops, gatewaytest.Key("garage", p.NotifyURL()+"garage"))
@@ -258,9 +256,7 @@ func TestOldAddressOfKeys(t *testing.T) {
 
 // TestNowOfOtherSite checks that the page does not act on incidents of another site.
 func TestNowOfOtherSite(t *testing.T) {
-	t.Parallel()
-	p, dir := gatewaytest.NewPager(t, http.StatusOK), t.TempDir()
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		ops := gatewaytest.Key("ops", p.NotifyURL())
 		ops.Rules = &rules.Rules{Dedupe: &rules.Dedupe{Window: time.Hour}}
 		o := gatewaytest.Options{

@@ -1,6 +1,7 @@
 package gatewaytest
 
 import (
+	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,6 +17,15 @@ func InBubble(t *testing.T, f func(t *testing.T)) {
 		t.Cleanup(func() { time.Sleep(time.Minute) }) // so that idle goroutines of the sender end
 		f(t)
 	})
+}
+
+// InBubbleWithPager runs f in a bubble beside other tests, with a pager that answers 200 and a folder
+// for a queue.
+func InBubbleWithPager(t *testing.T, f func(t *testing.T, p *Pager, dir string)) {
+	t.Helper()
+	t.Parallel()
+	p, dir := NewPager(t, http.StatusOK), t.TempDir()
+	InBubble(t, func(t *testing.T) { f(t, p, dir) })
 }
 
 // Until waits until a time of the bubble's clock, such as 2000-01-01 08:00:00.

@@ -17,10 +17,7 @@ import (
 // TestMissedBeat checks that a late beat is told once, that the next one is told as a
 // success of the same incident, and that it is told again after that.
 func TestMissedBeat(t *testing.T) {
-	t.Parallel()
-	p := gatewaytest.NewPager(t, http.StatusOK)
-	dir := t.TempDir()
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g := newGateway(t, dir, nightlyKey(p))
 		gatewaytest.Until(t, "2000-01-01 00:10:00")
 		got := beat(t, g, http.MethodGet, "/notify/k?beat=nightly", "", http.StatusOK)
@@ -46,10 +43,7 @@ func TestMissedBeat(t *testing.T) {
 // TestFailingBeat checks that a beat with the type failure is told at once with its text,
 // in each format, and that its success is told.
 func TestFailingBeat(t *testing.T) {
-	t.Parallel()
-	p := gatewaytest.NewPager(t, http.StatusOK)
-	dir := t.TempDir()
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g := newGateway(t, dir, nightlyKey(p))
 		var want []string
 		tell := func(texts ...string) {
@@ -84,10 +78,7 @@ func TestFailingBeat(t *testing.T) {
 
 // TestBeatRefused checks who cannot send a beat, and that such a request changes nothing.
 func TestBeatRefused(t *testing.T) {
-	t.Parallel()
-	p := gatewaytest.NewPager(t, http.StatusOK)
-	dir := t.TempDir()
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		closed, open := nightlyKey(p), gatewaytest.Key("open", p.NotifyURL())
 		closed.Tokens = []string{"0123456789abcdef"}
 		open.Accept, open.Expects = []string{"grafana"}, []site.BeatOptions{expect("nightly", 24*time.Hour, 0)}
@@ -120,10 +111,7 @@ func TestBeatRefused(t *testing.T) {
 // TestBeatAfterDowntime checks that a gateway that was off tells nothing of beats that
 // could not come, and tells one that does not come afterwards.
 func TestBeatAfterDowntime(t *testing.T) {
-	t.Parallel()
-	p := gatewaytest.NewPager(t, http.StatusOK)
-	dir := t.TempDir()
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g := newGateway(t, dir, nightlyKey(p))
 		gatewaytest.Until(t, "2000-01-01 00:10:00")
 		beat(t, g, http.MethodGet, "/notify/k?beat=nightly", "", http.StatusOK)
@@ -141,10 +129,7 @@ func TestBeatAfterDowntime(t *testing.T) {
 // TestMissedBeatOverRestarts checks that a gateway that is restarted every few seconds tells
 // a beat that does not come, and tells it once.
 func TestMissedBeatOverRestarts(t *testing.T) {
-	t.Parallel()
-	p := gatewaytest.NewPager(t, http.StatusOK)
-	dir := t.TempDir()
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		key := gatewaytest.Key("k", p.NotifyURL()+"?tz=UTC")
 		key.Expects = []site.BeatOptions{expect("fast", 5*time.Second, time.Second), expect("slow", 30*time.Second, 10*time.Second)}
 		for range 15 {

@@ -23,10 +23,7 @@ func runKey(t *testing.T, p *gatewaytest.Pager) site.KeyOptions {
 // TestBeatByCalendar checks that a beat that is due by a calendar is told when it is missed,
 // and that a time without a gateway when it is due counts as a beat.
 func TestBeatByCalendar(t *testing.T) {
-	t.Parallel()
-	p := gatewaytest.NewPager(t, http.StatusOK)
-	dir := t.TempDir()
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g := newGateway(t, dir, runKey(t, p))
 		gatewaytest.Until(t, "2000-01-01 04:00:00")
 		got := beat(t, g, http.MethodGet, "/notify/k?beat=nightly&state=end&exit=0", "", http.StatusOK)
@@ -51,10 +48,7 @@ func TestBeatByCalendar(t *testing.T) {
 // TestRun checks that a run that does not end is told once, also over a restart, that a start is
 // no beat, and that the end is told with how long it took.
 func TestRun(t *testing.T) {
-	t.Parallel()
-	p := gatewaytest.NewPager(t, http.StatusOK)
-	dir := t.TempDir()
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g := newGateway(t, dir, runKey(t, p))
 		gatewaytest.Until(t, "2000-01-01 03:15:00")
 		got := beat(t, g, http.MethodGet, "/notify/k?beat=nightly&state=start", "", http.StatusOK)
@@ -102,10 +96,7 @@ func TestRun(t *testing.T) {
 // TestExitCode checks that an exit code other than 0 is a failure that says it, with how long
 // the run took, and that 0 is none.
 func TestExitCode(t *testing.T) {
-	t.Parallel()
-	p := gatewaytest.NewPager(t, http.StatusOK)
-	dir := t.TempDir()
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g := newGateway(t, dir, runKey(t, p))
 		var want []string
 		tell := func(texts ...string) {
@@ -142,10 +133,7 @@ func TestExitCode(t *testing.T) {
 
 // TestRunRefused checks what is no start, no end and no exit code, and that it changes nothing.
 func TestRunRefused(t *testing.T) {
-	t.Parallel()
-	p := gatewaytest.NewPager(t, http.StatusOK)
-	dir := t.TempDir()
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g := newGateway(t, dir, runKey(t, p))
 		for query, want := range map[string]string{
 			"state=begin":              "state: it must be start or end",
@@ -172,10 +160,7 @@ func TestRunRefused(t *testing.T) {
 // TestRunShown checks that the admin API and the page of the key show the schedule, a run, how
 // long the last one took and its exit code.
 func TestRunShown(t *testing.T) {
-	t.Parallel()
-	p := gatewaytest.NewPager(t, http.StatusOK)
-	dir := t.TempDir()
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g := newConsole(t, &outbox.Settings{Path: dir}, runKey(t, p))
 		shown := func(admin string, page ...string) {
 			t.Helper()

@@ -73,10 +73,7 @@ func TestWatchdogShown(t *testing.T) {
 // TestBeatMakesTheKeyFail checks that a missed beat is a trouble of its key in the list of
 // keys, with its time, until it comes, and that a beat which is due is in grace before.
 func TestBeatMakesTheKeyFail(t *testing.T) {
-	t.Parallel()
-	p := gatewaytest.NewPager(t, http.StatusOK)
-	dir := t.TempDir()
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		ops := gatewaytest.Key("ops", p.NotifyURL())
 		ops.Expects = []site.BeatOptions{expect("nightly", time.Hour, 30*time.Minute)}
 		g := newConsole(t, &outbox.Settings{Path: dir}, ops, gatewaytest.Key("other", p.NotifyURL()))

@@ -16,10 +16,7 @@ import (
 // written, also one that has failed, whose message is sent all the same and not again when the
 // job tries again; and that "is back" is told once the store has the beat.
 func TestBeatThatCannotBeStored(t *testing.T) {
-	t.Parallel()
-	p := gatewaytest.NewPager(t, http.StatusOK)
-	dir := t.TempDir()
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		o := gatewaytest.Queued(dir, nightlyKey(p))
 		u := o.MakeUnwritable()
 		g := gatewaytest.New(t, o)
@@ -50,10 +47,7 @@ func TestBeatThatCannotBeStored(t *testing.T) {
 // TestBackFromUnstoredFailure checks that whoever was told of a failure that could not be stored
 // hears once that the beat is back, although the failure was not sent again.
 func TestBackFromUnstoredFailure(t *testing.T) {
-	t.Parallel()
-	p := gatewaytest.NewPager(t, http.StatusOK)
-	dir := t.TempDir()
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		o := gatewaytest.Queued(dir, nightlyKey(p))
 		u := o.MakeUnwritable()
 		g := gatewaytest.New(t, o)

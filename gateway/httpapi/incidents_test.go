@@ -202,10 +202,7 @@ func TestIncidentsAccess(t *testing.T) {
 // TestMessageNamesIncident checks that a queued message names its incident, and not a later one of
 // the same name.
 func TestMessageNamesIncident(t *testing.T) {
-	t.Parallel()
-	p := gatewaytest.NewPager(t, http.StatusOK)
-	dir := t.TempDir()
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g := newIncidentGateway(t, dir, incidentKey("k", p), gatewaytest.Key("plain", p.NotifyURL()))
 		wantDelivered := func(form string) (id string) {
 			t.Helper()

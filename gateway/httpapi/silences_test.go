@@ -91,10 +91,7 @@ func TestSilenceRefused(t *testing.T) {
 // TestPlannedSilenceJSON checks the JSON of a planned silence, and of one that would begin in the
 // past.
 func TestPlannedSilenceJSON(t *testing.T) {
-	t.Parallel()
-	p := gatewaytest.NewPager(t, http.StatusOK)
-	dir := t.TempDir()
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g := gatewaytest.New(t, gatewaytest.Options{
 			Site:  site.Options{Keys: []site.KeyOptions{gatewaytest.Key("k", p.NotifyURL())}, Managers: gatewaytest.Everybody()},
 			Queue: &outbox.Settings{Path: dir},

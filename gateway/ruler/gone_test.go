@@ -21,7 +21,7 @@ import (
 // TestRulerSavedKey checks that rulers post to saved keys, that a group goes on when its key
 // gets another name, and that it ends with the key.
 func TestRulerSavedKey(t *testing.T) {
-	inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		core, logs := observer.New(zap.WarnLevel)
 		g := gatewaytest.New(t, gatewaytest.Options{
 			Site:  site.Options{Managers: gatewaytest.Everybody(), Egress: gatewaytest.Loopback()},
@@ -61,7 +61,7 @@ func TestRulerSavedKey(t *testing.T) {
 // TestRulerGone checks that a group waits for its key over a reload that lacks it for a while,
 // and is forgotten if the key stays away.
 func TestRulerGone(t *testing.T) {
-	inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g := newGateway(t, dir, key(p))
 		fires(t, g, 2, "a")
 		p.WantTold(t, disk)
@@ -85,7 +85,7 @@ func TestRulerGone(t *testing.T) {
 // TestRulerOfOtherGateway checks that a gateway which has no group itself notices that another one
 // with the same store has some, so that what is due is told in time, whichever of them goes on.
 func TestRulerOfOtherGateway(t *testing.T) {
-	inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g := newGateway(t, dir, key(p))
 		o := &outbox.Outbox{Queue: g.Rooms().Outbox.Queue, Shared: true, Log: zap.NewNop()}
 		other := ruler.New(o, heartbeat.New(o), programs.RulerMessage)

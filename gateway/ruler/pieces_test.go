@@ -91,7 +91,7 @@ func wantOpen(t *testing.T, g *gatewaytest.Gateway, n int) {
 // TestRulerPieces checks that a change of one alert of a large group writes little, whether it is
 // posted or told, that the group outlasts a restart and counts for its key, and that all of it goes.
 func TestRulerPieces(t *testing.T) {
-	inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		const most = 250_000
 		g, m := newMetered(t, dir, key(p))
 		for first := 0; first < bigAlerts; first += 200 {
@@ -141,7 +141,7 @@ func TestRulerPieces(t *testing.T) {
 // TestRulerPiecesShare checks that the pieces of groups count for the share of their key, and that
 // it has room again when they have gone.
 func TestRulerPiecesShare(t *testing.T) {
-	inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g := gatewaytest.New(t, gatewaytest.Options{
 			Global: site.Options{Keys: []site.KeyOptions{key(p)}}, Queue: &outbox.Settings{Path: dir, MaxSize: 8 << 20},
 		})
@@ -169,7 +169,7 @@ func TestRulerPiecesShare(t *testing.T) {
 // TestRulerEarlierGroup checks that a large group of an earlier version, which is one record, goes
 // on, and is in pieces after its next change.
 func TestRulerEarlierGroup(t *testing.T) {
-	inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g, m := newMetered(t, dir, key(p))
 		record := wire.AppendItem(ruler.KindGroup.Begin(), 3, "k")
 		record = wire.AppendItem(record, 4, "Disk")

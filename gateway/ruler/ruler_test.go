@@ -69,13 +69,6 @@ func wait(d time.Duration) {
 	synctest.Wait()
 }
 
-// inBubble runs f in a bubble with a pager and a folder.
-func inBubble(t *testing.T, f func(t *testing.T, p *gatewaytest.Pager, dir string)) {
-	t.Parallel()
-	p, dir := gatewaytest.NewPager(t, http.StatusOK), t.TempDir()
-	gatewaytest.InBubble(t, func(t *testing.T) { f(t, p, dir) })
-}
-
 func key(p *gatewaytest.Pager) site.KeyOptions { return gatewaytest.Key("k", p.NotifyURL()+"?tz=UTC") }
 
 const (
@@ -93,7 +86,7 @@ func TestCharset(t *testing.T) {
 		"Latin-1": {gatewaytest.TypeJSON + "; charset=iso-8859-1", "", "Gr\xF6\xDFe"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
+			gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 				g := newGateway(t, dir, key(p))
 				body := c.begin + "[" + strings.Replace(alert("a", 4*time.Minute), "full", c.text, 1) + "]"
 				if got := g.Post(alertsAddress, c.media, body); got.Status != http.StatusOK {
@@ -111,7 +104,7 @@ func TestCharset(t *testing.T) {
 func TestRulers(t *testing.T) {
 	t.Parallel()
 	t.Run("a new group waits, and repetitions are no news", func(t *testing.T) {
-		inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
+		gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 			g := newGateway(t, dir, key(p))
 			post(t, g, alert("a", 4*time.Minute))
 			wait(28 * time.Second)
@@ -131,7 +124,7 @@ func TestRulers(t *testing.T) {
 		})
 	})
 	t.Run("alerts join and leave, and those that are absent stay", func(t *testing.T) {
-		inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
+		gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 			g := newGateway(t, dir, key(p))
 			fires(t, g, 2, "a")
 			for range 8 { // in posts of their own
@@ -146,7 +139,7 @@ func TestRulers(t *testing.T) {
 		})
 	})
 	t.Run("a pair that resolves and repeats makes no news", func(t *testing.T) {
-		inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
+		gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 			g := newGateway(t, dir, key(p))
 			for range 20 {
 				fires(t, g, 1, "a")
@@ -159,7 +152,7 @@ func TestRulers(t *testing.T) {
 	})
 	// It was once taken for a problem that was over before the hold ended.
 	t.Run("a ruler that falls silent while hold holds its alert", func(t *testing.T) {
-		inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
+		gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 			k := key(p)
 			k.Rules = &rules.Rules{Hold: &rules.Lasting{For: time.Hour}}
 			g := newGateway(t, dir, k)
@@ -171,7 +164,7 @@ func TestRulers(t *testing.T) {
 		})
 	})
 	t.Run("a ruler that falls silent", func(t *testing.T) {
-		inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
+		gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 			g := newGateway(t, dir, key(p))
 			fires(t, g, 10, "a")
 			wait(7*time.Minute + 30*time.Second) // 3 m to the end, and the interval
@@ -183,7 +176,7 @@ func TestRulers(t *testing.T) {
 		})
 	})
 	t.Run("one of two is no longer reported", func(t *testing.T) {
-		inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
+		gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 			g := newGateway(t, dir, key(p))
 			fires(t, g, 2, "a", "b")
 			fires(t, g, 12, "b")
@@ -195,7 +188,7 @@ func TestRulers(t *testing.T) {
 		})
 	})
 	t.Run("an open group outlasts keep, restarts and the time without a gateway", func(t *testing.T) {
-		inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
+		gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 			k := key(p)
 			k.Rules = &rules.Rules{Dedupe: &rules.Dedupe{Window: time.Minute}}
 			start := func() *gatewaytest.Gateway {
@@ -226,7 +219,7 @@ func TestRulers(t *testing.T) {
 		})
 	})
 	t.Run("repetitions are stored in time", func(t *testing.T) {
-		inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
+		gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 			g := newGateway(t, dir, key(p))
 			post(t, g, alert("a", 4*time.Minute))
 			wait(110 * time.Second)
@@ -242,7 +235,7 @@ func TestRulers(t *testing.T) {
 		})
 	})
 	t.Run("groups of other labels and times", func(t *testing.T) {
-		inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
+		gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 			ruler, err := site.NewRuler(site.Ruler{
 				GroupBy: []string{"cluster"},
 				Times:   rules.GroupTimes{Wait: 5 * time.Second, Interval: 10 * time.Second},
@@ -275,7 +268,7 @@ func TestRulerShortAlerts(t *testing.T) {
 	t.Parallel()
 	for _, away := range []time.Duration{5 * time.Second, 15 * time.Second, 25 * time.Second, 29 * time.Second, 31 * time.Second} {
 		t.Run(away.String(), func(t *testing.T) {
-			inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
+			gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 				ruler, err := site.NewRuler(site.Ruler{Times: rules.GroupTimes{Wait: time.Second, Interval: time.Second}})
 				if err != nil {
 					t.Fatal(err)
@@ -309,7 +302,7 @@ func TestRulerShortAlerts(t *testing.T) {
 // post, that nobody is told so, and that it is told once more if it is posted again. One that is
 // posted again and again stays.
 func TestRulerFarEnd(t *testing.T) {
-	inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		const years = 70 * 365 * 24 * time.Hour
 		const load = "failure: Load | Firing: full at b\nhttp://prometheus/graph"
 		g := newGateway(t, dir, key(p))
@@ -333,7 +326,7 @@ func TestRulerFarEnd(t *testing.T) {
 // TestRulerShare checks that the groups of a key take only its share of the queue, however far
 // away their ends are, so that other keys can still use it.
 func TestRulerShare(t *testing.T) {
-	inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		other := gatewaytest.Key("other", p.NotifyURL())
 		g := gatewaytest.New(t, gatewaytest.Options{
 			Global: site.Options{Keys: []site.KeyOptions{key(p), other}},
@@ -375,7 +368,7 @@ func (s slow) Accept(ctx context.Context, maxSize int64, entries ...*queue.Entry
 // one, and that no line of the log calls that a failure. No beat is expected, so that nothing
 // else notes that the gateway runs.
 func TestRulerRestarts(t *testing.T) {
-	inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		core, logs := observer.New(zap.WarnLevel)
 		o := gatewaytest.Queued(dir, key(p))
 		o.Global.Ruler = &site.Ruler{Times: rules.GroupTimes{Wait: time.Second, Interval: time.Second}}
@@ -400,7 +393,7 @@ func TestRulerRestarts(t *testing.T) {
 
 // TestRulerAccess checks who may post and read, and what is refused.
 func TestRulerAccess(t *testing.T) {
-	inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		const token, reader = "0123456789abcdef", "fedcba9876543210"
 		closed, other, plain, unqueued := key(p), key(p), key(p), key(p)
 		closed.Tokens, closed.Readers = []string{token}, []string{reader}
@@ -463,7 +456,7 @@ func TestRulerAccess(t *testing.T) {
 // TestRulerFullGroup checks that what rulers post cannot make a group arbitrarily large, and
 // that alerts that fit go on: they are told, and they resolve.
 func TestRulerFullGroup(t *testing.T) {
-	inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g := newGateway(t, dir, key(p))
 		long := func(i int) string {
 			return alertOf(map[string]string{"alertname": "Disk", "instance": fmt.Sprint(i), "cause": strings.Repeat("x", 500_000)}, 30*time.Minute)

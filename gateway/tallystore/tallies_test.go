@@ -51,9 +51,7 @@ func records(t *testing.T, g *gatewaytest.Gateway) (n int) {
 // TestTallies checks that a restart forgets nothing that was stored, that a gateway that is
 // idle writes nothing, and that what is older than 24 hours is removed.
 func TestTallies(t *testing.T) {
-	t.Parallel()
-	p, dir := gatewaytest.NewPager(t, http.StatusOK), t.TempDir()
-	gatewaytest.InBubble(t, func(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g := gatewaytest.New(t, options(dir, p))
 		time.Sleep(2 * time.Minute)
 		if n := records(t, g); n != 0 {
