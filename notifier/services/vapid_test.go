@@ -167,17 +167,23 @@ func TestVapidFailures(t *testing.T) {
 	}
 }
 
-// A text that is longer than a push is split by bytes, and each push has a TTL of a
-// day.
-func TestVapidLong(t *testing.T) {
+// newVAPIDBrowser returns a browser and the URL that sends to it.
+func newVAPIDBrowser(t *testing.T) (b *webpushtest.Browser, address string) {
+	t.Helper()
 	_, number := newVAPIDKey(t)
-	browser := webpushtest.NewBrowser(t)
-	file, err := json.Marshal(browser.Subscription("https://push.example.net/a"))
+	b = webpushtest.NewBrowser(t)
+	file, err := json.Marshal(b.Subscription("https://push.example.net/a"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := "vapid://ops@example.com?keyfile=" + base64.URLEncoding.EncodeToString(number) +
-		"&subfile=" + base64.URLEncoding.EncodeToString(file)
+	encode := base64.URLEncoding.EncodeToString
+	return b, "vapid://ops@example.com?keyfile=" + encode(number) + "&subfile=" + encode(file)
+}
+
+// A text that is longer than a push is split by bytes, and each push has a TTL of a
+// day.
+func TestVapidLong(t *testing.T) {
+	browser, address := newVAPIDBrowser(t)
 	const line = "Füße, Größe, Äpfel"
 	text := strings.Repeat(line+"\n", 400)
 	for _, overflow := range []string{"upstream", "split"} {
@@ -201,19 +207,13 @@ func TestVapidLong(t *testing.T) {
 // TestVapidJSON checks that a service worker can get the message as JSON, with the
 // tag of its notification, and that the longest text fits into a push.
 func TestVapidJSON(t *testing.T) {
-	_, number := newVAPIDKey(t)
-	browser := webpushtest.NewBrowser(t)
-	file, err := json.Marshal(browser.Subscription("https://push.example.net/a"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	browser, address := newVAPIDBrowser(t)
 	var got []string
 	service := servicetest.API(func(q *http.Request, body string) (int, string) {
 		got = append(got, browser.Read(t, body))
 		return 201, ""
 	})
-	encode := base64.URLEncoding.EncodeToString
-	send := service.Destination(t, "vapid://ops@example.com?payload=json&overflow=split&keyfile="+encode(number)+"&subfile="+encode(file))
+	send := service.Destination(t, address+"&payload=json&overflow=split")
 	worse := servicetest.Message(t, "worse")
 	if err := send(worse); err != nil {
 		t.Fatal(err)
@@ -234,25 +234,19 @@ func TestVapidJSON(t *testing.T) {
 // TestVapidAcknowledge checks that a service worker gets the address and the action to
 // acknowledge an incident, and that they fit into a push with the longest text.
 func TestVapidAcknowledge(t *testing.T) {
-	_, number := newVAPIDKey(t)
-	browser := webpushtest.NewBrowser(t)
-	file, err := json.Marshal(browser.Subscription("https://push.example.net/a"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	browser, address := newVAPIDBrowser(t)
 	var got []string
 	service := servicetest.API(func(q *http.Request, body string) (int, string) {
 		got = append(got, browser.Read(t, body))
 		return 201, ""
 	})
-	encode := base64.URLEncoding.EncodeToString
-	send := service.Destination(t, "vapid://ops@example.com?payload=json&overflow=split&keyfile="+encode(number)+"&subfile="+encode(file))
+	send := service.Destination(t, address+"&payload=json&overflow=split")
 	m := servicetest.Message(t, "button")
 	if err := send(m); err != nil {
 		t.Fatal(err)
 	}
-	const address = `"acknowledge_url":"` + servicetest.AcknowledgeURL + `","actions":[{"action":"acknowledge","title":"Acknowledge"}]}`
-	if !strings.HasSuffix(got[0], address) {
+	const link = `"acknowledge_url":"` + servicetest.AcknowledgeURL + `","actions":[{"action":"acknowledge","title":"Acknowledge"}]}`
+	if !strings.HasSuffix(got[0], link) {
 		t.Errorf("the service worker gets %s", got[0])
 	}
 	m.Title, m.Body = strings.Repeat(`"`, 150), strings.Repeat("\"<\n", 2000)

@@ -30,7 +30,7 @@ func TestOpsgenieGo(t *testing.T) {
 		create := &alert.CreateAlertRequest{Message: "91% full", Alias: alias, Description: "of " + alias, Priority: alert.P3}
 		_, err := alerts.Create(t.Context(), create)
 		must(t, err)
-		opened := g.next(t)
+		opened := g.hook.next(t)
 		if opened.Type != "warning" || opened.Title != "91% full" || opened.Message != "of "+alias || opened.Incident == "" {
 			t.Errorf("%s: arrived %+v", alias, opened)
 		}
@@ -38,12 +38,12 @@ func TestOpsgenieGo(t *testing.T) {
 		must(t, err)
 		_, err = alerts.Acknowledge(t.Context(), &alert.AcknowledgeAlertRequest{IdentifierType: alert.ALIAS, IdentifierValue: alias, User: "eve"})
 		must(t, err)
-		if p := g.next(t); p.Type != "info" || p.Title != "Acknowledged: 91% full" || p.Incident != opened.Incident {
+		if p := g.hook.next(t); p.Type != "info" || p.Title != "Acknowledged: 91% full" || p.Incident != opened.Incident {
 			t.Errorf("%s: arrived %+v, after %+v", alias, p, opened)
 		}
 		_, err = alerts.Close(t.Context(), &alert.CloseAlertRequest{IdentifierType: alert.ALIAS, IdentifierValue: alias})
 		must(t, err)
-		if p := g.next(t); p.Type != "success" || p.Message != "Closed: 91% full" || p.Incident != opened.Incident {
+		if p := g.hook.next(t); p.Type != "success" || p.Message != "Closed: 91% full" || p.Incident != opened.Incident {
 			t.Errorf("%s: arrived %+v, after %+v", alias, p, opened)
 		}
 	}

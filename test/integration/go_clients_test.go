@@ -95,21 +95,10 @@ func (g *clientGateway) refused(t *testing.T, want string, do func() error) {
 	}
 }
 
-// next waits for a message, and returns it if it is the only one.
-func (g *clientGateway) next(t *testing.T) posted {
-	t.Helper()
-	eventually(t, "a message arrives", func() bool {
-		g.hook.mu.Lock()
-		defer g.hook.mu.Unlock()
-		return len(g.hook.got) > 0
-	})
-	return g.hook.take(t, "/hook")
-}
-
 // wants checks the next message.
 func (g *clientGateway) wants(t *testing.T, kind, title, text string) posted {
 	t.Helper()
-	p := g.next(t)
+	p := g.hook.next(t)
 	if p.Type != kind || p.Title != title || p.Message != text {
 		t.Errorf("arrived %+v, want %s, %q, %q", p, kind, title, text)
 	}
@@ -133,7 +122,7 @@ func TestSlackGo(t *testing.T) {
 	_, _, err := client("secret").PostMessageContext(t.Context(), "#ops",
 		slack.MsgOptionText("see", false), slack.MsgOptionAttachments(slack.Attachment{Color: "danger", Title: "Disk", Text: "91% full"}))
 	must(t, err)
-	if p := g.next(t); p.Type != "failure" || !strings.Contains(p.Title+p.Message, "91% full") {
+	if p := g.hook.next(t); p.Type != "failure" || !strings.Contains(p.Title+p.Message, "91% full") {
 		t.Errorf("arrived %+v", p)
 	}
 	_, err = client("secret").UploadFileContext(t.Context(), slack.UploadFileParameters{
@@ -212,13 +201,13 @@ func TestGoPagerDuty(t *testing.T) {
 		return err
 	}
 	must(t, event("secret", "trigger"))
-	p := g.next(t)
+	p := g.hook.next(t)
 	if p.Type != "failure" || p.Title != "91% full" || p.Incident == "" {
 		t.Errorf("arrived %+v", p)
 	}
 	must(t, event("secret", "trigger"))
 	must(t, event("secret", "resolve"))
-	if r := g.next(t); r.Type != "success" || !strings.HasPrefix(r.Message, "Resolved: 91% full\n") || r.Incident != p.Incident {
+	if r := g.hook.next(t); r.Type != "success" || !strings.HasPrefix(r.Message, "Resolved: 91% full\n") || r.Incident != p.Incident {
 		t.Errorf("arrived %+v", r)
 	}
 	g.refused(t, "401", func() error { return event("wrong", "trigger") })

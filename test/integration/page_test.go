@@ -79,6 +79,17 @@ func (w *webhook) take(t *testing.T, path string) posted {
 	return got[0]
 }
 
+// next waits for a message, and returns it if it is the only one.
+func (w *webhook) next(t *testing.T) posted {
+	t.Helper()
+	eventually(t, "a message arrives", func() bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return len(w.got) > 0
+	})
+	return w.take(t, "/hook")
+}
+
 // newPage runs the gateway below a prefix. It returns the address of its page and
 // the destination of its keys.
 func newPage(t *testing.T) (string, *webhook) {

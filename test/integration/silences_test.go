@@ -13,27 +13,33 @@ import (
 	"time"
 )
 
+// serveTold serves a destination. told returns the titles and texts that it has got.
+func serveTold(t *testing.T) (s *httptest.Server, told func() []string) {
+	t.Helper()
+	var mu sync.Mutex
+	var all []string
+	s = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		var m struct{ Title, Message string }
+		if json.NewDecoder(r.Body).Decode(&m) == nil {
+			mu.Lock()
+			defer mu.Unlock()
+			all = append(all, m.Title+"\n"+m.Message)
+		}
+	}))
+	t.Cleanup(s.Close)
+	return s, func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(all)
+	}
+}
+
 // TestSilencePostgres makes a silence at one of two gateways that share a database. It
 // holds at the other one after a second, and what is open when it ends is told once.
 func TestSilencePostgres(t *testing.T) {
 	t.Parallel()
 	p := newPostgres(t)
-	var mu sync.Mutex
-	var told []string
-	destination := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		var m struct{ Title, Message string }
-		if json.NewDecoder(r.Body).Decode(&m) == nil {
-			mu.Lock()
-			defer mu.Unlock()
-			told = append(told, m.Title+"\n"+m.Message)
-		}
-	}))
-	defer destination.Close()
-	all := func() []string {
-		mu.Lock()
-		defer mu.Unlock()
-		return slices.Clone(told)
-	}
+	destination, all := serveTold(t)
 	key := "key ops {\nurl json" + strings.TrimPrefix(destination.URL, "http") + "/\n}"
 	site := "console {\nmanage open\n}"
 	a, b := newQueueGatewayWith(t, p, key, site), newQueueGatewayWith(t, p, key, site)
@@ -95,21 +101,9 @@ func TestSilencePostgres(t *testing.T) {
 func TestPlannedSilencePostgres(t *testing.T) {
 	t.Parallel()
 	p := newPostgres(t)
-	var mu sync.Mutex
-	var told []string
-	destination := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		var m struct{ Title, Message string }
-		if json.NewDecoder(r.Body).Decode(&m) == nil {
-			mu.Lock()
-			defer mu.Unlock()
-			told = append(told, m.Title+"\n"+m.Message)
-		}
-	}))
-	defer destination.Close()
+	destination, told := serveTold(t)
 	count := func(beginning string) (n int) {
-		mu.Lock()
-		defer mu.Unlock()
-		for _, x := range told {
+		for _, x := range told() {
 			if strings.HasPrefix(x, beginning) {
 				n++
 			}

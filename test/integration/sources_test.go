@@ -221,14 +221,6 @@ func TestAlertmanager(t *testing.T) {
 // as an incoming webhook and, with a token, as the Web API.
 func TestAlertmanagerAsSlackClient(t *testing.T) {
 	gateway, _, hook := apiGateway(t)
-	next := func() posted {
-		eventually(t, "a message arrives", func() bool {
-			hook.mu.Lock()
-			defer hook.mu.Unlock()
-			return len(hook.got) > 0
-		})
-		return hook.take(t, "/hook")
-	}
 	for path, authorization := range map[string]string{
 		"/notify/ops/slack/services/T0/B0/secret": "",
 		"/notify/ops/slack/api/chat.postMessage":  "        http_config:\n          authorization:\n            credentials: secret\n",
@@ -240,13 +232,13 @@ func TestAlertmanagerAsSlackClient(t *testing.T) {
         text: "<!channel> {{ .CommonAnnotations.summary }} :warning:"
 `+authorization)
 		postAlerts(t, address, diskAlert("db1", 0))
-		p := next()
+		p := hook.next(t)
 		if !strings.HasPrefix(p.Title, "[FIRING:1] DiskFull") || p.Type != "failure" ||
 			!strings.HasPrefix(p.Message, "@channel The disk is nearly full. ⚠️  \nhttp://am.example.net/") {
 			t.Errorf("%s: %+v", path, p)
 		}
 		postAlerts(t, address, diskAlert("db1", -time.Second))
-		if p := next(); !strings.HasPrefix(p.Title, "[RESOLVED] DiskFull") || p.Type != "success" {
+		if p := hook.next(t); !strings.HasPrefix(p.Title, "[RESOLVED] DiskFull") || p.Type != "success" {
 			t.Errorf("%s: %+v", path, p)
 		}
 	}
@@ -256,14 +248,6 @@ func TestAlertmanagerAsSlackClient(t *testing.T) {
 // PagerDuty and Opsgenie: its messages about a group are one incident, which ends.
 func TestAlertmanagerAsIncidentToolClient(t *testing.T) {
 	gateway, _, hook := apiGateway(t)
-	next := func() posted {
-		eventually(t, "a message arrives", func() bool {
-			hook.mu.Lock()
-			defer hook.mu.Unlock()
-			return len(hook.got) > 0
-		})
-		return hook.take(t, "/hook")
-	}
 	for name, tt := range map[string]struct{ receiver, resolved string }{
 		"pagerduty": {`    pagerduty_configs:
       - url: http://` + gateway + `/notify/ops/pagerduty/v2/enqueue
@@ -277,13 +261,13 @@ func TestAlertmanagerAsIncidentToolClient(t *testing.T) {
 	} {
 		address := alertmanager(t, "[alertname]", tt.receiver)
 		postAlerts(t, address, diskAlert("db1", 0))
-		opened := next()
+		opened := hook.next(t)
 		if !strings.HasPrefix(opened.Title, "[FIRING:1] DiskFull") || opened.Type != "failure" ||
 			!strings.Contains(opened.Message, "The disk of db1 is 91% full.") {
 			t.Errorf("%s: %+v", name, opened)
 		}
 		postAlerts(t, address, diskAlert("db1", -time.Second))
-		resolved := next()
+		resolved := hook.next(t)
 		if !strings.HasPrefix(resolved.Title, tt.resolved) || resolved.Type != "success" ||
 			resolved.Incident != opened.Incident || resolved.Incident == "" {
 			t.Errorf("%s: %+v after %+v", name, resolved, opened)

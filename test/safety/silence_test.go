@@ -3,6 +3,7 @@ package safety
 import (
 	"encoding/json"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -12,26 +13,32 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/racetest"
 )
 
+// serveTold serves a destination. told returns the titles and texts that it has got.
+func serveTold(t *testing.T) (s *httptest.Server, told func() []string) {
+	t.Helper()
+	var mu sync.Mutex
+	var all []string
+	s = serveHTTP(t, "127.0.0.1", func(_ http.ResponseWriter, r *http.Request) {
+		var m struct{ Title, Message string }
+		if json.NewDecoder(r.Body).Decode(&m) == nil {
+			mu.Lock()
+			defer mu.Unlock()
+			all = append(all, m.Title+"\n"+m.Message)
+		}
+	})
+	return s, func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(all)
+	}
+}
+
 // TestSilenceOverKill kills the gateway in the middle of a silence. It holds afterwards,
 // what is over before it ends is silent, and what is still open is told when it ends.
 func TestSilenceOverKill(t *testing.T) {
 	racetest.LeaveToCI(t)
 	t.Parallel()
-	var mu sync.Mutex
-	var told []string
-	s := serveHTTP(t, "127.0.0.1", func(_ http.ResponseWriter, r *http.Request) {
-		var m struct{ Title, Message string }
-		if json.NewDecoder(r.Body).Decode(&m) == nil {
-			mu.Lock()
-			defer mu.Unlock()
-			told = append(told, m.Title+"\n"+m.Message)
-		}
-	})
-	all := func() []string {
-		mu.Lock()
-		defer mu.Unlock()
-		return slices.Clone(told)
-	}
+	s, all := serveTold(t)
 	g := start(t, queueOption(newFolder(t), "wait 2s"), "console {\nmanage open\n}\nkey ops {\nurl json://"+authority(s)+"/?retry=0\n}\n")
 	post := func(typ, incident string) {
 		t.Helper()
@@ -88,20 +95,9 @@ func TestSilenceOverKill(t *testing.T) {
 func TestSilenceToldOverKill(t *testing.T) {
 	racetest.LeaveToCI(t)
 	t.Parallel()
-	var mu sync.Mutex
-	var told []string
-	s := serveHTTP(t, "127.0.0.1", func(_ http.ResponseWriter, r *http.Request) {
-		var m struct{ Title, Message string }
-		if json.NewDecoder(r.Body).Decode(&m) == nil {
-			mu.Lock()
-			defer mu.Unlock()
-			told = append(told, m.Title+"\n"+m.Message)
-		}
-	})
+	s, told := serveTold(t)
 	count := func(beginning string) (n int) {
-		mu.Lock()
-		defer mu.Unlock()
-		for _, x := range told {
+		for _, x := range told() {
 			if strings.HasPrefix(x, beginning) {
 				n++
 			}
@@ -139,8 +135,6 @@ func TestSilenceToldOverKill(t *testing.T) {
 	eventually(t, "the end is told", func() bool { return count("A silence has ended: move\nIt began ") > 0 })
 	eventually(t, "what is open is told", func() bool { return count("open\n") > 0 })
 	if begun, ended := count("A silence has begun"), count("A silence has ended"); begun != 1 || ended != 1 || count("over") > 0 {
-		mu.Lock()
-		defer mu.Unlock()
-		t.Errorf("told %q", told)
+		t.Errorf("told %q", told())
 	}
 }
