@@ -8,8 +8,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 )
 
-// TestBeatReload checks that an expectation that has not changed keeps its deadline over
-// a reload, and that one that is gone is told as such if it was late.
+// TestBeatReload checks that an expectation that has not changed keeps its deadline over a reload,
+// and that an expectation that was late and is gone is told as gone.
 func TestBeatReload(t *testing.T) {
 	t.Parallel()
 	p := gatewaytest.NewPager(t, http.StatusOK)

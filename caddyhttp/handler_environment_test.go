@@ -12,8 +12,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi/environment"
 )
 
-// TestClientAddressOfCaddy checks that the address of a client is the one that Caddy has
-// found, such as the one that a trusted proxy names.
+// TestClientAddressOfCaddy checks that the address of a client is the one that Caddy has found, for
+// example from a trusted proxy.
 func TestClientAddressOfCaddy(t *testing.T) {
 	ctx := context.WithValue(t.Context(), caddyhttp.VarsCtxKey, map[string]any{caddyhttp.ClientIPVarKey: "192.0.2.7"})
 	r := environment.With(httptest.NewRequestWithContext(ctx, http.MethodPost, "/", nil), &requestEnvironment)

@@ -283,8 +283,8 @@ func TestImportAppriseWarnings(t *testing.T) {
 	}
 }
 
-// TestImportPath checks that a path is relative to the file that it is in,
-// which can be an imported Caddyfile.
+// TestImportPath checks that a path is relative to the file that contains it, also in an imported
+// Caddyfile.
 func TestImportPath(t *testing.T) {
 	var h Handler
 	tokens, err := caddyfile.Tokenize([]byte("notify {\nkey k {\n"+

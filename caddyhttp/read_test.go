@@ -133,8 +133,8 @@ func TestConfigSource(t *testing.T) {
 	}
 }
 
-// TestConfigKeyOfDevices checks that a key can be read if only devices have the tags of its
-// steps, which only the running gateway knows.
+// TestConfigKeyOfDevices checks that a key can be read if only devices have the tags of its steps.
+// Only the running gateway knows the devices.
 func TestConfigKeyOfDevices(t *testing.T) {
 	c := readTestConfig(t, `{
 	notify {

@@ -87,8 +87,8 @@ func TestSourceConfigErrors(t *testing.T) {
 	}
 }
 
-// TestNoSource checks that a misspelt source is told, but that those who have no token are
-// told no name of the configuration.
+// TestNoSource checks that the error for a misspelt source suggests one of the configuration, unless
+// the keys have tokens: then a stranger learns no name.
 func TestNoSource(t *testing.T) {
 	const block = "key ops {\nurl json://127.0.0.1:1\n%s\n}\nfrom backup {\ntitle x\n}"
 	for token, want := range map[string]string{

@@ -61,8 +61,8 @@ var noLines = []string{
 	"tls internal", "tls mail.example.com", "notify /alerts/*", "notify /notify/opps", "from prometheus", "from flux", "key {remote_host}",
 }
 
-// withoutSeen returns text without the column "you see" of its tables, which has errors and lines
-// of the log.
+// withoutSeen returns text without the column "you see" of its tables. The column has errors and
+// lines of the log.
 func withoutSeen(text string) string {
 	var b strings.Builder
 	seen := -1 // the column in the current table

@@ -168,10 +168,9 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	return servicetest.Respond(r, w.answers), nil
 }
 
-// sent returns the requests for a URL and all messages that parameters can
-// depend on, or "" if nothing is sent. They are sent at a fixed time: once, a
-// request with the time differed from another one when a second had passed
-// between them, which depended on the load.
+// sent returns the requests for a URL and all messages that parameters can depend on, or "" if
+// nothing is sent. They are sent at a fixed time, so that requests which contain the time do not
+// differ when a second passes between them.
 func sent(t *testing.T, u string, answers []servicetest.Answer) (requests string, err error) {
 	synctest.Test(t, func(t *testing.T) { requests, err = sentNow(t, u, answers) })
 	return requests, err

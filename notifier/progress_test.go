@@ -54,7 +54,7 @@ func (f *faulty) take() []string {
 	return taken
 }
 
-// numbered returns a text of n parts for the probe, which are numbered.
+// numbered returns a text of n numbered parts for the probe.
 func numbered(n int) string {
 	var b strings.Builder
 	for i := range n {

@@ -13,7 +13,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/webpush/webpushtest"
 )
 
-// TestInviteAndDevices invites a device of a running server, which subscribes, lists it and
+// TestInviteAndDevices invites a device at a running server, lets it subscribe, lists it and
 // revokes it.
 func TestInviteAndDevices(t *testing.T) {
 	serve(t, `

@@ -167,7 +167,7 @@ func attacks() (out []attack) {
 				for _, method := range methods {
 					n++
 					if i+j > 0 && n%racetest.Amount(7, 37) != 0 {
-						continue // a part is enough, which is another one for each path
+						continue // a part is enough; it differs between paths
 					}
 					out = append(out, attack{method, spell(path) + query, []string{gatewaytest.TypeJSON, browser}[(n/3)%2]})
 				}
@@ -223,10 +223,9 @@ func (s *guardedSite) succeeded(all []attack) (out []string) {
 	return out
 }
 
-// TestDocumentedMatchersHold attacks a site behind each matcher of the documentation, which
-// it takes word for word: nothing is sent, listed, resolved or silenced without the
-// password. That the attacks can succeed, they show behind the matcher that docs/inbox.md
-// had once.
+// TestDocumentedMatchersHold attacks a site behind each matcher of the documentation, which it
+// takes word for word: nothing is sent, listed, resolved or silenced without the password. The
+// attacks succeed behind a matcher that docs/inbox.md had once, which shows that they can.
 func TestDocumentedMatchersHold(t *testing.T) {
 	racetest.SkipIfSlow(t)
 	all := attacks()

@@ -71,9 +71,8 @@ func TestForgottenRepetitions(t *testing.T) {
 	})
 }
 
-// TestForgottenIncident checks that an incident of which nothing is heard has a line in the
-// log when it is forgotten, and is not while a rule holds a message about it or a silence
-// matches it.
+// TestForgottenIncident checks that an incident without news is forgotten with a line in the log,
+// but not while a rule holds a message about it or a silence matches it.
 func TestForgottenIncident(t *testing.T) {
 	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		o := gatewaytest.Queued(dir, ruledKey(p, rules.Rules{

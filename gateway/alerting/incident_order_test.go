@@ -181,8 +181,8 @@ func TestIncidentWhileStoreFails(t *testing.T) {
 	})
 }
 
-// TestIncidentToldByLaterNumber checks that a destination with a later number of a tag,
-// which was told that an incident is open, is told the resolution, too.
+// TestIncidentToldByLaterNumber checks that a destination with a later number of a tag is told of
+// the resolution if it was told of the incident.
 func TestIncidentToldByLaterNumber(t *testing.T) {
 	t.Parallel()
 	for _, async := range []string{"respond-async", "wait=60"} {

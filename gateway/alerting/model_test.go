@@ -45,7 +45,7 @@ func (g *bubbleGateway) start() {
 	g.now = gatewaytest.New(g.t, o)
 }
 
-// readKey reads the key of a model, which writes it as a Caddyfile has it.
+// readKey reads the key of a model from the lines of a Caddyfile.
 func readKey(t *testing.T, block string) (k site.KeyOptions) {
 	t.Helper()
 	r := new(rules.Rules)

@@ -12,8 +12,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
-// TestRateAlerts checks that noise under a rate holds up no failure and no opening of an
-// incident, and that more of those than the rate allows are one message.
+// TestRateAlerts checks that noise under a rate delays neither failures nor new incidents, and that
+// those beyond the rate become one message.
 func TestRateAlerts(t *testing.T) {
 	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g := newGateway(t, dir, ruledKey(p, rules.Rules{Rate: []rules.Rate{{Count: 2, Per: 24 * time.Hour}}}))

@@ -213,8 +213,8 @@ func TestQuietOne(t *testing.T) {
 	})
 }
 
-// TestQuietWorse checks that a problem that gets worse is told, and with it what was
-// held, which does not come later.
+// TestQuietWorse checks that a problem that gets worse is told at once together with what was held,
+// which is not told again later.
 func TestQuietWorse(t *testing.T) {
 	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g := newGateway(t, dir, ruledKey(p, rules.Rules{Quiet: []rules.Quiet{{Window: window("00:00-07:00 UTC")}}}))
@@ -262,7 +262,7 @@ func TestDigest(t *testing.T) {
 	})
 }
 
-// TestDigestWeekly checks a digest at a moment of the week, which failures pass.
+// TestDigestWeekly checks a digest once a week, and that failures do not wait for it.
 func TestDigestWeekly(t *testing.T) {
 	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		start := func() *gatewaytest.Gateway {

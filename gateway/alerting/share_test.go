@@ -209,9 +209,8 @@ func TestForgetIncidents(t *testing.T) {
 
 // TestShareUnderWay checks that incidents of which something is under way have the share of a key,
 // too. Beyond it, those that somebody takes care of are forgotten, the oldest first. An alert that
-// would begin steps is told to all numbers at once, and one of which
-// nobody would be told is refused. Other keys have their steps, and so has this one when there
-// is room again.
+// would begin steps is told to all numbers at once, and an alert that nobody would be told of is
+// refused. Other keys have their steps, and so has this one when there is room again.
 func TestShareUnderWay(t *testing.T) {
 	t.Parallel()
 	x, noisy := gatewaytest.NewTeam(t, 2), gatewaytest.NewTeam(t, 2)

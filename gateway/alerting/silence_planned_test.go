@@ -249,8 +249,8 @@ func TestSilenceWindowReload(t *testing.T) {
 	})
 }
 
-// A silence of the configuration holds for each number of a chain, and stops the steps of an
-// escalation, which begin when it ends.
+// A silence of the configuration holds for each number of a chain, and delays the steps of an
+// escalation until it ends.
 func TestSilenceWindowNumbers(t *testing.T) {
 	t.Parallel()
 	first, second := gatewaytest.NewPager(t, http.StatusOK), gatewaytest.NewPager(t, http.StatusOK)

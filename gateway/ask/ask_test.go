@@ -111,7 +111,8 @@ func TestAskExpires(t *testing.T) {
 	}
 }
 
-// TestAskText checks a free answer, which is data on the page and in the JSON.
+// TestAskText checks that a free answer is shown as text on the page and in the JSON, and never as
+// markup.
 func TestAskText(t *testing.T) {
 	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g := gatewaytest.New(t, options(dir, gatewaytest.Key("k", p.NotifyURL())))

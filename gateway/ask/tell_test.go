@@ -129,9 +129,9 @@ func TestAskCallbackExpires(t *testing.T) {
 	})
 }
 
-// TestAskCallbackRules checks that a callback goes nowhere that the rules for addresses of clients
-// forbid, when it is asked for and when it is made: egress, and ask_callback, which is what
-// stateless is unless it is set.
+// TestAskCallbackRules checks that a callback goes only where egress and ask_callback allow it,
+// both when it is asked for and when it is made. The default of ask_callback is the value of
+// stateless.
 func TestAskCallbackRules(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -261,7 +261,7 @@ func TestAskStream(t *testing.T) {
 	})
 }
 
-// TestAskEvent checks the event, which has neither the question nor the answer.
+// TestAskEvent checks that the event has neither the question nor the answer.
 func TestAskEvent(t *testing.T) {
 	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		var mu sync.Mutex

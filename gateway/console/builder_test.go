@@ -604,8 +604,8 @@ func TestBuilderIsGuarded(t *testing.T) {
 	}
 }
 
-// TestBuilderAddress checks that the address that a service shows is one field, which stands for
-// its parts, and that the error of that field describes it.
+// TestBuilderAddress checks that the address that a service shows is one field in place of its
+// parts, and that the error of that field describes the address.
 func TestBuilderAddress(t *testing.T) {
 	t.Parallel()
 	g := gatewaytest.New(t, openConfigs())

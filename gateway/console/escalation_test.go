@@ -158,7 +158,7 @@ func TestMessageOfEscalation(t *testing.T) {
 			t.Fatalf("%d %s", r.Status, r.Body)
 		}
 		synctest.Wait()
-		// Nobody is logged in. That was no line of the log.
+		// Nobody is logged in. The log once had no line then.
 		if taken := logs.FilterMessage("incident acknowledged").All(); len(taken) != 1 || taken[0].ContextMap()["user"] != "" {
 			t.Errorf("the log has %v", taken)
 		}

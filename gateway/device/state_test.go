@@ -127,7 +127,7 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// TestJSON checks what clients see of a device, of which not all is known.
+// TestJSON checks what clients see of a device that is known only in part.
 func TestJSON(t *testing.T) {
 	d := &Device{
 		ID: "id", Name: "phone", Created: day(1).Local(), By: "jo",

@@ -92,9 +92,8 @@ func examples(t *testing.T) map[string]example {
 	}
 }
 
-// TestStored checks that records which were stored before can be read, and that what is
-// stored now is what is read. The file stays as it is, because gateways have stored such
-// records.
+// TestStored checks that records of earlier versions can be read, and that a record is read as it
+// was stored. The file must not change, because gateways have stored such records.
 func TestStored(t *testing.T) {
 	file, err := os.ReadFile("testdata/records.txt")
 	if err != nil {

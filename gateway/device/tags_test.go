@@ -9,9 +9,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/message"
 )
 
-// TestNumberedTags checks that a device cannot give itself a tag that its key has with a
-// number, from a URL or from the invitation of any device, and that such a tag does not
-// count if the key has got it later.
+// TestNumberedTags checks that a device cannot give itself a tag that its key has with a number,
+// neither by a URL nor by an invitation for any device, and that such a tag does not count if the
+// key gets the number later.
 func TestNumberedTags(t *testing.T) {
 	urls := numbered{}
 	urls.add([]string{"1:Duty", "2:duty", "night", "0:zero"})

@@ -15,7 +15,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// alertStore is a store of two gateways, which may be away.
+// alertStore is a store that two gateways share. It may be away.
 type alertStore struct {
 	away    bool
 	records map[dispatch.AlertID][]byte

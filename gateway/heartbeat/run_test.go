@@ -131,7 +131,8 @@ func TestExitCode(t *testing.T) {
 	})
 }
 
-// TestRunRefused checks what is no start, no end and no exit code, and that it changes nothing.
+// TestRunRefused checks which starts, ends and exit codes are refused, and that a refused one
+// changes nothing.
 func TestRunRefused(t *testing.T) {
 	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g := newGateway(t, dir, runKey(t, p))

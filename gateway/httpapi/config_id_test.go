@@ -148,7 +148,7 @@ func TestConfigIDOfForeignRoutes(t *testing.T) {
 }
 
 // TestConfigIDLimits checks that a message with URLs counts as a client's message even if it began
-// as one to a key, and that a stranger's takes no room of messages to keys.
+// as one to a key, and that a stranger's message takes no room from messages to keys.
 func TestConfigIDLimits(t *testing.T) {
 	t.Parallel()
 	s := gatewaytest.NewStation(t)

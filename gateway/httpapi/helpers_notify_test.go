@@ -26,9 +26,8 @@ func newSite(t testing.TB, o site.Options) *gatewaytest.Gateway {
 	return gatewaytest.New(t, gatewaytest.Options{Site: o})
 }
 
-// newSavedKeys returns a gateway with saved keys in a storage, which managers may read and change.
-// Nil managers stand for nobody, and a nil storage for a new one. It has keys of its configuration,
-// too.
+// newSavedKeys returns a gateway with keys of its configuration and saved keys. m may read and
+// change the saved keys; nobody may if m is nil. A nil storage stands for a new one.
 func newSavedKeys(t testing.TB, storage certmagic.Storage, m *site.Managers, o saved.Options,
 	keys ...site.KeyOptions,
 ) *gatewaytest.Gateway {

@@ -18,8 +18,8 @@ import (
 	_ "github.com/caddy-notify/caddy-notify/notifier/services" // registers json
 )
 
-// TestTokenIsComparedOnce checks that a request keeps the outcome of comparing its token, which it
-// needs several times.
+// TestTokenIsComparedOnce checks that a request compares its token once, although it needs the
+// outcome several times.
 func TestTokenIsComparedOnce(t *testing.T) {
 	const right, wrong = "the-token-of-the-key", "another-token-of-it"
 	of,

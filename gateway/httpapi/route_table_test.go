@@ -147,8 +147,8 @@ func TestRoutesAreDocumented(t *testing.T) {
 				continue // as GET
 			}
 			known[path+" "+strings.ToLower(method)] = true
-			// The description has neither pages for browsers alone nor PUT, which replaces POST for
-			// programs that cannot send that.
+			// The description leaves out pages for browsers, and PUT, which is for programs that
+			// cannot send POST.
 			_, ofApp := console.AppFiles()[path]
 			ofPages := ofApp || path == httpapi.RouteManifest || path == httpapi.RouteKey && method == http.MethodGet ||
 				strings.HasPrefix(path, httpapi.RouteConsole)

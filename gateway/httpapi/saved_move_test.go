@@ -84,7 +84,7 @@ func TestMoveKey(t *testing.T) {
 	if got := events[len(events)-2:]; got[0] != "notify_config_changed c moved" || got[1] != "notify_config_changed d moved" {
 		t.Errorf("the events are %q", got)
 	}
-	// The token works under the new name alone, which needs it.
+	// The token works only under the new name, and the new name needs it.
 	for _, c := range []struct {
 		name, token string
 		status      int

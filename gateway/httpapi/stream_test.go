@@ -233,8 +233,8 @@ func TestStreamOfEvents(t *testing.T) {
 	}
 }
 
-// TestStreamOfEventsWarns checks that a stream of events has the warnings about a message,
-// which belong to no service.
+// TestStreamOfEventsWarns checks that a stream of events has the warnings about a message that
+// belong to no service.
 func TestStreamOfEventsWarns(t *testing.T) {
 	t.Parallel()
 	s := gatewaytest.NewStation(t)

@@ -93,8 +93,8 @@ func TestFeed(t *testing.T) {
 	}
 }
 
-// TestFeedToldEarly checks that a message is not lost of which a feed is told before the
-// store lists it.
+// TestFeedToldEarly checks that a message is not lost if a feed is told of it before the store
+// lists it.
 func TestFeedToldEarly(t *testing.T) {
 	t.Parallel()
 	s := &memory{}

@@ -191,7 +191,7 @@ func TestNtfyReadsOnly(t *testing.T) {
 				r.Header.Set("Authorization", "Bearer "+otherToken)
 				want := tt.want
 				if strings.Contains(path, "beat") && want == http.StatusOK && method != http.MethodDelete {
-					want = http.StatusNotFound // of no such beat
+					want = http.StatusNotFound // there is no such beat
 				}
 				resp := g.Do(r)
 				if resp.Status != want && !(method == http.MethodDelete && want == http.StatusOK && resp.Status < 500) {

@@ -14,7 +14,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue/bolt"
 )
 
-// newStore returns the inboxes in a new queue, which may take maxSize bytes.
+// newStore returns the inboxes in a new queue of at most maxSize bytes.
 func newStore(t *testing.T, maxSize int64) *Store {
 	t.Helper()
 	store, err := bolt.Open(bolt.Options{Path: t.TempDir(), NoSync: true})

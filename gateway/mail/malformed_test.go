@@ -12,7 +12,7 @@ import (
 
 const jpeg = "\xFF\xD8\xFF\xE0\x00\x10JFIF\x00"
 
-// TestMalformed reads mails of devices with mistakes, none of which may lose a text.
+// TestMalformed reads mails with the mistakes of devices, and checks that no text is lost.
 func TestMalformed(t *testing.T) {
 	encoded := base64.StdEncoding.EncodeToString([]byte(jpeg))
 	picture := "--b\nContent-Type: image/jpeg; name=a.jpg\nContent-Transfer-Encoding: base64\n\n" + encoded + "\n"

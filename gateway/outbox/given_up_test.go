@@ -33,9 +33,9 @@ func deadIDs(t *testing.T, g *gatewaytest.Gateway) (ids []string) {
 	return ids
 }
 
-// What a destination of a key refuses for good is kept and told to the fallback, whichever
-// way the message came in, and the client reads 424. An ordinary POST once left nothing
-// behind but the answer.
+// A delivery that a destination of a key refuses for good is kept and told to the fallback, however
+// the message came in, and the client reads 424. An ordinary POST once left nothing behind but the
+// answer.
 func TestGivenUpIsKept(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -223,8 +223,8 @@ func TestQueueSlowDestination(t *testing.T) {
 	}
 }
 
-// A destination with several late deliveries gets further messages through the
-// queue, which makes four deliveries at once.
+// A destination with several late deliveries gets further messages through the queue. The queue
+// makes four deliveries at once.
 func TestQueueHoldsBackFromSlowDestination(t *testing.T) {
 	t.Parallel()
 	slow := gatewaytest.NewPager(t, http.StatusOK)

@@ -157,8 +157,8 @@ func TestUsage(t *testing.T) {
 	})
 }
 
-// TestMemory checks that the oldest of what a key has are forgotten, that two gateways agree
-// on that, and that many keys have less each. The gateway itself has no usage of the kind.
+// TestMemory checks that the oldest records of a key are forgotten, that two gateways agree on
+// that, and that each key has less if there are many. The gateway itself has no usage of the kind.
 func TestMemory(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -80,8 +80,8 @@ func TestNtfyDelayWithoutQueue(t *testing.T) {
 	}
 }
 
-// TestNtfySequence checks that a message replaces what is planned with its sequence ID, which
-// is not sent either once it is deleted or marked as read.
+// TestNtfySequence checks that a message replaces the planned one with its sequence ID, and that a
+// planned one is not sent after it is deleted or marked as read.
 func TestNtfySequence(t *testing.T) {
 	inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		const token = "0123456789abcdef"

@@ -128,8 +128,8 @@ func TestSendAt(t *testing.T) {
 	})
 }
 
-// TestSendAtRefused checks what is no time, where a message cannot wait, and that a time which
-// has passed is now.
+// TestSendAtRefused checks which times are refused, and where a message cannot wait. A time that
+// has passed means now.
 func TestSendAtRefused(t *testing.T) {
 	inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		unqueued := gatewaytest.Key("unqueued", p.NotifyURL())

@@ -18,8 +18,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
-// world is a ruler, and what its gateway, which is restarted now and then, has told. What the
-// gateway has kept in memory only is lost with each restart.
+// world is a ruler, and what its gateway has told. The gateway is restarted now and then, and loses
+// what it has only in memory.
 type world struct {
 	t      *testing.T
 	random *rand.Rand
@@ -83,7 +83,7 @@ func (w *world) step() {
 	}
 }
 
-// start starts a gateway, whose times are such that nothing is due while the ruler posts.
+// start starts a gateway with times at which nothing is due while the ruler posts.
 func (w *world) start() *gatewaytest.Gateway {
 	w.t.Helper()
 	ruler, err := site.NewRuler(site.Ruler{Times: rules.GroupTimes{Wait: 35 * time.Second, Interval: 5*time.Minute + 5*time.Second}})

@@ -11,8 +11,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
-// newGateway returns a gateway with saved keys in a storage, which managers may read and
-// change. nil stands for no managers or, for a storage, for an own one.
+// newGateway returns a gateway with saved keys that managers may read and change. Nil managers
+// stand for nobody, and a nil storage for a new one.
 func newGateway(t testing.TB, storage certmagic.Storage, m *site.Managers, o saved.Options) *gatewaytest.Gateway {
 	t.Helper()
 	o.Manage = m != nil

@@ -71,8 +71,7 @@ func TestPasswordChecks(t *testing.T) {
 }
 
 // TestPasswordsAreRemembered checks that a correct password is checked once for the hash of an
-// account, even after a reload, which makes new accounts, and that a wrong one is checked each
-// time.
+// account, even if a reload makes new accounts, and that a wrong one is checked each time.
 func TestPasswordsAreRemembered(t *testing.T) {
 	from := netip.MustParseAddr("192.0.2.1")
 	p, checked := NewPasswords(), 0

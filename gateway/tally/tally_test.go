@@ -18,7 +18,7 @@ var (
 	ops  = site.KeyID{Site: "s", Key: "ops"}
 )
 
-// target returns a target, which the test closes.
+// target returns a target without a service.
 func target(t *testing.T) notifier.Target {
 	t.Helper()
 	d := notifier.Unusable("test://a", nil, errors.New("x"))

@@ -106,7 +106,7 @@ func TestCutsLeaveCharacters(t *testing.T) {
 	}
 }
 
-// TestCutsLeaveText checks that what is no markup is not closed.
+// TestCutsLeaveText checks that a cut does not close text that only looks like markup.
 func TestCutsLeaveText(t *testing.T) {
 	for _, text := range []string{
 		"if a||b " + strings.Repeat("words ", 100) + "c||d", "2 * 3 **open " + strings.Repeat("words ", 100),

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestReadChat checks the conversion of chat texts to HTML, which has only elements that the text
-// names, to Markdown and to plain text.
+// TestReadChat checks the conversion of chat texts to HTML, Markdown and plain text. The HTML has
+// only elements that the text names.
 func TestReadChat(t *testing.T) {
 	for _, tt := range []struct {
 		name         string

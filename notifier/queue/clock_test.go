@@ -69,7 +69,7 @@ func TestClockJumps(t *testing.T) {
 	}
 }
 
-// settableStore is a store that has a clock, which can be set.
+// settableStore is a store whose clock can be set.
 type settableStore struct {
 	queue.Store
 	clock *clock

@@ -28,7 +28,7 @@ func (c *clock) now() time.Time {
 
 func (c *clock) runs() time.Duration { return time.Since(c.start) + time.Duration(c.paused.Load()) }
 
-// startWith starts a queue with the clock, which is closed when the test ends.
+// startWith starts a queue with the clock. It closes the queue when the test ends.
 func (c *clock) startWith(t *testing.T, s queue.Store, o queue.Options) *queue.Queue {
 	q := queue.New(s, o)
 	q.SetClock(c.now, c.runs)

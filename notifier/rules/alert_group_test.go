@@ -15,7 +15,7 @@ import (
 // record and without a memory of its own for repetitions.
 type modelGroup struct {
 	ends     map[string]time.Time // of the alerts whose latest post says that they fire
-	told     map[string]bool      // alerts of which it was told that they fire
+	told     map[string]bool      // alerts that were told as firing
 	resolved map[string]bool      // alerts whose latest post says that they are over
 	lost     map[string]bool      // told, since the group was opened, to be no longer reported
 	opened   bool

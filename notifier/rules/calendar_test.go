@@ -125,8 +125,7 @@ func TestCalendarMistakes(t *testing.T) {
 	}
 }
 
-// TestCalendarGrace checks the default grace, which is a share of the shortest time between
-// two beats.
+// TestCalendarGrace checks the default grace: a share of the shortest time between two beats.
 func TestCalendarGrace(t *testing.T) {
 	for fields, want := range map[string]time.Duration{
 		"15 3 * * 1-5":  144 * time.Minute,

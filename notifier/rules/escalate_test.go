@@ -21,7 +21,7 @@ type escalationModel struct {
 	step  map[queue.JobID]StepJob
 	paged int // attempts of steps
 
-	told        map[int]bool // steps of which a destination has the message
+	told        map[int]bool // steps whose message a destination has
 	unconfirmed []StepJob    // that a device has to confirm
 }
 

@@ -285,7 +285,7 @@ func (m *model) checkSilent(x *Item) {
 // holding returns the silences that were made, and the silences of windows that hold now.
 func (m *model) holding() Silences { return m.silences.WithWindows(m.now, m.rules.Windows) }
 
-// changeSilences makes a silence, which may begin later, or ends one.
+// changeSilences makes a silence that may begin later, or ends one.
 func (m *model) changeSilences() {
 	if n := len(m.silences); n > 0 && m.rand.IntN(3) == 0 {
 		i := m.rand.IntN(n)
@@ -687,8 +687,7 @@ func (m *model) openAfter(j *modelJob) bool {
 	return true
 }
 
-// anyDead reports whether a resolution of an incident was not delivered, which is
-// reported.
+// anyDead reports whether a resolution of an incident was not delivered.
 func (m *model) anyDead(subject string) bool {
 	for _, id := range m.order {
 		j := m.jobs[id]

@@ -143,9 +143,9 @@ func TestForeignServices(t *testing.T) {
 	}
 }
 
-// checkForeign checks what a service has sent for a message of another program. It
-// notes the service in seen if direct, which it has sent for the same message of a
-// client, has a mention or a link.
+// checkForeign checks what a service has sent for a message of another program. direct is what it
+// has sent for the same message of a client. If that has a mention or a link, the service is noted
+// in seen.
 func checkForeign(t *testing.T, service, what, format string, m *notifier.Message, direct, foreign sentTexts, seen map[string]bool) {
 	pattern := active[service]
 	if pattern == "" {

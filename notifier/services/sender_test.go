@@ -39,9 +39,8 @@ var namesOfPeople = []string{
 // escaped writes a text for the query of a notification URL, where + means itself.
 func escaped(text string) string { return strings.ReplaceAll(url.QueryEscape(text), "+", "%20") }
 
-// TestMailSenders checks that each service sends from the address that the URL has, whatever name
-// is before it, and refuses a text that looks like an address and is none, with the name of the
-// parameter.
+// TestMailSenders checks that each service sends from the address in the URL, with any name before
+// it, and refuses a text that only looks like an address, naming the parameter.
 func TestMailSenders(t *testing.T) {
 	for name, address := range mailAPIs {
 		for _, person := range namesOfPeople {
@@ -115,8 +114,8 @@ func TestNamesInLists(t *testing.T) {
 	}
 }
 
-// TestPingramTargets checks that a name before an address is no user ID, and that what is no
-// target is told.
+// TestPingramTargets checks that a name before an address is no user ID, and that an invalid target
+// is reported.
 func TestPingramTargets(t *testing.T) {
 	var sent []string
 	address := "pingram://pingram_sk_abc123/?to=" + escaped("Ann <ann@example.org>, @id1 bob@example.org, !none")

@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// TestStandbyHangsPostgres checks that a gateway answers nothing as accepted that the
-// synchronous standby does not have. The standby hangs, and then the primary is lost. Once a
-// gateway stopped waiting for the standby after 5 s, which makes the server commit alone,
-// found the message in the tables of the primary, and answered that it was accepted.
+// TestStandbyHangsPostgres checks that a gateway accepts no message that the synchronous standby
+// does not have. The standby hangs, and then the primary is lost. Once a gateway stopped waiting
+// for the standby after 5 s, which makes the server commit alone, found the message in the tables
+// of the primary, and answered that it was accepted.
 func TestStandbyHangsPostgres(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits for a fail-over")

@@ -355,7 +355,8 @@ func checkTabs(t *testing.T, ctx context.Context, path string) {
 			}
 			run(t, ctx, chromedp.KeyEvent(kb.Tab))
 		}
-		// A page that refreshes itself may have replaced a control by its like, which has the focus then.
+		// A page that refreshes itself may have replaced the control. The new one has the focus
+		// then.
 		if !eval[bool](t, ctx,
 			fmt.Sprintf("document.activeElement === stops[%d] || document.activeElement.outerHTML === stops[%d].outerHTML", i, i)) {
 			t.Errorf("%s: the tab key leads to control %d, %s, want %d: %s",

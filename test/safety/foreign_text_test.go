@@ -13,9 +13,9 @@ import (
 // screen, sets a title and turns the direction of text around.
 const foreign = "no\x1b[2J\x1b]0;x\a\u009b31m room \u202etfel\u202c \u2066in\u2069\u200f box\x7f"
 
-// TestForeignTextIsPrintable checks that answers in plain text and the output of the
-// command send have no control characters and no characters that change the direction of
-// text, which a destination or a client wrote.
+// TestForeignTextIsPrintable checks that answers in plain text and the output of the command send
+// have no control characters of a destination or a client, and none of their characters that change
+// the direction of text.
 func TestForeignTextIsPrintable(t *testing.T) {
 	t.Parallel()
 	hostile := serveHTTP(t, "127.0.0.1", func(w http.ResponseWriter, r *http.Request) {

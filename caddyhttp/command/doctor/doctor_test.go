@@ -279,8 +279,8 @@ func TestDoctorServer(t *testing.T) {
 	}
 }
 
-// TestDoctorClock checks that the clock is compared with a destination, which gets nothing
-// of its URL but the host.
+// TestDoctorClock checks that the clock is compared with the clock of a destination, and that the
+// request to it has nothing of its URL but the host.
 func TestDoctorClock(t *testing.T) {
 	for name, tt := range map[string]struct {
 		ahead time.Duration // of this machine

@@ -141,7 +141,7 @@ func validate(text string) error {
 
 var bcryptHash = lazyregexp.New(`\$2a\$12\$[./A-Za-z0-9]{53}`)
 
-// maskHash replaces the hash of a password, which is another one each time.
+// maskHash replaces the hash of a password, because it differs each time.
 func maskHash(text string) string { return bcryptHash.ReplaceAllString(text, "HASH") }
 
 // asksFor reports whether the Caddyfile in a folder has the password.

@@ -231,8 +231,8 @@ func TestWaitingOfOne(t *testing.T) {
 	want(2, false)
 }
 
-// TestManyWaiting checks that what waits is counted in steps, each message once, whatever
-// messages have in common.
+// TestManyWaiting checks that waiting jobs are counted in steps, each message once, even if many
+// messages have the same time.
 func TestManyWaiting(t *testing.T) {
 	t.Parallel()
 	dsn := sharedServer(t).schema(t)

@@ -69,9 +69,9 @@ func claimOf(n int) queue.Claim {
 	return queue.Claim{Now: time.Now(), Max: n, Lease: time.Minute}
 }
 
-// TestConformance runs the tests for stores with the default options, and
-// without LISTEN and with conflicts, which is how distributed databases behave.
-// If CI is not set, each test runs with one of the two.
+// TestConformance runs the tests for stores with the default options, and as with a distributed
+// database: without LISTEN and with conflicts. If CI is not set, each test runs with one of the
+// two.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	variants := []Options{{}, {noListen: true, oneCounter: true, conflict: func() error {

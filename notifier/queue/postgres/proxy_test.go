@@ -11,8 +11,7 @@ import (
 	"time"
 )
 
-// proxy is a TCP proxy before a server, which can delay what passes, or stop
-// passing anything.
+// proxy is a TCP proxy before a server. It can delay what passes, or stop passing anything.
 type proxy struct {
 	listener net.Listener
 	server   int           // in connection strings

@@ -11,8 +11,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue/queuetest"
 )
 
-// down returns a job that has failed at a destination that is down, which has its next turn at
-// a time.
+// down returns a job that has failed. Its destination is down until its next turn at a time.
 func down(tb testing.TB, s *Store, j queue.Job, until time.Time) {
 	tb.Helper()
 	now := s.Now()
@@ -43,8 +42,8 @@ func rowsOf(tb testing.TB, dsn string) map[string]string {
 	return versions
 }
 
-// TestFailureChangesOneRow checks that an attempt that fails for all that waits does not
-// write what waits again.
+// TestFailureChangesOneRow checks that an attempt that fails for all waiting jobs does not write
+// their rows again.
 func TestFailureChangesOneRow(t *testing.T) {
 	t.Parallel()
 	dsn := sharedServer(t).schema(t)

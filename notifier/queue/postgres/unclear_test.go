@@ -63,9 +63,8 @@ func TestClaimWithoutReply(t *testing.T) {
 	}
 }
 
-// TestLateClaim checks that a job is queued again that the server claims only after the
-// first look for it, and that jobs are left alone that another gateway has claimed
-// meanwhile.
+// TestLateClaim checks that a job is queued again if the server claims it only after the first look
+// for it, and that a job which another gateway has claimed meanwhile is left alone.
 func TestLateClaim(t *testing.T) {
 	t.Parallel()
 	dsn := sharedServer(t).schema(t)

@@ -52,7 +52,8 @@ func (w *dueWorker) numbered(data []byte) (turn string, i int) {
 	return turn, i
 }
 
-// due removes a record, and some that follow it in a crowd, which are gone when it is their turn.
+// due removes a record. In a crowd it also removes some that follow, so that they are gone when it
+// is their turn.
 func (w *dueWorker) due(q *queue.Queue, n int) func(context.Context, queue.Hash, []byte, bool) error {
 	return func(ctx context.Context, name queue.Hash, data []byte, _ bool) error {
 		turn, i := w.numbered(data)
@@ -108,9 +109,9 @@ func (w *dueWorker) due(q *queue.Queue, n int) func(context.Context, queue.Hash,
 	}
 }
 
-// dueInTurns checks that very many records of one turn, of which one hangs, delay no other
-// turn: neither one that is due since then nor one that becomes due meanwhile. Those of one
-// turn are done one after the other, in their order. One that the program does not know stays.
+// dueInTurns checks that a turn with very many records, one of which hangs, delays no other turn:
+// neither one that is due already nor one that becomes due meanwhile. The records of a turn are
+// done one after the other, in their order. A record that the program does not know stays.
 func (s *suite) dueInTurns() { s.runDueInTurns(s.Store) }
 
 func (s *suite) sharedDueInTurns() { s.runDueInTurns(s.Store, s.handle()) }

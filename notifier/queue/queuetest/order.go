@@ -55,8 +55,8 @@ func (d *desk) deliver(_ context.Context, m *queue.Message, j *queue.Job) queue.
 // destination run at once.
 func (s *suite) order() { s.runOrder(s.Store) }
 
-// sharedOrder is order with several handles, of which one after the other is closed
-// while it delivers.
+// sharedOrder is order with several handles. They are closed one after the other while they
+// deliver.
 func (s *suite) sharedOrder() { s.runOrder(s.Store, s.handle(), s.handle()) }
 
 func (s *suite) runOrder(handles ...queue.Store) {

@@ -12,8 +12,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// A planned message has one job, which a rule holds, and a record. When it is due, another
-// message takes its place.
+// A planned message has a record and one job that a rule holds. When it is due, another message
+// takes its place.
 
 // errOver is returned when a planned message was sent or cancelled meanwhile.
 var errOver = errors.New("it is over")

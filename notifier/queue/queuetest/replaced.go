@@ -9,9 +9,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// deadReplaced checks that a job which becomes dead can take the place of another dead one,
-// which no rule and no incident knows, also if many changes meet in one transaction and
-// somebody retries the jobs meanwhile.
+// deadReplaced checks that a job which becomes dead can take the place of another dead one that no
+// rule and no incident knows, also if many changes meet in one transaction and somebody retries the
+// jobs meanwhile.
 func (s *suite) deadReplaced() {
 	name := s.Hash("kept")
 	each := racetest.Amount(30, 10)

@@ -12,8 +12,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// A rule of this test holds messages in a record, whose content is the IDs of their
-// jobs, until the record is due. Then one message takes their place.
+// A rule of this test holds messages until a record is due. The record has the IDs of their jobs.
+// Then one message takes their place.
 
 // holder is the caller of queues that hold messages by such a rule.
 type holder struct {

@@ -69,8 +69,7 @@ func (s *suite) destinationLimit() {
 	}
 }
 
-// addTo adds a message with a job for each of n destinations, which change
-// changes.
+// addTo adds a message with a job for each of n destinations, after change has changed the jobs.
 func (s *suite) addTo(n int, name string, change func(j *queue.Job)) {
 	s.Helper()
 	var names []string
@@ -209,7 +208,7 @@ func (s *suite) clockSetBack() {
 	}
 }
 
-// wake checks that a success makes some of the jobs that wait due, and no
+// wake checks that a success makes due some of the jobs that wait for its destination, and no
 // others.
 func (s *suite) wake() {
 	later := func(i int) time.Time { return s.now.Add(time.Duration(i+1) * time.Minute) }
@@ -267,7 +266,7 @@ func (s *suite) wakeNotBefore() {
 	}
 }
 
-// retryQueued checks that a retry hurries what waits.
+// retryQueued checks that a retry makes a waiting job due.
 func (s *suite) retryQueued() {
 	e := s.entry("a", "b", "c", "d")
 	hour := s.now.Add(time.Hour)

@@ -7,9 +7,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// turns is a store with destinations that are down, for each of which three jobs are due, and
-// one that is known. It has no clock but the time of the claims, which stays behind the time of a
-// server: what is written ahead of it is made due.
+// turns is a store with one known destination and others that are down. Three jobs are due for each
+// that is down. The only clock is the time of the claims, which stays behind the time of a server:
+// what is written ahead of it is made due.
 type turns struct {
 	claimer
 	down int // destinations
@@ -92,8 +92,9 @@ func (s *suite) ownSlotFirst() {
 	}
 }
 
-// turnsGoRound checks that each destination that is down has one attempt at a time, which
-// counts for what waited before, and that all have one before one has another.
+// turnsGoRound checks that each destination that is down has one attempt at a time, that the
+// attempt counts for the jobs that waited before, and that all destinations have one before any has
+// another.
 func (s *suite) turnsGoRound() {
 	t := s.newTurns(20)
 	until := s.now.Add(10 * time.Minute)
@@ -103,7 +104,7 @@ func (s *suite) turnsGoRound() {
 	if jobs := t.some(100); len(jobs) > 0 {
 		s.Errorf("claimed %d jobs of destinations that have no turn", len(jobs))
 	}
-	later := s.entry("down 7") // it came after the attempt, which does not count for it
+	later := s.entry("down 7") // the attempt does not count for a job that came later
 	s.now = s.now.Add(time.Minute)
 	later.Jobs[0].Due = s.now
 	s.must(s.Accept(s.Context(), noLimit, later))
@@ -118,8 +119,8 @@ func (s *suite) turnsGoRound() {
 	}
 }
 
-// lastTurn checks that what an attempt counts for is due when it expires, and is not
-// postponed by an attempt that began later.
+// lastTurn checks that a job for which an attempt counts is due when it expires, and that an
+// attempt that began later does not postpone it.
 func (s *suite) lastTurn() {
 	e := s.entry("down", "down", "down")
 	for i := range e.Jobs {
@@ -145,8 +146,8 @@ func (s *suite) lastTurn() {
 	}
 }
 
-// wakeWaiting checks that a success makes some of those jobs due that wait for the turn of
-// their destination, and a person each of them.
+// wakeWaiting checks that a success makes due some of the jobs that wait for the turn of their
+// destination, and that a person can make each of them due.
 func (s *suite) wakeWaiting() {
 	t := s.newTurns(1)
 	for range 10 {

@@ -120,9 +120,8 @@ func (s *suite) transaction() {
 	}
 }
 
-// sharedRemoval checks that what an update stores is kept if it has waited for
-// another handle's update, which removes the record. It was lost, and then the
-// messages of an incident were sent at once.
+// sharedRemoval checks that an update which has waited for another handle's update that removes the
+// record is stored. It was lost once, and the messages of an incident were sent at once.
 func (s *suite) sharedRemoval() {
 	other := s.handle()
 	s.put(s.Store, map[string]string{"a": "first"})
@@ -147,7 +146,7 @@ func (s *suite) sharedRemoval() {
 }
 
 // groups checks that the records of a group are listed in pages and counted, also after a restart,
-// and that one which is removed, or moved to another group, is not.
+// and that a record which is removed or moved to another group is not.
 func (s *suite) groups() {
 	group, other := s.Hash("group"), s.Hash("other group")
 	put := func(name string, data string, group queue.Hash) {
