@@ -192,8 +192,8 @@ type unclearError struct{ error }
 // Unwrap returns the cause.
 func (e *unclearError) Unwrap() error { return e.error }
 
-// storing is do for a transaction that stores messages. An error that is unclear means that
-// another look can find out.
+// storing is do for a transaction that stores messages. After an unclear error, another look can
+// find out whether they are stored.
 func (w *writer) storing(ctx context.Context, f func(ctx context.Context, c *conn, repeated bool) error) error {
 	unclear := false
 	err := w.store(ctx, func(ctx context.Context, c *conn, repeated bool) error {
@@ -224,7 +224,7 @@ func (w *writer) unstored(ctx context.Context, entries []*queue.Entry) (rest []*
 		if err != nil {
 			return err
 		}
-		stored := map[string]bool{} // IDs and hashes, which differ in length
+		stored := map[string]bool{} // by ID or hash; they differ in length
 		for _, r := range results {
 			for _, row := range r.Rows {
 				stored[string(row[0])] = true

@@ -84,8 +84,8 @@ func (c *claims) remove(id queue.JobID, old *claim) {
 	}
 }
 
-// settle returns the claim of a job for its settlement, which [claims.settled] ends. It is nil
-// if the job is not claimed or is being settled.
+// settle begins the settlement of a job and returns its claim, or nil if the job is not claimed or
+// is being settled. [claims.settled] ends the settlement.
 func (c *claims) settle(id queue.JobID) *claim {
 	c.mu.Lock()
 	defer c.mu.Unlock()

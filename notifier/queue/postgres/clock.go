@@ -12,8 +12,8 @@ const serverTime = `(extract(epoch FROM clock_timestamp()) * 1000000)::BIGINT`
 // readTime reads the clock of the server. It is part of exchanges that are made anyway.
 var readTime = call{sql: "SELECT " + serverTime}
 
-// serverClock tells the time of the server without asking it. It adds what has passed since
-// the clock was last read, which a change of the clock of this machine does not affect.
+// serverClock tells the time of the server without asking it. It adds the time that has passed
+// since the clock was last read. A change of this machine's clock does not affect that.
 type serverClock struct {
 	mu    sync.Mutex
 	known bool

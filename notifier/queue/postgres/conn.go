@@ -90,8 +90,8 @@ func (c *conn) execFor(ctx context.Context, limit time.Duration, calls ...call) 
 	return results, err
 }
 
-// add adds a statement to a batch. It is prepared once for each session, which saves a
-// quarter of a claim's time, or each time if the session may be another one.
+// add adds a statement to a batch. It is prepared once for each session, which saves a quarter of a
+// claim's time. If the session may be another one, it is prepared each time.
 func (c *conn) add(ctx context.Context, batch *pgconn.Batch, call call) error {
 	values, formats := make([][]byte, len(call.args)), make([]int16, len(call.args))
 	for i, arg := range call.args {
@@ -103,7 +103,7 @@ func (c *conn) add(ctx context.Context, batch *pgconn.Batch, call call) error {
 	}
 	st := c.statements[call.sql]
 	if st == nil {
-		// A name has one meaning, in whichever session it is.
+		// A name means the same statement in every session.
 		sum := sha256.Sum256([]byte(call.sql))
 		var err error
 		if st, err = c.pg.Prepare(ctx, "notify_"+hex.EncodeToString(sum[:16]), call.sql, nil); err != nil {

@@ -5,7 +5,7 @@ package postgres
 // gateways have connections together, for these to have rows of their own.
 const counters = 512
 
-// counts is what a transaction adds to the counts of the store, which are the sums of the columns
+// counts is what a transaction adds to the counts of the store. Each count is the sum of a column
 // of notify_queue_counts.
 //
 // A transaction locks its row last, together with its commit: no step that waits for a lock or for
@@ -13,7 +13,7 @@ const counters = 512
 type counts struct {
 	waiting, dead        int64 // jobs
 	bytes                int64 // of messages that wait
-	kept                 int64 // bytes of those that do not
+	kept                 int64 // bytes of messages that do not wait
 	records, recordBytes int64
 }
 

@@ -220,8 +220,8 @@ func (d *due) skip(l *lane, now int64, held func(queue.JobID) bool) {
 	}
 }
 
-// parked removes the parked jobs of a destination: those for which an attempt that began at began
-// counts. next is when the first of them is due.
+// parked removes the jobs of a destination that an attempt has parked. began is when the attempt
+// began, and next is when the first of the jobs is due.
 func (d *due) parked(destination seal.Hash, began, next int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

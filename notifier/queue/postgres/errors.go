@@ -28,7 +28,7 @@ func readOnly(err error) bool {
 	return ok && e.Code == "25006" // read_only_sql_transaction
 }
 
-// conflicts reports whether a transaction is to be repeated that has changed nothing.
+// conflicts reports whether a transaction has changed nothing and is to be repeated.
 func conflicts(err error) bool {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && (e.Code == "40001" || e.Code == "40P01") || unprepared(err) // serialization_failure, deadlock_detected

@@ -26,8 +26,8 @@ func (s *Store) Forget(ctx context.Context, before time.Time, maxSize int64) (to
 	return total, err
 }
 
-// forgetSome removes some of the messages that Forget removes, in one transaction. It
-// returns how many, and how many of them only results should have gone before.
+// forgetSome removes some of the messages that Forget removes, in one transaction. It returns how
+// many, and how many of those were dead deliveries or idempotency keys that went early.
 func (s *Store) forgetSome(ctx context.Context, before time.Time, maxSize int64) (total, early int, err error) {
 	err = s.store(ctx, func(ctx context.Context, c *conn, _ bool) error {
 		results, err := c.exec(ctx, call{"SELECT coalesce(sum(kept), 0)::BIGINT FROM notify_queue_counts", nil},
@@ -62,9 +62,8 @@ func (s *Store) forgetSome(ctx context.Context, before time.Time, maxSize int64)
 // removes.
 const forgetAtOnce = 500
 
-// forgettable returns which of the oldest messages to forget: those that finished
-// before a time, then as many results as are over the limit, and then others.
-// early is how many of the last there are.
+// forgettable returns which of the oldest messages to forget: those that finished before a time,
+// then as many results as are over the limit, and then others. early is the number of those others.
 func forgettable(results, others [][][]byte, before, over int64) (ids array, early int) {
 	isOld := func(row [][]byte) bool { return number(row[1]) < before }
 	for _, rows := range [][][][]byte{results, others} {

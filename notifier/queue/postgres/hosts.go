@@ -37,10 +37,10 @@ type attempt struct {
 	done    bool       // it has succeeded
 }
 
-// next notes that an address is tried. One can be tried in several ways, within the same
-// time. If the one before it has used up its time, it calls hung. It reports false if the
-// address is not tried for the attempt: a connection that is lost, or refused after it was
-// opened, cancels its statement, which may take longer than the attempt.
+// next notes that an address is tried, possibly in several ways within the same time. It calls hung
+// if the address before has used up its time. It reports false if the address is not tried for the
+// attempt: a connection that is lost, or refused after it was opened, cancels its statement, and
+// that may take longer than the attempt.
 func (a *attempt) next(ctx context.Context, address string) bool {
 	a.mu.Lock()
 	end, ok := ctx.Deadline()
@@ -154,8 +154,8 @@ func lookUp(ctx context.Context, lookUp pgconn.LookupFunc, timeout time.Duration
 	return names
 }
 
-// rank returns a number for an address, which is lower if the address is tried earlier. The caller
-// holds the lock.
+// rank returns a number that is lower for an address that is tried earlier. The caller holds the
+// lock.
 func (h *hosts) rank(address string) int {
 	switch {
 	case address == h.answered:

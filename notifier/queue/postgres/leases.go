@@ -25,9 +25,9 @@ const (
 // A step of the work takes at most a few times replyTime.
 const workLease = 30 * time.Second
 
-// takeLease takes a lease if nobody else holds it, or renews it. done is when the work was
-// last begun that has been completed, by the clock of the server. A lease that ends later
-// than any could was taken before the clock was set back.
+// takeLease takes a lease if nobody else holds it, or renews it. done is when the last completed
+// work began, by the clock of the server. A lease that ends later than it can was taken before the
+// clock was set back.
 const takeLease = `INSERT INTO notify_queue_leases AS l (name, owner, ends, done) VALUES ($1, $2, ` + serverTime + ` + $3::BIGINT, 0)
 	ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, ends = excluded.ends
 	WHERE l.owner = excluded.owner OR l.ends < ` + serverTime + ` OR l.ends > excluded.ends
@@ -44,7 +44,7 @@ const endLeases = `UPDATE notify_queue_leases SET ends = 0 WHERE owner = $1 AND 
 // work is something that one gateway does at a time.
 type work struct {
 	name  string
-	since time.Time // not needed if another gateway has begun it since then and completed it; zero for no matter
+	since time.Time // not needed if another gateway has begun it since then and completed it; zero if always needed
 
 	// step does a part of it, and reports whether that was the last.
 	step func(ctx context.Context) (last bool, err error)

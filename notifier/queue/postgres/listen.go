@@ -10,8 +10,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// channel is the channel on which gateways notify each other of new jobs. A payload is the
-// owner that looks whether its own notifications arrive.
+// channel is the channel on which gateways notify each other of new jobs. The payload of a
+// notification is the owner that looks whether its own notifications arrive, or empty.
 const channel = "notify_queue"
 
 // listenAgain is how long a store polls before it listens again through a pooler that does

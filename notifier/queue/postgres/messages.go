@@ -100,8 +100,7 @@ func (s messageStore) Messages(ctx context.Context, before uuid.UUID, n int) (en
 	return entries, next, err
 }
 
-// entry returns a message with its jobs, of which each row has idx, status, record
-// and due.
+// entry returns a message with its jobs. Each row has idx, status, record and due.
 func (s messageStore) entry(id uuid.UUID, head []byte, rows [][][]byte) (*queue.Entry, error) {
 	return s.sealer.OpenEntry(id, head, func(yield func(*queue.Job) bool) {
 		for _, row := range rows {

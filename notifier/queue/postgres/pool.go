@@ -67,9 +67,9 @@ func newPool(dsn string) (*pool, error) {
 		config: config, places: make(chan struct{}, config.MaxConns), start: time.Now(), counter: rand.IntN(counters),
 		replied: map[string]time.Duration{}, all: map[*pgconn.PgConn]*conn{},
 	}
-	config.MaxConns *= 2 // those that are being closed count, which takes time if the server hangs
+	config.MaxConns *= 2 // connections that are being closed count, and closing takes time if the server hangs
 	config.BeforeConnect, config.PrepareConn, config.BeforeClose = p.beforeConnect, p.isUsable, p.beforeClose
-	// A lost connection is noticed by the exchange, which is made again.
+	// An exchange notices a lost connection, and is made again.
 	config.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false }
 	p.conns, err = pgxpool.NewWithConfig(context.Background(), config)
 	return p, err
@@ -110,8 +110,8 @@ func (p *pool) add(ctx context.Context, c *conn) error {
 	return nil
 }
 
-// isUsable is the hook of pgxpool that reports whether an idle connection is given to a
-// caller. It is not after the pool has hung up.
+// isUsable is the hook of pgxpool that reports whether a caller may get an idle connection. After
+// the pool has hung up, it may not.
 func (p *pool) isUsable(_ context.Context, pc *pgx.Conn) (bool, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

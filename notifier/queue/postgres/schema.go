@@ -11,8 +11,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// shards is the number of parts into which jobs are spread that all gateways
-// read, so that they seldom meet.
+// shards is the number of parts into which jobs are spread. All gateways read all parts, but seldom
+// the same one at once.
 const shards = 16
 
 // The tables. They use only features that PostgreSQL, CockroachDB and
@@ -20,11 +20,11 @@ const shards = 16
 // queue.Status.
 //
 // A message waits as long as finished is NULL. The shard of a job comes from the ID of its message.
-// A job with the status Queued is parked if it waits for its destination, which is down; then it is
-// due when it expires. A destination parks such jobs; until is when it has its next turn, and
-// failed is when its last failed attempt began. A count is the sum of a column of all rows of
-// notify_queue_counts; each transaction changes one of the rows. A gateway that works for all
-// gateways holds a row of notify_queue_leases.
+// A Queued job is parked if it waits for a destination that is down; then it is due when it
+// expires. A destination parks such jobs; until is when it has its next turn, and failed is when
+// its last failed attempt began. A count is the sum of a column of all rows of notify_queue_counts;
+// each transaction changes one of the rows. A gateway that works for all gateways holds a row of
+// notify_queue_leases.
 var migrations = [][]string{{
 	`CREATE TABLE IF NOT EXISTS notify_queue_messages (
 		id UUID PRIMARY KEY,
@@ -181,10 +181,9 @@ const migrateTime = time.Minute
 var errSecret error = refusef("the tables of the queue were created with another secret: set that one; to begin with an empty queue, " +
 	"drop the tables notify_queue_*")
 
-// migrate creates the tables, or brings them up to date: on PostgreSQL in one transaction
-// with a lock, which a pooler does not spread over several sessions. Other servers may
-// define tables only outside of transactions. There, statements that run at the same time
-// fail and are repeated.
+// migrate creates the tables, or brings them up to date: on PostgreSQL in one transaction with a
+// lock, because a pooler keeps a transaction in one session. Other servers may define tables only
+// outside of transactions. There, statements that run at the same time fail and are repeated.
 func (t *tables) migrate(ctx context.Context, c *conn) error {
 	rows, err := c.query(ctx, "SELECT version()")
 	if err != nil {
@@ -206,7 +205,7 @@ func (t *tables) migrate(ctx context.Context, c *conn) error {
 	if err != nil || !upgraded {
 		return err
 	}
-	// Outside of the transaction, which a refusal would end.
+	// Outside of the transaction, because a refusal would end it.
 	_, err = c.pg.Exec(ctx, storage).ReadAll()
 	if _, refused := errors.AsType[*pgconn.PgError](err); refused {
 		return nil

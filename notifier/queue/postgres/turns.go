@@ -141,8 +141,8 @@ func (p *parking) parkShared(all []*failing) call {
 	return call{parkClaimed, []any{message, index, parked, due, updated, expires, p.owner}}
 }
 
-// parkClaimed parks claimed jobs. If one is parked already, an earlier run of this statement did
-// it, whose reply was lost.
+// parkClaimed parks claimed jobs. If one is parked already, the reply to an earlier run of this
+// statement was lost.
 const parkClaimed = `UPDATE notify_queue_jobs j SET status = 1, owner = NULL, lease = NULL, parked = k.parked, due = k.due, not_before = 0,
 		updated = k.updated, expires = k.expires
 	FROM unnest($1::UUID[], $2::BIGINT[], $3::BIGINT[], $4::BIGINT[], $5::BIGINT[], $6::BIGINT[]) AS k (message, idx, parked, due, updated,
@@ -210,8 +210,8 @@ const knownJobs = `SELECT ` + candidateColumns + ` FROM notify_queue_destination
 // from a clock that was ahead.
 const longestTurn = 2 * queue.MaxRetryAfter
 
-// recoverTurns adds the statements that keep the rows of destinations in order: turns of a
-// clock that was ahead come now, and rows go that nobody needs.
+// recoverTurns adds the statements that keep the rows of destinations in order: turns of a clock
+// that was ahead come now, and rows that nobody needs are removed.
 func recoverTurns(now time.Time, add func(sql string, args ...any)) {
 	t := now.UnixMicro()
 	add(`UPDATE notify_queue_destinations SET until = $1 WHERE parks = 1 AND until > $2`, t, now.Add(longestTurn).UnixMicro())
@@ -225,8 +225,8 @@ const forgetTurns = `UPDATE notify_queue_destinations SET parks = 0 WHERE hash I
 			AND NOT EXISTS (SELECT 1 FROM notify_queue_jobs j WHERE j.status = 1 AND j.parked = 1 AND j.destination = d.hash)
 		ORDER BY d.until LIMIT $2 FOR UPDATE SKIP LOCKED) AND until <= $1`
 
-// forgetClients removes the rows of clients' destinations for which nothing waits. Gateways
-// have read them by then, which do so every few seconds.
+// forgetClients removes the rows of clients' destinations for which nothing waits. Gateways read
+// the rows every few seconds, so they have read these.
 const forgetClients = `DELETE FROM notify_queue_destinations WHERE hash IN (
 		SELECT d.hash FROM notify_queue_destinations d WHERE d.client = 1 AND d.parks = 0 AND d.stored < ` + serverTime + ` - 60000000
 			AND NOT EXISTS (SELECT 1 FROM notify_queue_jobs j WHERE j.status = 1 AND j.parked = 0 AND j.destination = d.hash)

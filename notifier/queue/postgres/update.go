@@ -139,16 +139,14 @@ const (
 	addOwned     = `INSERT INTO notify_queue_records (name, due, grp, data) VALUES ($1, $2, $3, $4)`
 	removeRecord = `DELETE FROM notify_queue_records WHERE name = $1`
 
-	// removeOwned removes a record of which this transaction has read nothing, and counts it.
-	// Nobody else changes the record, so nothing waits between this and the end of the
-	// transaction.
+	// removeOwned removes a record that this transaction has not read, and counts it. Nobody else
+	// changes the record, so nothing waits between this and the end of the transaction.
 	removeOwned = `WITH gone AS (DELETE FROM notify_queue_records WHERE name = $2 RETURNING length(data) AS size)
 		UPDATE notify_queue_counts SET records = records - 1, record_bytes = record_bytes - (SELECT size + $3::BIGINT FROM gone) WHERE shard = $1
 			AND EXISTS (SELECT 1 FROM gone)`
 )
 
-// lockJobs returns the statuses of jobs, which nobody else can change until the
-// transaction ends.
+// lockJobs returns the statuses of jobs. Nobody else can change them until the transaction ends.
 func lockJobs(ctx context.Context, c *conn, ids []queue.JobID) ([]queue.Status, error) {
 	rows, err := c.query(ctx, `SELECT j.message, j.idx, j.status FROM notify_queue_jobs j
 		WHERE (j.message, j.idx) IN (SELECT m, i FROM unnest($1::UUID[], $2::BIGINT[]) AS k (m, i)) ORDER BY j.message, j.idx FOR UPDATE`,

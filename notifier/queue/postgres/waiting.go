@@ -11,9 +11,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// waitingCounts is what waits for destinations, as some gateway last counted it. Counts
-// that are kept with each change would cost every message more than people who look at
-// the destinations now and then.
+// waitingCounts is what waits for destinations, as some gateway last counted it. To keep counts
+// with each change would cost every message more than it costs to count now and then, when somebody
+// looks at the destinations.
 type waitingCounts struct {
 	*tables
 	turn chan struct{} // has room for the one that uses the other fields
@@ -135,8 +135,8 @@ func (w *waitingCounts) countRequested(ctx context.Context) {
 	}
 }
 
-// keptWaiting returns what a gateway has left that has counted, and when it began to,
-// compared with now. It returns nil if there is nothing.
+// keptWaiting returns the last count that a gateway has stored, or nil if there is none, and how
+// long ago that gateway began to count.
 func (w *waitingCounts) keptWaiting(ctx context.Context) (kept *count, age time.Duration, err error) {
 	err = w.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
 		rows, err := c.query(ctx, `SELECT data, `+serverTime+` - done FROM notify_queue_leases WHERE name = $1`, workWaiting)
