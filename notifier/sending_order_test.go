@@ -82,9 +82,8 @@ func (b *board) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, "{}")
 }
 
-// TestIncidentOrder checks that the deliveries of one incident to a destination
-// follow each other, that a new state replaces those that wait, and that it tells
-// what was not delivered.
+// TestIncidentOrder checks that the deliveries of one incident to a destination follow each other,
+// and that a new state replaces waiting ones and tells what was not delivered.
 func TestIncidentOrder(t *testing.T) {
 	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	alert := func(text string, typ Type, minutes int, incident string) *Message {

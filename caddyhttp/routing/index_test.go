@@ -108,8 +108,8 @@ func TestSiteIDWithoutBind(t *testing.T) {
 	}
 }
 
-// TestSiteNames checks which sites of one configuration are one, that those which differ only
-// in bind are refused without names, and what the error says.
+// TestSiteNames checks which blocks of a configuration are one site, and the error for sites
+// without names that differ only in bind.
 func TestSiteNames(t *testing.T) {
 	at := func(address, bind, settings string) string {
 		return address + " {\nbind " + bind + "\nnotify {\n" + settings + "\n}\n}\n"

@@ -385,9 +385,9 @@ func TestResolveAcknowledged(t *testing.T) {
 	})
 }
 
-// TestEscalateOwnSilenced checks that a failure without an incident which comes in during
-// a silence is told where it would have gone when that ends, step by step, and that nobody
-// hears of one that was acknowledged meanwhile, or of a repetition.
+// TestEscalateOwnSilenced checks that a failure without an incident that comes in during a silence
+// is told step by step after the silence, where it would have gone. Nobody is told if it was
+// acknowledged meanwhile, or of a repetition.
 func TestEscalateOwnSilenced(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -537,9 +537,8 @@ func TestEscalateOwnSilencedOver(t *testing.T) {
 	})
 }
 
-// TestEscalatePartlySilenced checks that the silence of the URLs of one tag leaves the steps
-// of others alone, also if it begins after the alert, and that a step which is silent gives
-// way to the next one.
+// TestEscalatePartlySilenced checks that a silence for one tag leaves the steps of other tags
+// alone, also if it begins after the alert, and that a silent step gives way to the next one.
 func TestEscalatePartlySilenced(t *testing.T) {
 	t.Parallel()
 	for tag, want := range map[string][2][]int{

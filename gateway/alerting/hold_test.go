@@ -17,9 +17,9 @@ const (
 	diskOK   = "body=disk has room&type=success&incident=disk"
 )
 
-// TestHold checks that a problem is told only if it lasts: neither it nor its end is told if
-// it is over before, and each says so in its resource; what is told after the hold is the
-// present state; and an end that comes later is told.
+// TestHold checks that a problem is told only if it lasts. If it is over before, neither it nor its
+// end is told, and the resource of each message says so. After the hold, the present state is told,
+// and an end that comes later is told, too.
 func TestHold(t *testing.T) {
 	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g := newGateway(t, dir, ruledKey(p, holdRules()))
@@ -88,8 +88,8 @@ func TestHoldFlapping(t *testing.T) {
 	})
 }
 
-// TestHoldWithDedupe checks that dedupe counts what was told only: a repetition of what is
-// held is left out, and a new opening after one that nobody was told of is held again.
+// TestHoldWithDedupe checks that dedupe counts only messages that were told: a repetition of a held
+// one is left out, and an opening after one that nobody was told of is held again.
 func TestHoldWithDedupe(t *testing.T) {
 	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		r := holdRules()

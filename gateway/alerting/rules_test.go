@@ -110,8 +110,8 @@ func TestDedupeJoined(t *testing.T) {
 	})
 }
 
-// TestDedupeLacking checks that a destination that lacks the message gets the repeat,
-// and that one for which it waits does not get two.
+// TestDedupeLacking checks that a destination that lacks the message gets the repeat, and that a
+// destination that the message still waits for does not get two.
 func TestDedupeLacking(t *testing.T) {
 	t.Parallel()
 	refusing, down := gatewaytest.NewPager(t, http.StatusBadRequest), gatewaytest.NewPager(t, http.StatusServiceUnavailable)
@@ -396,8 +396,8 @@ func TestRuleMetrics(t *testing.T) {
 	})
 }
 
-// TestRate checks that the rest is one message when the time ends, and that new
-// messages do not pass those that wait.
+// TestRate checks that the messages beyond the rate are one message when the time ends, and that
+// new messages do not pass waiting ones.
 func TestRate(t *testing.T) {
 	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g := newGateway(t, dir, ruledKey(p, rules.Rules{Rate: []rules.Rate{{Count: 2, Per: time.Minute}}}))

@@ -17,9 +17,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
-// TestShareOfKey checks that a key whose failures name ever new incidents does not take the
-// room of others: an alert of another key escalates, the oldest incidents are forgotten, and
-// those that are under way are not. Once the queue was full, for all keys and for keep.
+// TestShareOfKey checks that a key whose failures name ever new incidents does not take the room of
+// others: an alert of another key escalates, and the oldest incidents are forgotten unless they are
+// under way. Once the queue was full for all keys, for as long as keep.
 func TestShareOfKey(t *testing.T) {
 	t.Parallel()
 	x, noisy := gatewaytest.NewTeam(t, 2), gatewaytest.NewPager(t, http.StatusOK)
@@ -80,9 +80,9 @@ func TestShareOfKey(t *testing.T) {
 	})
 }
 
-// TestFullQueueTellsAll checks that an alert that escalates is told to all its numbers at once
-// when the queue is full, without a link, whoever sends it and whether they wait or not;
-// that other messages are refused; and that a silence is kept.
+// TestFullQueueTellsAll checks that an alert that escalates is told to all its numbers at once,
+// without a link, when the queue is full. It does not matter who sends it and whether they wait.
+// Other messages are refused, and a silence is kept.
 func TestFullQueueTellsAll(t *testing.T) {
 	t.Parallel()
 	x, down := gatewaytest.NewTeam(t, 2), gatewaytest.NewPager(t, http.StatusServiceUnavailable)
@@ -149,8 +149,8 @@ func TestFullQueueTellsAll(t *testing.T) {
 	})
 }
 
-// TestForgetIncidents checks that incidents can be forgotten one by one and by key, that
-// what is under way is not, and that a forgotten one is told again.
+// TestForgetIncidents checks that incidents can be forgotten one by one and by key, except those
+// under way, and that a forgotten incident is told again.
 func TestForgetIncidents(t *testing.T) {
 	t.Parallel()
 	x := gatewaytest.NewTeam(t, 2)

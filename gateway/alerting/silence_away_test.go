@@ -9,9 +9,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
-// TestSilenceWhileStoreIsAway checks that silences which the gateway knows hold while nothing
-// can be stored: those destinations are told that none matches, and if silences match all, the
-// client is told to send again, since the message could not be held.
+// TestSilenceWhileStoreIsAway checks that the silences that the gateway knows hold while nothing
+// can be stored: only destinations that no silence matches are told. If silences match all, the
+// client has to send again, because the message could not be held.
 func TestSilenceWhileStoreIsAway(t *testing.T) {
 	t.Parallel()
 	p := gatewaytest.NewPager(t, http.StatusOK)

@@ -385,8 +385,8 @@ func TestAskWithdrawn(t *testing.T) {
 	})
 }
 
-// TestAskRetry checks that a destination that is down is asked when it is back, and that it
-// is not when somebody has answered meanwhile.
+// TestAskRetry checks that a destination that was down is asked when it is back, unless somebody
+// has answered meanwhile.
 func TestAskRetry(t *testing.T) {
 	t.Parallel()
 	for _, answered := range []bool{false, true} {

@@ -11,9 +11,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
-// TestGuests checks what those see of a question who have only a link to it: the names of the
-// destinations, and neither their URLs nor through which one it was answered. Who may manage, or
-// has a token of the key, sees that, too.
+// TestGuests checks what somebody sees of a question with nothing but its link: the names of the
+// destinations, but not their URLs or the one through which it was answered. Managers and clients
+// with a token of the key see that, too.
 func TestGuests(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -20,10 +20,10 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 )
 
-// TestAskerSeesNoLink checks that nothing that who asks can read has the link of a question:
-// answers, the message, the callback, lines of the log, events, the history, traces, the
-// deliveries that were given up, and the pages of the console. A destination that repeats the
-// link in its error does not change that.
+// TestAskerSeesNoLink checks that nothing that the asker can read has the link of a question:
+// answers, the message, the callback, lines of the log, events, the history, traces, deliveries
+// that were given up, and the pages of the console. A destination that repeats the link in its
+// error does not change that.
 func TestAskerSeesNoLink(t *testing.T) {
 	t.Parallel()
 	dir, p, c := t.TempDir(), gatewaytest.NewPager(t, http.StatusOK), newCalled(t)

@@ -11,8 +11,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/storagetest"
 )
 
-// TestConsoleHealthAfterRestart checks that destinations whose state the queue does not keep have
-// the state of the last messages: one that refuses permanently, and a client's that does not fail.
+// TestConsoleHealthAfterRestart checks that a destination whose state the queue does not keep has
+// the state of its last messages: one refuses permanently, and one of a client does not fail.
 func TestConsoleHealthAfterRestart(t *testing.T) {
 	t.Parallel()
 	ok, refuses := gatewaytest.NewPager(t, http.StatusOK), gatewaytest.NewPager(t, http.StatusForbidden)

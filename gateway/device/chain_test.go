@@ -13,8 +13,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// TestDeviceTakesNoChain checks that a device cannot put itself before the numbers of a tag:
-// neither with a tag of its own, nor with one that it had before the key had the numbers.
+// TestDeviceTakesNoChain checks that a device cannot put itself before the numbers of a tag, with a
+// tag of its own or with one that it had before the key had the numbers.
 func TestDeviceTakesNoChain(t *testing.T) {
 	t.Parallel()
 	s := gatewaytest.NewPushService(t)

@@ -31,8 +31,8 @@ func newOpenGateway(t *testing.T, dir string, keys ...site.KeyOptions) *gatewayt
 	return gatewaytest.New(t, o)
 }
 
-// away stops the gateway of a bubble until a time, and returns what start starts then. Days
-// in which no gateway runs take no time; one that runs looks each second at what is due.
+// away stops the gateway of a bubble until a time, and returns what start starts then. Days without
+// a gateway take no time, because a gateway looks each second at what is due.
 func away(t *testing.T, g *gatewaytest.Gateway, at string, start func() *gatewaytest.Gateway) *gatewaytest.Gateway {
 	t.Helper()
 	g.Stop()

@@ -13,8 +13,8 @@ import (
 )
 
 // TestBeatThatCannotBeStored checks that a beat is answered with 503 while the store cannot be
-// written, also one that has failed, whose message is sent all the same and not again when the
-// job tries again; and that "is back" is told once the store has the beat.
+// written. The message about a failed beat is sent all the same, and not again when the job tries
+// again. The next beat is told as back when the store has it.
 func TestBeatThatCannotBeStored(t *testing.T) {
 	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		o := gatewaytest.Queued(dir, nightlyKey(p))

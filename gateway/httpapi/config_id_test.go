@@ -211,8 +211,8 @@ func TestConfigIDBeat(t *testing.T) {
 }
 
 // TestConfigIDOfSavedKeys checks which key the header names on the routes for saved keys, and that
-// it gives nobody more rights than the address: a client that may send to a key can neither read
-// nor change it.
+// the header gives no more rights than the address: a client that may only send to a key cannot
+// read or change it.
 func TestConfigIDOfSavedKeys(t *testing.T) {
 	t.Parallel()
 	s := gatewaytest.NewStation(t)

@@ -52,8 +52,8 @@ func after(t *testing.T, f *Feed, c Cursor) string {
 	}
 }
 
-// TestFeed checks that listeners get what follows their place, that messages are read once
-// for those that are not behind, and that one which is behind reads the rest.
+// TestFeed checks that listeners get what follows their place. Messages are read once for all
+// listeners that are not behind; a listener that is behind reads the rest.
 func TestFeed(t *testing.T) {
 	t.Parallel()
 	s := &memory{}

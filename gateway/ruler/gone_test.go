@@ -82,8 +82,8 @@ func TestRulerGone(t *testing.T) {
 	})
 }
 
-// TestRulerOfOtherGateway checks that a gateway which has no group itself notices that another one
-// with the same store has some, so that what is due is told in time, whichever of them goes on.
+// TestRulerOfOtherGateway checks that a gateway without a group notices the groups of another one
+// with the same store, so that what is due is told in time if only one of them goes on.
 func TestRulerOfOtherGateway(t *testing.T) {
 	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g := newGateway(t, dir, key(p))

@@ -179,10 +179,10 @@ func (w *world) run() {
 	}
 }
 
-// TestRulerWorlds checks, in random worlds, that each message tells what fires, that each is
-// news, that nothing which fires is told to be over because a gateway was restarted or away for
-// however short or long, that what ends in years and is not posted for a day is forgotten without
-// a word, and that what was told last is how it is.
+// TestRulerWorlds checks in random worlds that each message tells what fires and is news, and that
+// the last one tells the present state. No restart or absence of the gateway, short or long, makes
+// it tell that a firing alert is over. An alert that ends in years and is not posted for a day is
+// forgotten without a word.
 func TestRulerWorlds(t *testing.T) {
 	t.Parallel()
 	for seed := range racetest.Amount(60, 4) {

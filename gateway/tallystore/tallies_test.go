@@ -48,8 +48,8 @@ func records(t *testing.T, g *gatewaytest.Gateway) (n int) {
 	return n
 }
 
-// TestTallies checks that a restart forgets nothing that was stored, that a gateway that is
-// idle writes nothing, and that what is older than 24 hours is removed.
+// TestTallies checks that a restart keeps what was stored, that an idle gateway writes nothing, and
+// that counts older than 24 hours are removed.
 func TestTallies(t *testing.T) {
 	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g := gatewaytest.New(t, options(dir, p))

@@ -101,9 +101,8 @@ func TestClockJumpsWithoutDestination(t *testing.T) {
 	})
 }
 
-// TestClockOfStore checks that two gateways whose clocks are wrong by minutes, one ahead
-// and one behind, do what is due at the time that the clock of their store says, and that
-// only one of them does it.
+// TestClockOfStore checks that two gateways with wrong clocks, one minutes ahead and one behind, do
+// what is due by the clock of their store, and that only one of them does it.
 func TestClockOfStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()

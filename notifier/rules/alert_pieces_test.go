@@ -49,9 +49,9 @@ func changed(beforeHead, head []byte, before, pieces [][]byte) (n, written int) 
 	return n, written
 }
 
-// TestAlertPieces checks, for groups of all sizes, that they are read as they were stored, with
-// the alerts in their order, that a change of one alert writes one piece of bounded size, also if
-// the alerts of one piece have grown, and that a group that has become small is one record.
+// TestAlertPieces checks that groups of all sizes are read as they were stored, with the alerts in
+// their order. A change of one alert writes one piece of bounded size, also if the alerts of the
+// piece have grown. A group that has become small is one record.
 func TestAlertPieces(t *testing.T) {
 	for _, c := range []struct{ alerts, size, pieces int }{
 		{1, 10, 0}, {100, 400, 0}, {130, 400, 2}, {1000, 500, 16}, {3000, 2500, 128}, {15, 500_000, 128}, {2, 4 << 20, 0},

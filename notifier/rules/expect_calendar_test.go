@@ -50,9 +50,9 @@ func TestBeatsByCalendar(t *testing.T) {
 	}
 }
 
-// TestCalendarGatewayDown checks that nothing is told of a beat for whose time no gateway ran,
-// that the next one is expected, that a time without a gateway after it moves the deadline, and
-// that an earlier one does not.
+// TestCalendarGatewayDown checks that nobody is told of a beat that was due while no gateway ran,
+// and that the next one is expected. A later time without a gateway moves the deadline; an earlier
+// one does not.
 func TestCalendarGatewayDown(t *testing.T) {
 	from := berlin(t, "2026-05-04") // a Monday
 	for _, x := range []struct {

@@ -115,9 +115,9 @@ func TestBeatNeverCame(t *testing.T) {
 	}
 }
 
-// TestGatewayDown checks that nothing is told of beats that could not come because no
-// gateway ran, that a job which does not run afterwards is told, and that many short
-// times without a gateway move the deadline by no more than themselves and one grace.
+// TestGatewayDown checks that nobody is told of beats that could not come because no gateway ran,
+// but of a job that does not run afterwards. Many short times without a gateway move the deadline
+// by at most their sum and one grace.
 func TestGatewayDown(t *testing.T) {
 	from := berlin(t, "2026-05-04")
 	down := func(now time.Time) bool { // from Wed 01:00 to Thu 12:00

@@ -162,9 +162,9 @@ func setFields(v reflect.Value, set map[string]bool) {
 	}
 }
 
-// TestRecords checks that what is stored is as it always was, so that a later version reads
-// it, that it is read as it was, and that what an earlier version reads may have further
-// fields. A record that is cut is refused, unless a field ends there.
+// TestRecords checks that the encoding of records does not change, so that all versions read them,
+// and that a record reads back as it was. A record of a later version may have further fields. A
+// record that is cut is refused, unless a field ends there.
 func TestRecords(t *testing.T) {
 	var out strings.Builder
 	set := map[string]bool{}

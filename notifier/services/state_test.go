@@ -176,9 +176,9 @@ func TestUpdateByTwoProcesses(t *testing.T) {
 	}
 }
 
-// TestSpikeOverRestart checks that the messages about an incident have the title of the
-// one that opened it, by which Spike resolves it, also after a restart, and that two
-// incidents with the same title differ.
+// TestSpikeOverRestart checks that all messages about an incident have the title of the first, also
+// after a restart, because Spike resolves incidents by the title. Two incidents with the same title
+// differ.
 func TestSpikeOverRestart(t *testing.T) {
 	const address = "spike://1234567890abcdef1234567890abcdef?mode=webhook"
 	var got []string

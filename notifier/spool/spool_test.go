@@ -137,8 +137,8 @@ func TestWithoutMemory(t *testing.T) {
 	}
 }
 
-// TestStorageError checks that a file that cannot be stored is not the client's
-// error, and that one that cannot be read is not an error of the disk.
+// TestStorageError checks that a file that cannot be stored is not the client's error, and that a
+// file that cannot be read is not an error of the disk.
 func TestStorageError(t *testing.T) {
 	gone := &Spool{MaxSize: 4 << 20, MaxCount: 10, Dir: t.TempDir() + "/gone"}
 	_, err := gone.Add("", "", bytes.NewReader(make([]byte, 2<<20)))

@@ -10,10 +10,10 @@ import (
 	"testing"
 )
 
-// TestRepeatedAlertsPostgres checks that gateways which share a database know of each other's
-// alerts of incident tools: what is repeated at either of them is not told, what is closed at one
-// is told when it is opened at another, and a gateway that starts knows it. While the database is
-// away, all of it is told.
+// TestRepeatedAlertsPostgres checks that gateways with one database know the alerts of incident
+// tools at all of them, also after a start: an alert that is repeated at another gateway is not
+// told, and an alert that was closed at one is told when it opens at another. While the database is
+// away, every alert is told.
 func TestRepeatedAlertsPostgres(t *testing.T) {
 	t.Parallel()
 	p, a := newPostgres(t), newTold(t)

@@ -14,9 +14,9 @@ func (a *arrivals) count(title string) int {
 	return a.got[title]
 }
 
-// TestBeatsPostgres checks that only one of two gateways that share a database tells that a beat
-// is late or that its run takes too long, that the beat may come to either, and that the other
-// goes on alone when one is killed. While no gateway can write, nobody is told.
+// TestBeatsPostgres checks that only one of two gateways with one database tells that a beat is
+// late or its run too long. The beat may come to either. When one gateway is killed, the other goes
+// on alone. While none can write, nobody is told.
 func TestBeatsPostgres(t *testing.T) {
 	t.Parallel()
 	p, a := newPostgres(t), newArrivals(t)

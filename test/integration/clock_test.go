@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestClockPostgres checks that rules go by the clock of the database, which is hours ahead of
-// the machine's: what gateways hold, and until when, and that one of them tells it.
+// TestClockPostgres checks that rules go by the clock of the database, here hours ahead of the
+// machine's: what gateways hold, and until when, and that one of them tells it.
 func TestClockPostgres(t *testing.T) {
 	t.Parallel()
 	p, a := newPostgres(t), newArrivals(t)

@@ -43,9 +43,9 @@ func (s *service) to(path string) string {
 	return "json://" + strings.TrimPrefix(s.URL, "http://") + path
 }
 
-// newConsole runs the gateway with a console below a prefix, and with several keys: one
-// that is down, one that is refused, one that is fine and one that is silent. It
-// returns the address below which the routes are, and the destination that is down.
+// newConsole runs the gateway with a console below a prefix and several keys: one is down, one is
+// refused, one is fine and one is silent. It returns the prefix of the routes and the destination
+// that is down.
 func newConsole(t *testing.T) (address string, down *service) {
 	t.Helper()
 	down, fine, refusing := newService(t), newService(t), newService(t)

@@ -41,10 +41,9 @@ func (b *titleBoard) count(title string) int {
 	return b.got[title]
 }
 
-// TestBeatsOverKills checks that a beat that does not come is told once, also when the
-// gateway is killed and started again, that it is told again after the next beat, and
-// that nothing is told of jobs whose beats could not come because the gateway was off for
-// longer than they have.
+// TestBeatsOverKills checks that a missed beat is told once, also if the gateway is killed and
+// started again, and told again after the next beat. Nothing is told of jobs whose beats could not
+// come because the gateway was off for too long.
 func TestBeatsOverKills(t *testing.T) {
 	racetest.LeaveToCI(t)
 	t.Parallel()

@@ -86,9 +86,8 @@ func TestStalledFormsTakeBoundedMemory(t *testing.T) { //nolint:tparallel // the
 	}
 }
 
-// TestStalledTextsTakeBoundedMemory checks that unfinished long texts take
-// bounded memory, that those to /notify leave memory for those to keys, and that
-// short alerts are always accepted.
+// TestStalledTextsTakeBoundedMemory checks that unfinished long texts take bounded memory, that
+// texts to /notify leave memory for texts to keys, and that short alerts are always accepted.
 func TestStalledTextsTakeBoundedMemory(t *testing.T) {
 	racetest.LeaveToCI(t)
 	t.Parallel()

@@ -11,10 +11,9 @@ import (
 	"time"
 )
 
-// TestTokensOfKeys checks that a request without the token of its key is answered
-// before its body is sent, in the same way as one to a key that does not exist, that
-// such requests hold no room, and that a token can be replaced by a reload. No answer,
-// log line (also with debug) or metric has a secret.
+// TestTokensOfKeys checks that a request without the token of its key is answered before its body
+// is sent, like a request to a key that does not exist. Such requests hold no room. A reload can
+// replace a token. No answer, log line (also with debug) or metric has a secret.
 func TestTokensOfKeys(t *testing.T) {
 	t.Parallel()
 	const old, fresh, reader = "s3cret-0ld-t0ken-0f-ops", "s3cret-fre5h-t0ken-0f-ops", "s3cret-re4der-0f-ops"

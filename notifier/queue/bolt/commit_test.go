@@ -95,8 +95,7 @@ func TestUnclearCommit(t *testing.T) {
 	}
 }
 
-// TestFailedCommit checks that a message whose commit failed is not there, nor
-// its file.
+// TestFailedCommit checks that a failed commit leaves neither its message nor the file.
 func TestFailedCommit(t *testing.T) {
 	t.Parallel()
 	s, disk := openFailing(t)

@@ -311,9 +311,8 @@ func TestRoomBesideReaders(t *testing.T) {
 	}
 }
 
-// TestFullDiskUpdates checks that updates that add records are refused when the disk is
-// full, like messages, so that those that end something can be stored, and all that waits
-// is delivered.
+// TestFullDiskUpdates checks that a full disk refuses updates that add records, as it refuses
+// messages. Updates that end something are stored, so that all waiting messages are delivered.
 func TestFullDiskUpdates(t *testing.T) {
 	t.Parallel()
 	d := newFullDisk(t, small)

@@ -44,8 +44,8 @@ func setClock(t *testing.T, dsn string, ahead time.Duration) {
 		$$ BEGIN RETURN pg_catalog.clock_timestamp() + INTERVAL '%d seconds'; END $$`, int(ahead.Seconds())))
 }
 
-// TestServerClockJumps checks that what waits for a destination that is down is not dead after
-// the first attempt that follows a jump of the server's clock by more than max_age, as after a
+// TestServerClockJumps checks that jobs which wait for a destination are not dead after the first
+// failed attempt that follows a jump of the server's clock by more than max_age, as after a
 // fail-over to a server whose clock is ahead.
 func TestServerClockJumps(t *testing.T) {
 	t.Parallel()

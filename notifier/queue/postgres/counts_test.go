@@ -152,8 +152,8 @@ func (f *blockedFile) ReadAt(b []byte, _ int64) (int, error) {
 	return len(b), nil
 }
 
-// TestCountersAreLockedLast checks that a transaction which waits for something has not
-// locked a row of counts yet, for which others would wait.
+// TestCountersAreLockedLast checks that a transaction which waits for something has not locked a
+// row of counts yet. Others would wait for the row.
 func TestCountersAreLockedLast(t *testing.T) {
 	dsn := sharedServer(t).database(t)
 	s := open(t, dsn)
@@ -271,8 +271,8 @@ func TestUpgradedCounts(t *testing.T) {
 	}
 }
 
-// TestStorageSettings checks that tables which change all the time have settings for that,
-// and that a server which refuses them is used without.
+// TestStorageSettings checks that tables which change all the time have settings for that. If a
+// server refuses the settings, it is used without them.
 func TestStorageSettings(t *testing.T) {
 	t.Parallel()
 	for _, refused := range []bool{false, true} {

@@ -50,10 +50,9 @@ func acceptBy(tb testing.TB, s *Store, end time.Time) *queue.Entry {
 	}
 }
 
-// TestHostHangs checks that another host is used when the one that is in use swallows
-// packets, on open connections and on new ones, that all connections to it are closed, also
-// the one that listens, and that the other host stays the first one. Once messages were
-// refused as long as a host hung.
+// TestHostHangs checks that another host is used when the present one swallows packets on open and
+// new connections. All connections to that host are closed, also the one that listens, and the
+// other host stays the first one. Once messages were refused as long as a host hung.
 func TestHostHangs(t *testing.T) {
 	t.Parallel()
 	server := sharedServer(t)

@@ -22,8 +22,8 @@ func holdLease(tb testing.TB, dsn, name string, d time.Duration) {
 		ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, ends = excluded.ends`, name, uuid.New(), serverTime, d.Microseconds()))
 }
 
-// TestWorkOfOne checks that only one gateway does work, until its lease ends, and that the
-// one that has lost the lease does not go on.
+// TestWorkOfOne checks that only one gateway does work until its lease ends, and that a gateway
+// without the lease does not go on.
 func TestWorkOfOne(t *testing.T) {
 	t.Parallel()
 	dsn := sharedServer(t).schema(t)

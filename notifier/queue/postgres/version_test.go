@@ -12,9 +12,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// TestNewerTables checks that a gateway whose tables another one brings up to date says so once,
-// stores nothing more, still stores the outcome of a delivery that is under way, and hands over
-// what it holds before the lease ends; and that it goes on when it knows the tables again.
+// TestNewerTables checks what a gateway does whose tables another one brings up to date: it says so
+// once, takes nothing new, stores the outcome of a delivery under way, and hands over what it holds
+// before the lease ends. It goes on when it knows the tables again.
 func TestNewerTables(t *testing.T) {
 	t.Parallel()
 	dsn := sharedServer(t).schema(t)

@@ -356,8 +356,8 @@ func TestAccount(t *testing.T) {
 	}
 }
 
-// TestSender checks that a sender which cannot be read is an error that names the parameter, and
-// that a sender which is made of the user and the server is told, unless the server is a domain of
+// TestSender checks that the error for an invalid sender names the parameter, and that a warning
+// names a sender that is made of the user and the server, unless the server is a domain of
 // addresses.
 func TestSender(t *testing.T) {
 	for url, want := range map[string]string{
