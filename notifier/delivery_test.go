@@ -11,9 +11,8 @@ import (
 	"time"
 )
 
-// TestSkip checks that a message with nothing to send to a destination is
-// skipped, which is not a failure, and that it is delivered if one of its parts
-// is sent.
+// TestSkip checks that a message with nothing to send to a destination is skipped and not failed,
+// and that it is delivered if one of its parts is sent.
 func TestSkip(t *testing.T) {
 	var arrived atomic.Int32
 	url := target(t, func(http.ResponseWriter, *http.Request) { arrived.Add(1) }) + "/tok-secret?mode=skip&overflow=split"

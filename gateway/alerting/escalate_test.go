@@ -265,9 +265,8 @@ func TestEscalateSilenced(t *testing.T) {
 	})
 }
 
-// TestEscalateSilencedFromTheBeginning checks that the steps of an incident that opens
-// during a silence begin with the first when it ends, and that nobody hears of one that is
-// over by then.
+// TestEscalateSilencedFromTheBeginning checks that the steps of an incident that opens during a
+// silence begin with the first step when the silence ends, unless the incident is over by then.
 func TestEscalateSilencedFromTheBeginning(t *testing.T) {
 	t.Parallel()
 	x := gatewaytest.NewTeam(t, 2)
@@ -298,9 +297,8 @@ func TestEscalateSilencedFromTheBeginning(t *testing.T) {
 	})
 }
 
-// TestEscalateFollowsSilence checks that a state which is worse, and whose title the silence
-// does not match, begins no step either, and that its jobs end with the silence. A model has
-// found this.
+// TestEscalateFollowsSilence checks that a worse state begins no step during a silence, even if the
+// silence does not match its title, and that its jobs end with the silence.
 func TestEscalateFollowsSilence(t *testing.T) {
 	t.Parallel()
 	x := gatewaytest.NewTeam(t, 2)
@@ -329,8 +327,8 @@ func TestEscalateFollowsSilence(t *testing.T) {
 	})
 }
 
-// TestEscalateKeepsHeld checks that a message that a step does not get leaves what other
-// rules hold for it, and that a state is not told after a newer one that escalates.
+// TestEscalateKeepsHeld checks that a message which a step does not get leaves what other rules
+// hold for the step, and that a state is not told after a newer one that escalates.
 func TestEscalateKeepsHeld(t *testing.T) {
 	t.Parallel()
 	x := gatewaytest.NewTeam(t, 2)

@@ -37,8 +37,8 @@ func TestRateAlerts(t *testing.T) {
 	})
 }
 
-// TestDigestRanks checks that a digest which has more lines than fit leaves out those that
-// matter least.
+// TestDigestRanks checks that a digest with more lines than fit leaves out the least important
+// ones.
 func TestDigestRanks(t *testing.T) {
 	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g := newGateway(t, dir, ruledKey(p, rules.Rules{Digest: &rules.Digest{Every: time.Minute}}))

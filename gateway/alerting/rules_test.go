@@ -72,8 +72,8 @@ func TestDedupeIncident(t *testing.T) {
 	})
 }
 
-// TestDedupeJoined checks that an alert that joins a group of Alertmanager is told
-// within the window, and one that leaves it is not.
+// TestDedupeJoined checks that within the window an alert that joins a group of Alertmanager is
+// told, and an alert that leaves the group is not.
 func TestDedupeJoined(t *testing.T) {
 	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g := newGateway(t, dir, ruledKey(p, rules.Rules{Dedupe: &rules.Dedupe{Window: 10 * time.Minute}}))
@@ -285,8 +285,8 @@ func TestDigestWeekly(t *testing.T) {
 	})
 }
 
-// TestDigestUndelivered checks that the resolution of what is in a digest waits for the
-// digest, and that neither is lost when the destination is down.
+// TestDigestUndelivered checks that the resolution of an incident in a digest waits for the digest,
+// and that both arrive when the destination is up again.
 func TestDigestUndelivered(t *testing.T) {
 	t.Parallel()
 	p := gatewaytest.NewPager(t, http.StatusServiceUnavailable)

@@ -12,8 +12,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
-// TestAsk checks that each destination gets a link of its own, that what is shown there is
-// the question, that looking at it changes nothing, and that the first answer counts.
+// TestAsk checks that each destination gets its own link, that the link shows the question, that
+// opening it changes nothing, and that the first answer counts.
 func TestAsk(t *testing.T) {
 	t.Parallel()
 	dir, a, b := t.TempDir(), gatewaytest.NewPager(t, http.StatusOK), gatewaytest.NewPager(t, http.StatusOK)

@@ -10,9 +10,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 )
 
-// TestAskKilled checks what a gateway knows that starts with what another one has left
-// without stopping: an open question can be answered at the link that was sent; one that is
-// decided stays so, and nobody is asked again.
+// TestAskKilled checks what a gateway knows after another one was killed: an open question can be
+// answered at the link that was sent, a decided one stays so, and nobody is asked again.
 func TestAskKilled(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

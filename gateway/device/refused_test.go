@@ -8,8 +8,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 )
 
-// TestDeviceRefused checks that a device whose push service refuses messages makes no message
-// fail that another destination has, that its key is told once, and that it comes back.
+// TestDeviceRefused checks that a device whose push service refuses messages fails no message that
+// another destination gets, that its key is told once, and that the device can come back.
 func TestDeviceRefused(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestEntityTooLarge} {

@@ -108,8 +108,8 @@ func TestBeatRefused(t *testing.T) {
 	})
 }
 
-// TestBeatAfterDowntime checks that a gateway that was off tells nothing of beats that
-// could not come, and tells one that does not come afterwards.
+// TestBeatAfterDowntime checks that a gateway that was off tells nobody of beats that could not
+// come, but of a beat that does not come afterwards.
 func TestBeatAfterDowntime(t *testing.T) {
 	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g := newGateway(t, dir, nightlyKey(p))

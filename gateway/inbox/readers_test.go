@@ -90,8 +90,8 @@ func TestInbox(t *testing.T) {
 	}
 }
 
-// TestInboxSurvives checks that messages can be read after a restart of the gateway, and
-// that those are gone whose time is over.
+// TestInboxSurvives checks that messages can be read after a restart of the gateway, until their
+// time is over.
 func TestInboxSurvives(t *testing.T) {
 	t.Parallel()
 	o := gatewaytest.Options{Site: site.Options{Keys: []site.KeyOptions{kept("ops")}}, Queue: &outbox.Settings{Path: t.TempDir()}}

@@ -31,8 +31,8 @@ func ntfy(t *testing.T, g *gatewaytest.Gateway, method, path, body string, heade
 	return out
 }
 
-// TestNtfyDelay checks that ntfy's delays are honoured in each form, and that those which
-// cannot be have its error.
+// TestNtfyDelay checks that each form of ntfy's delays is honoured, and that an impossible delay
+// has ntfy's error.
 func TestNtfyDelay(t *testing.T) {
 	inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g := gatewaytest.New(t, options(dir, gatewaytest.Key("k", p.NotifyURL())))

@@ -188,8 +188,8 @@ func TestSendAtWithoutQueue(t *testing.T) {
 	}
 }
 
-// TestCancelPlanned checks that a message that was cancelled is not sent, who may cancel it,
-// and that one that is sent is cancelled where it waits.
+// TestCancelPlanned checks that a cancelled message is not sent, who may cancel, and that a message
+// which is already sent is cancelled where it waits.
 func TestCancelPlanned(t *testing.T) {
 	inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		const token = "0123456789abcdef"
@@ -441,8 +441,8 @@ func TestPlannedFiles(t *testing.T) {
 	})
 }
 
-// TestPlannedSavedKey checks that a message to a saved key is sent under the name that the key
-// has when it is due, and that one to a key that was deleted is given up.
+// TestPlannedSavedKey checks that a message to a saved key is sent under the name that the key has
+// when the message is due, and that a message to a deleted key is given up.
 func TestPlannedSavedKey(t *testing.T) {
 	inBubble(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		o := options(dir)

@@ -299,8 +299,8 @@ func TestRulerShortAlerts(t *testing.T) {
 }
 
 // TestRulerFarEnd checks that an alert which ends in many years is forgotten a day after its last
-// post, that nobody is told so, and that it is told once more if it is posted again. One that is
-// posted again and again stays.
+// post without a message, and told once more if it is posted again. An alert that is posted again
+// and again stays.
 func TestRulerFarEnd(t *testing.T) {
 	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		const years = 70 * 365 * 24 * time.Hour
@@ -350,8 +350,8 @@ func TestRulerShare(t *testing.T) {
 	})
 }
 
-// slow is a store whose changes take a while, so that time passes between what is read and what is
-// stored.
+// slow is a store whose changes take a while, so that time passes between a read and the change
+// that follows.
 type slow struct{ queue.Store }
 
 func (s slow) Update(ctx context.Context, u *queue.Update) error {

@@ -264,9 +264,8 @@ func TestWake(t *testing.T) {
 	})
 }
 
-// TestPermanentFailure checks that an answer which cannot get better does
-// not make a destination unknown or down, and that people see that it fails. A
-// destination whose token was revoked was once counted as one that works.
+// TestPermanentFailure checks that a permanent refusal does not make a destination unknown or down,
+// and that people see the failure. Once a destination whose token was revoked counted as working.
 func TestPermanentFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := start(t, open(t, t.TempDir()), queue.Options{Deliver: delivered})

@@ -208,9 +208,9 @@ func TestFullAlertGroup(t *testing.T) {
 	}
 }
 
-// TestGroupWrittenAhead checks that an alert that was posted when the clock was ahead is due when
-// it would be if it was posted now, however far away its end is, and that nothing is due later than
-// the times of the group say.
+// TestGroupWrittenAhead checks that an alert that was posted when the clock was ahead is due as if
+// it was posted now, wherever its end is, and that nothing is due later than the times of the group
+// say.
 func TestGroupWrittenAhead(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)

@@ -170,8 +170,8 @@ func TestFailingBeat(t *testing.T) {
 	}
 }
 
-// TestArmAgain checks that an expectation that has not changed keeps its deadline, that
-// a changed one begins anew, and that a clock that was wrong does not put it off.
+// TestArmAgain checks that an unchanged expectation keeps its deadline, that a changed one begins
+// anew, and that a wrong clock does not put it off.
 func TestArmAgain(t *testing.T) {
 	now := berlin(t, "2026-05-04")
 	var b Beat
@@ -274,8 +274,8 @@ func TestUptimeClockSetBack(t *testing.T) {
 	see(0, -time.Second, 40*time.Minute+10*time.Second+5*time.Second)
 }
 
-// TestRestarts checks that a missed beat is told by gateways that are killed every few
-// seconds, and that what they were away moves the deadline.
+// TestRestarts checks that gateways which are killed every few seconds tell a missed beat, and that
+// the time that they were away moves the deadline.
 func TestRestarts(t *testing.T) {
 	const startup = 500 * time.Millisecond
 	for _, e := range []Expect{

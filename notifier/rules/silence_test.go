@@ -134,8 +134,8 @@ func (s *silencedLane) arrive(t *testing.T, incident string, typ notifier.Type) 
 	return v
 }
 
-// A storm during a silence, in which more problems begin than a lane holds, ends
-// without a message if all are over, and otherwise with one that counts what is open.
+// More problems begin during a silence than a lane holds. If all are over at its end, there is no
+// message, and otherwise one that counts the open ones.
 func TestSilencedStorm(t *testing.T) {
 	for _, open := range []int{0, 7} {
 		s := newSilencedLane()

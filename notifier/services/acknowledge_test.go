@@ -9,9 +9,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
-// TestAcknowledge checks that each service sends the address to acknowledge an incident,
-// except those that declare that they show it nowhere, and that only a message of an
-// open incident has it.
+// TestAcknowledge checks that each service sends the address to acknowledge an incident, unless it
+// declares that it shows it nowhere, and only with messages of open incidents.
 func TestAcknowledge(t *testing.T) {
 	racetest.SkipIfSlow(t)
 	// Their requests encode or encrypt the address.

@@ -8,8 +8,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// serviceOf returns the service of a URL, which may be refused: the one with its scheme
-// or, for an address, the one that gives it out. It is nil if there is none.
+// serviceOf returns the service with the scheme of a URL or, for an address, the service that gives
+// it out; nil if there is none. The URL may be invalid.
 func serviceOf(url string) *notifier.ServiceInfo {
 	scheme, _, _ := strings.Cut(url, ":")
 	if scheme != "https" {
@@ -22,9 +22,8 @@ func serviceOf(url string) *notifier.ServiceInfo {
 	return notifier.FindService(d.Service())
 }
 
-// TestAddresses checks services without a scheme: their URLs are the addresses that they
-// give out, which print as such, are found in a list and built by a form, and no scheme
-// stands for them.
+// TestAddresses checks services without a scheme: their URLs are the addresses that they give out.
+// These are printed unchanged, found in a list and built by a form, and have no other scheme.
 func TestAddresses(t *testing.T) {
 	tried := 0
 	for _, s := range notifier.Services() {

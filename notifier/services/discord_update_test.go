@@ -162,7 +162,7 @@ func TestDiscordUpdateButton(t *testing.T) {
 }
 
 // TestDiscordUpdateQuestion checks that the outcome of a question changes the message that has
-// asked it, which loses its buttons, and that a short message tells it.
+// asked it and removes its buttons, and that a short message tells the outcome.
 func TestDiscordUpdateQuestion(t *testing.T) {
 	var got []string
 	service := servicetest.API(func(q *http.Request, body string) (int, string) {

@@ -11,8 +11,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
-// TestQuestion checks that each service that shows links sends the link of a question, which may
-// have any type, and which services have a button for each of two, three, five and six answers.
+// TestQuestion checks that each service that shows links sends the link of a question of any type,
+// and which services have a button for each of two, three, five and six answers.
 func TestQuestion(t *testing.T) {
 	racetest.SkipIfSlow(t)
 	const page = "https://alerts.example.com/notify/asks/k4fzmoyq2xr6vnw7tdbhj3ce5ak4fzmoyq2xr6vnw7tdbhj3ce5a2345"

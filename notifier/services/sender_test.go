@@ -71,8 +71,8 @@ func TestMailSenders(t *testing.T) {
 	}
 }
 
-// TestMailNames checks that the parameters with one address keep the name that the URL has, in the
-// form that is printed, too, and that a wrong one is an error that names the parameter.
+// TestMailNames checks that parameters with one address keep the name in the URL, also when they
+// are printed, and that the error for an invalid one names the parameter.
 func TestMailNames(t *testing.T) {
 	for _, name := range []string{"brevo", "mailersend", "ses"} {
 		for _, person := range namesOfPeople {

@@ -37,8 +37,8 @@ func (g *gateway) at(address string) *gateway {
 	return &other
 }
 
-// internal is a web server at an address of this machine. Its name is one that
-// only a look-up shows to be such an address, if the machine has such a name.
+// internal is a web server at an address of this machine. Its name is the host name of the machine
+// if that leads to the address, and else the address.
 type internal struct {
 	name, address, port string
 	status              atomic.Int32 // of its answers

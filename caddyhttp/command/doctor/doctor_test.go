@@ -178,8 +178,8 @@ func TestDoctorSend(t *testing.T) {
 	}
 }
 
-// TestDoctorAddresses checks what it says of a site in which a mistyped address leads nowhere, for
-// the lines that docs/caddyfile.md gives, and that a running Caddy answers so.
+// TestDoctorAddresses checks what doctor says of a site in which a mistyped address leads nowhere,
+// and of the lines that docs/caddyfile.md gives, and that a running Caddy answers so.
 func TestDoctorAddresses(t *testing.T) {
 	t.Setenv("XDG_DATA_HOME", t.TempDir())
 	app := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) }))

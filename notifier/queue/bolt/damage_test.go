@@ -385,9 +385,8 @@ func TestPointerToOldPage(t *testing.T) {
 	}
 }
 
-// pointersToOldPages returns the offsets of the pointers of a database that
-// lead, if one bit is flipped, to a page outside the tree whose first key is the
-// same, and the number of that page.
+// pointersToOldPages returns the offsets of the pointers of a database that lead to a page outside
+// the tree with the same first key if one bit is flipped, and the number of that page.
 func pointersToOldPages(t *testing.T, path string) map[uint64]uint64 {
 	t.Helper()
 	w := walk(t, path)

@@ -52,9 +52,8 @@ func TestSettlingLeavesRoom(t *testing.T) {
 	}
 }
 
-// TestRecent checks that recent messages are bounded, that those for slow
-// destinations make room, and that a job is read from the database after its
-// record has changed.
+// TestRecent checks that the number of recent messages is bounded, that messages for slow
+// destinations make room, and that a job is read from the database after its record has changed.
 func TestRecent(t *testing.T) {
 	var r recent
 	now := time.Now()
