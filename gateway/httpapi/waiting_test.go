@@ -23,7 +23,7 @@ func TestWaitersAreLimited(t *testing.T) {
 	k.Inbox, k.Readers, k.Tokens = time.Hour, []string{"reader-of-the-inbox"}, []string{"token-of-the-agent"}
 	g := gatewaytest.New(t, gatewaytest.Options{
 		Global: site.Options{Keys: []site.KeyOptions{k}, PublicURL: gatewaytest.PublicURL, Egress: gatewaytest.Loopback()},
-		Site:   site.Options{MCP: new(true)}, Queue: &outbox.Settings{},
+		Site:   site.Options{MCP: new(true)}, Queue: &outbox.Settings{Wait: 10 * time.Millisecond},
 	})
 	do := func(method, target, body string, header ...string) gatewaytest.Reply {
 		header = append([]string{"Content-Type", gatewaytest.TypeJSON, "Authorization", "Bearer token-of-the-agent"}, header...)
