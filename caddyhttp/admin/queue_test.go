@@ -2,7 +2,6 @@ package admin_test
 
 import (
 	"encoding/json"
-	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -133,28 +132,15 @@ func TestQueueDead(t *testing.T) {
 // send sends a request to an address. It returns the status and the body of the answer in JSON.
 func send(t *testing.T, method, address, contentType, body string) (int, string) {
 	t.Helper()
-	r, err := http.NewRequest(method, address, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header = http.Header{"Content-Type": {contentType}, "Accept": {"application/json"}}
-	resp, err := caddyhttptest.Client.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp.StatusCode, string(text)
+	got := caddyhttptest.Do(t, method, address, body, "Content-Type", contentType, "Accept", gatewaytest.TypeJSON)
+	return got.Status, got.Body
 }
 
 // TestAdminChangesAsPages checks that the admin API does with planned messages and with later steps
 // of an escalation what the pages do: hurrying leaves both, retrying sends a planned message now and
 // leaves the steps, and dropping ends both.
 func TestAdminChangesAsPages(t *testing.T) {
-	replaceShared(t)
+	caddyhttptest.ReplaceShared(t)
 	s := gatewaytest.NewStation(t)
 	caddyhttptest.Serve(t, "notify {\nqueue {\npath "+t.TempDir()+"\n}\npublic_url "+gatewaytest.PublicURL+
 		"\nkey k {\nurl "+s.NotifyURL("/k")+"\n}\nkey oncall {\nurl "+s.NotifyURL("/first")+" 1:x\nurl "+s.NotifyURL("/second")+
@@ -162,7 +148,7 @@ func TestAdminChangesAsPages(t *testing.T) {
 	t.Cleanup(func() { caddyhttptest.Serve(t, "", "") })
 	submit := func(path, form string) {
 		t.Helper()
-		if status, text := send(t, http.MethodPost, caddyhttptest.Server+"/notify/console/"+path, typeForm, form); status >= 400 {
+		if status, text := send(t, http.MethodPost, caddyhttptest.Server+"/notify/console/"+path, gatewaytest.TypeForm, form); status >= 400 {
 			t.Errorf("the page %s: status %d %s", path, status, text)
 		}
 	}
@@ -202,7 +188,7 @@ func TestAdminChangesAsPages(t *testing.T) {
 			post := func(key string, fields url.Values) (id string) {
 				t.Helper()
 				fields.Set("body", "x")
-				status, text := send(t, http.MethodPost, caddyhttptest.Server+"/notify/"+key, typeForm, fields.Encode())
+				status, text := send(t, http.MethodPost, caddyhttptest.Server+"/notify/"+key, gatewaytest.TypeForm, fields.Encode())
 				var a gatewaytest.Answer
 				if err := json.Unmarshal([]byte(text), &a); status != http.StatusOK || err != nil || a.ID == "" {
 					t.Fatalf("status %d %s", status, text)
@@ -219,7 +205,7 @@ func TestAdminChangesAsPages(t *testing.T) {
 					}
 				}()
 				gatewaytest.Eventually(t, func() bool {
-					_, text := send(t, http.MethodGet, caddyhttptest.Server+"/notify/messages/"+id, typeForm, "")
+					_, text := send(t, http.MethodGet, caddyhttptest.Server+"/notify/messages/"+id, gatewaytest.TypeForm, "")
 					var m gatewaytest.Answer
 					if err := json.Unmarshal([]byte(text), &m); err != nil {
 						t.Fatal(text)
@@ -259,7 +245,6 @@ func TestAdminWithoutQueue(t *testing.T) {
 	const (
 		silence  = `{"for":"1h","tag":"all"}`
 		question = `"options":["yes","no"]`
-		typeJSON = "application/json"
 	)
 	operator := "http://" + caddyhttptest.Admin + "/notify/keys/k/"
 	queue := "queue {\npath " + t.TempDir() + "\n}\n"
@@ -275,13 +260,13 @@ func TestAdminWithoutQueue(t *testing.T) {
 		{"no public_url", queue, "", 201, "needs public_url"},
 	} {
 		caddyhttptest.Serve(t, "notify {\n"+tt.options+"key k {\nurl "+to+"\n"+tt.key+"}\n}", "console {\nmanage open\n}")
-		status, site := send(t, http.MethodPost, caddyhttptest.Server+"/notify/k/silences", typeJSON, silence)
-		operated, admin := send(t, http.MethodPost, operator+"silences", typeJSON, silence)
+		status, site := send(t, http.MethodPost, caddyhttptest.Server+"/notify/k/silences", gatewaytest.TypeJSON, silence)
+		operated, admin := send(t, http.MethodPost, operator+"silences", gatewaytest.TypeJSON, silence)
 		if status != tt.silenced || operated != status || status != 201 && problem(t, site) != problem(t, admin) {
 			t.Errorf("%s: a silence gets %d %s at the site, and %d %s in the admin API", tt.name, status, site, operated, admin)
 		}
-		status, site = send(t, http.MethodPost, caddyhttptest.Server+"/notify/k", typeJSON, `{"body":"x","ask":{`+question+`}}`)
-		operated, admin = send(t, http.MethodPost, operator+"questions", typeJSON, `{"body":"x",`+question+`}`)
+		status, site = send(t, http.MethodPost, caddyhttptest.Server+"/notify/k", gatewaytest.TypeJSON, `{"body":"x","ask":{`+question+`}}`)
+		operated, admin = send(t, http.MethodPost, operator+"questions", gatewaytest.TypeJSON, `{"body":"x",`+question+`}`)
 		if status != 400 || operated != status || !strings.Contains(site, tt.asked) || problem(t, site) != problem(t, admin) {
 			t.Errorf("%s: a question gets %d %s at the site, and %d %s in the admin API", tt.name, status, site, operated, admin)
 		}
