@@ -21,7 +21,8 @@ func TestQueueBackup(t *testing.T) {
 	const address = "/notify/queue/backup"
 	got := caddyhttptest.Do(t, http.MethodGet, "http://"+caddyhttptest.Admin+address, "")
 	file, err := url.PathUnescape(got.Header.Get(admin.BackupKeyHeader))
-	if err != nil || file != filepath.Join(folder, "key") || got.Status != http.StatusOK || got.Header.Get("Content-Type") != "application/x-tar" {
+	if err != nil || file != filepath.Join(folder, "key") || got.Status != http.StatusOK ||
+		got.Header.Get("Content-Type") != "application/x-tar" {
 		t.Errorf("status %d, header %v", got.Status, got.Header)
 	}
 	key, err := os.ReadFile(file)

@@ -35,7 +35,8 @@ func TestIncidents(t *testing.T) {
 	for _, x := range []struct{ key, kind, incident string }{
 		{"net", "warning", "slow"}, {"ops", "failure", "disk"}, {"ops", "failure", "cpu"}, {"ops", "success", "cpu"},
 	} {
-		caddyhttptest.Send(t.Context(), t, "/notify/"+x.key, "title=Title%09of+"+x.incident+"&body=confidential&type="+x.kind+"&incident="+x.incident)
+		caddyhttptest.Send(t.Context(), t, "/notify/"+x.key,
+			"title=Title%09of+"+x.incident+"&body=confidential&type="+x.kind+"&incident="+x.incident)
 	}
 	for args, want := range map[string][]string{
 		"":                       {"ops open failure Title of disk", "net open warning Title of slow", "ops resolved success Title of cpu"},

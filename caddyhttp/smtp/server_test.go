@@ -314,7 +314,8 @@ func TestMailQueue(t *testing.T) {
 	if !ok {
 		t.Fatal(got)
 	}
-	if got := caddyhttptest.Do(t, "GET", "http://"+caddyhttptest.Admin+"/notify/queue/"+id, ""); got.Status != 200 || !strings.Contains(got.Body, id) {
+	if got := caddyhttptest.Do(t, "GET", "http://"+caddyhttptest.Admin+"/notify/queue/"+id, ""); got.Status != 200 ||
+		!strings.Contains(got.Body, id) {
 		t.Errorf("the queue does not have the message %s: %d %s", id, got.Status, got.Body)
 	}
 	if got := caddyhttptest.Do(t, "GET", caddyhttptest.Server+"/notify/messages/"+id, ""); got.Status != 404 {

@@ -80,7 +80,6 @@ const (
 
 // TestCharset checks that alerts are read with a byte order mark, and in a declared charset.
 func TestCharset(t *testing.T) {
-	t.Parallel()
 	for name, c := range map[string]struct{ media, begin, text string }{
 		"a mark":  {gatewaytest.TypeJSON, "\xEF\xBB\xBF", "Größe"},
 		"Latin-1": {gatewaytest.TypeJSON + "; charset=iso-8859-1", "", "Gr\xF6\xDFe"},
@@ -102,7 +101,6 @@ func TestCharset(t *testing.T) {
 
 // TestRulers checks what is told of alerts that a ruler posts, and when.
 func TestRulers(t *testing.T) {
-	t.Parallel()
 	t.Run("a new group waits, and repetitions are no news", func(t *testing.T) {
 		gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 			g := newGateway(t, dir, key(p))
@@ -265,7 +263,6 @@ func TestRulers(t *testing.T) {
 // posts to last for 40 seconds, as vmalert does with an interval of 10 s, and that the all-clear
 // says how long the group was open.
 func TestRulerShortAlerts(t *testing.T) {
-	t.Parallel()
 	for _, away := range []time.Duration{5 * time.Second, 15 * time.Second, 25 * time.Second, 29 * time.Second, 31 * time.Second} {
 		t.Run(away.String(), func(t *testing.T) {
 			gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
