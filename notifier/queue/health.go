@@ -124,14 +124,21 @@ func newHealth() *health {
 	}
 }
 
-// state reports whether a destination is known and whether it is down.
-func (h *health) state(id Hash) (known, down bool) {
+// state is what decides about the slots of a destination.
+type state struct {
+	known   bool
+	untried bool // it has neither succeeded nor failed in a way that may get better
+	down    bool
+}
+
+// state returns the state of a destination.
+func (h *health) state(id Hash) state {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if d := h.all[id]; d != nil {
-		return d.known, d.down
+		return state{d.known, !d.known && d.failures == 0, d.down}
 	}
-	return false, false
+	return state{untried: true}
 }
 
 // observe records the outcome of an attempt. It returns the state to store if it

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -112,6 +113,51 @@ func TestKnownDestination(t *testing.T) {
 	})
 }
 
+// TestFirstMessage checks the promise that the first message to a destination begins within a
+// second, however many others hang, and that one that answers slowly gets it once.
+func TestFirstMessage(t *testing.T) {
+	for _, n := range []int{64, 2000} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var mu sync.Mutex
+				begun := map[string][]time.Time{}
+				q := start(t, open(t, t.TempDir()), queue.Options{Deliver: func(_ context.Context, _ *queue.Message, j *queue.Job) queue.Outcome {
+					mu.Lock()
+					begun[j.Destination] = append(begun[j.Destination], time.Now())
+					mu.Unlock()
+					if strings.HasPrefix(j.Destination, "hangs") {
+						time.Sleep(30 * time.Second)
+						return queue.Outcome{Status: queue.Queued, Reason: "timeout"}
+					}
+					time.Sleep(8 * time.Second)
+					return queue.Outcome{Status: queue.Delivered}
+				}})
+				for i := range n {
+					for range 4 {
+						accept(t, q, hosts(1, fmt.Sprint("hangs ", i), fmt.Sprint("host ", i), false))
+					}
+				}
+				accept(t, q, hosts(2000, "hangs of a client", "other.example.org", true))
+				at := map[string]time.Time{}
+				for i, pause := range []time.Duration{0, time.Second, 3 * time.Second, 30 * time.Second, 5 * time.Minute, time.Hour} {
+					time.Sleep(pause)
+					e := hosts(1, fmt.Sprint("new ", i), "push.example.org", false)
+					at[e.Jobs[0].Destination] = time.Now()
+					accept(t, q, e)
+				}
+				time.Sleep(time.Hour)
+				mu.Lock()
+				defer mu.Unlock()
+				for d, at := range at {
+					if all := begun[d]; len(all) != 1 || all[0].Sub(at) >= time.Second {
+						t.Errorf("the message to %s at %s was sent at %s", d, at, all)
+					}
+				}
+			})
+		})
+	}
+}
+
 // elsewhere returns n messages to destinations at different hosts.
 func elsewhere(n int, client bool) (all []*queue.Entry) {
 	for i := range n {
@@ -120,7 +166,8 @@ func elsewhere(n int, client bool) (all []*queue.Entry) {
 	return all
 }
 
-// TestSharedSlots checks the limits of deliveries that run at once.
+// TestSharedSlots checks the limits of deliveries that run at once, to destinations that have
+// failed.
 func TestSharedSlots(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
@@ -145,6 +192,15 @@ func TestSharedSlots(t *testing.T) {
 					running.Add(-1)
 					return queue.Outcome{Status: queue.Delivered}
 				}})
+				failed := map[string]bool{}
+				for _, e := range tt.entries {
+					for _, j := range e.Jobs {
+						if !failed[j.Destination] {
+							failed[j.Destination] = true
+							q.Destinations.Observe(queue.Attempt{Destination: j.Destination, Client: j.Client, Status: queue.Queued})
+						}
+					}
+				}
 				for _, e := range tt.entries {
 					accept(t, q, e)
 				}

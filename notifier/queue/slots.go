@@ -12,6 +12,9 @@ const (
 	// perHost is the limit of shared slots for one host.
 	perHost = 16
 
+	// perShared is the number of slots of untried destinations for each shared slot.
+	perShared = 8
+
 	// Texts above SmallText take together at most MaxTexts of memory.
 	SmallText = 64 << 10
 	MaxTexts  = 64 << 20
@@ -19,13 +22,16 @@ const (
 
 // Slots counts the deliveries under way and decides which others have room.
 //
-// Each known destination of the operator has its own slot. All other deliveries share a number of
+// Each known destination of the operator has its own slot. So has each untried one, which has
+// neither succeeded nor failed in a way that may get better, for a text of at most 64 KiB; eight
+// times as many as there are shared slots can be in use. All other deliveries share a number of
 // slots. Deliveries that clients decide take at most half of the shared slots, deliveries to one
 // host at most 16, and deliveries with texts above 64 KiB as many as have 64 MiB of text together.
 // In addition, at most four deliveries go to one destination at once, and one if it is down.
 //
-// So a delivery to a known destination with none under way always has a slot,
-// however many others hang.
+// So a delivery to a known destination with none under way always has a slot, however many others
+// hang. The first delivery to an untried one has a slot unless very many other first ones hang: a
+// destination that hangs takes this slot once, and shares slots afterwards.
 type Slots struct {
 	limit  int // of shared slots
 	health *health
@@ -35,6 +41,7 @@ type Slots struct {
 	claiming     []JobID // since the last call of claimed
 	destinations map[Hash]use
 	hosts        map[Hash]int
+	untried      int
 	shared       int
 	clients      int
 	texts        int64
@@ -43,13 +50,22 @@ type Slots struct {
 // taken is the slot of one delivery.
 type taken struct {
 	Candidate
-	own bool
+	slot
 }
+
+// slot is the kind of a slot.
+type slot uint8
+
+const (
+	sharedSlot  slot = iota
+	untriedSlot      // the own slot of an untried destination
+	knownSlot        // the own slot of a known destination
+)
 
 // use counts the deliveries to one destination.
 type use struct {
 	n   int
-	own bool // one of them has the destination's own slot
+	own bool // one of them has a slot that is not shared
 }
 
 // NewSlots returns the slots of a queue with shared slots, for destinations with
@@ -83,6 +99,7 @@ const (
 	ClientLimit                       // of deliveries that clients decide
 	TextLimit                         // of large texts, in bytes
 	SharedLimit                       // of all deliveries that share slots
+	UntriedLimit                      // of deliveries to untried destinations in their own slots
 )
 
 // Full names a limit that is reached.
@@ -102,28 +119,43 @@ func (s *Slots) Take(c Candidate) (full Full, ok bool) {
 	// The job has a slot already if its lease ran out, or if the store repeats a
 	// claim that has failed.
 	s.release(c.Job)
-	known, down := s.health.state(c.Destination)
+	h := s.health.state(c.Destination)
 	d := s.destinations[c.Destination]
-	if d.n >= perDestination(down) {
+	if d.n >= perDestination(h.down) {
 		return Full{DestinationLimit, c.Destination}, false
 	}
-	own := known && !c.Client && !d.own
-	if !own {
-		switch {
-		case s.hosts[c.Host] >= perHost:
-			return Full{HostLimit, c.Host}, false
-		case c.Client && s.clients >= s.limit/2:
-			return Full{Limit: ClientLimit}, false
-		case c.Text > SmallText && s.texts > 0 && s.texts+c.Text > MaxTexts:
-			return Full{Limit: TextLimit}, false
-		case s.shared >= s.limit:
-			return Full{Limit: SharedLimit}, false
+	t := taken{c, d.slotFor(c, h)}
+	switch {
+	case t.slot == knownSlot:
+	case t.slot == untriedSlot:
+		if s.untried >= s.limit*perShared {
+			return Full{Limit: UntriedLimit}, false
 		}
+	case s.hosts[c.Host] >= perHost:
+		return Full{HostLimit, c.Host}, false
+	case c.Client && s.clients >= s.limit/2:
+		return Full{Limit: ClientLimit}, false
+	case c.Text > SmallText && s.texts > 0 && s.texts+c.Text > MaxTexts:
+		return Full{Limit: TextLimit}, false
+	case s.shared >= s.limit:
+		return Full{Limit: SharedLimit}, false
 	}
-	s.taken[c.Job] = taken{c, own}
+	s.taken[c.Job] = t
 	s.claiming = append(s.claiming, c.Job)
-	s.count(c, own, 1)
+	s.count(t, 1)
 	return full, true
+}
+
+// slotFor returns the kind of slot for a job whose destination has the state h.
+func (u use) slotFor(c Candidate, h state) slot {
+	switch {
+	case c.Client || u.own:
+	case h.known:
+		return knownSlot
+	case h.untried && c.Text <= SmallText:
+		return untriedSlot
+	}
+	return sharedSlot
 }
 
 // hold adds n, 1 or -1, to the deliveries to a destination that a caller of [Queue.Accept] makes.
@@ -150,16 +182,20 @@ func perDestination(down bool) int {
 }
 
 // count adds n, 1 or -1, to the deliveries under way. The caller holds the lock.
-func (s *Slots) count(c Candidate, own bool, n int) {
+func (s *Slots) count(c taken, n int) {
 	d := s.destinations[c.Destination]
 	d.n += n
-	if own {
+	if c.slot != sharedSlot {
 		d.own = n > 0
 	}
 	if s.destinations[c.Destination] = d; d.n == 0 {
 		delete(s.destinations, c.Destination)
 	}
-	if own {
+	switch c.slot {
+	case untriedSlot:
+		s.untried += n
+		return
+	case knownSlot:
 		return
 	}
 	s.shared += n
@@ -188,7 +224,7 @@ func (s *Slots) Release(id JobID) {
 func (s *Slots) release(id JobID) {
 	if t, ok := s.taken[id]; ok {
 		delete(s.taken, id)
-		s.count(t.Candidate, t.own, -1)
+		s.count(t, -1)
 	}
 }
 
@@ -225,8 +261,7 @@ func (s *Slots) Free(f Full) int {
 	free := 0
 	switch f.Limit {
 	case DestinationLimit:
-		_, down := s.health.state(f.Of)
-		free = perDestination(down) - s.destinations[f.Of].n
+		free = perDestination(s.health.state(f.Of).down) - s.destinations[f.Of].n
 	case HostLimit:
 		free = perHost - s.hosts[f.Of]
 	case ClientLimit:
@@ -235,19 +270,20 @@ func (s *Slots) Free(f Full) int {
 		free = int(MaxTexts - s.texts)
 	case SharedLimit:
 		free = s.limit - s.shared
+	case UntriedLimit:
+		free = s.limit*perShared - s.untried
 	}
 	return max(free, 0)
 }
 
-// HasOwn reports whether a job's destination has a slot of its own that is free. A store
-// offers its job before jobs of other destinations: it begins within a second of being due, and
-// takes no room from them.
+// HasOwn reports whether a job's destination is known and has a slot of its own that is free. A
+// store offers its job before jobs of other destinations: it begins within a second of being due,
+// and takes no room from them.
 func (s *Slots) HasOwn(c Candidate) bool {
-	if s == nil || c.Client {
+	if s == nil {
 		return false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	known, _ := s.health.state(c.Destination)
-	return known && !s.destinations[c.Destination].own
+	return s.destinations[c.Destination].slotFor(c, s.health.state(c.Destination)) == knownSlot
 }

@@ -85,7 +85,7 @@ func (s *suite) addTo(n int, name string, change func(j *queue.Job)) {
 
 // hostLimit checks that many destinations at one host leave room for others.
 func (s *suite) hostLimit() {
-	c := claimer{s, queue.NewSlots(100)}
+	c := claimer{s, queue.NewSlots(100, slices.Concat(s.failing(40, "at one host"), s.failing(10, "other"))...)}
 	s.addTo(40, "at one host", func(j *queue.Job) { j.Host = "push.example.org:443" })
 	s.addTo(10, "other", func(*queue.Job) {})
 	jobs := c.claim()
@@ -105,7 +105,7 @@ func (s *suite) hostLimit() {
 // clientLimit checks that clients get half of the slots, and the operator's
 // destinations all of them.
 func (s *suite) clientLimit() {
-	c := claimer{s, queue.NewSlots(20)}
+	c := claimer{s, queue.NewSlots(20, s.failing(30, "of the operator")...)}
 	s.addTo(30, "of a client", func(j *queue.Job) { j.Client = true })
 	jobs := c.claim()
 	if len(jobs) != 10 {
@@ -162,7 +162,7 @@ func (s *suite) ownSlot() {
 		known = append(known, queue.Health{Destination: s.Hash(fmt.Sprint("known ", i)), Known: true, LastSuccess: s.now, Changed: s.now})
 	}
 	s.must(s.SaveHealth(s.Context(), known...))
-	c := claimer{s, queue.NewSlots(20, known...)}
+	c := claimer{s, queue.NewSlots(20, slices.Concat(known, s.failing(300, "hangs"), s.failing(300, "other hangs"))...)}
 	s.addTo(300, "hangs", func(j *queue.Job) { j.Host = "push.example.org:443" })
 	s.addTo(300, "other hangs", func(*queue.Job) {})
 	if n := claimed(c.claim()); n != 20 {
@@ -184,6 +184,64 @@ func (s *suite) ownSlot() {
 	}
 	if n := claimed(c.claim()); n != 10 {
 		s.Errorf("claimed %d after they had ended", n)
+	}
+}
+
+// failing returns the states of destinations that have failed once.
+func (s *suite) failing(n int, name string) (states []queue.Health) {
+	for i := range n {
+		states = append(states, queue.Health{
+			Destination: s.Hash(fmt.Sprint(name, " ", i)), Failures: 1, LastError: "timeout", Changed: s.now,
+		})
+	}
+	return states
+}
+
+// untriedSlot returns the test that destinations that have not been tried have slots, however many
+// others hang: n on their first message, as many on a later one, and as many of clients.
+func untriedSlot(n int) func(s *suite) {
+	return func(s *suite) {
+		c := claimer{s, queue.NewSlots(queue.SharedSlots, s.failing(n, "fails")...)}
+		for range 4 {
+			s.addTo(n, "hangs", func(j *queue.Job) { j.Host = j.Destination })
+		}
+		s.addTo(n, "fails", func(j *queue.Job) { j.Host = j.Destination })
+		s.addTo(n, "of a client", func(j *queue.Job) { j.Client, j.Host = true, j.Destination })
+		hang := c.claim()
+		for i := range n {
+			if d := fmt.Sprint("hangs ", i); len(hang[d]) == 0 {
+				s.Fatalf("claimed no job of %s", d)
+			}
+		}
+		if got := claimed(hang); got > n+queue.SharedSlots {
+			s.Errorf("claimed %d", got)
+		}
+		s.addTo(40, "new", func(j *queue.Job) { j.Host = "push.example.org:443" })
+		if got := c.claim(); len(got) != 40 {
+			s.Errorf("claimed jobs of %d of 40 destinations that have not been tried", len(got))
+		}
+	}
+}
+
+// untriedLimit checks that untried destinations take turns when there are more than slots, and that
+// large texts do not get these slots.
+func (s *suite) untriedLimit() {
+	c := claimer{s, queue.NewSlots(2)}
+	s.addTo(50, "untried", func(j *queue.Job) { j.Host = j.Destination })
+	seen, atOnce := map[string]bool{}, []int{}
+	for jobs := c.claim(); len(jobs) > 0; jobs = c.claim() {
+		atOnce = append(atOnce, claimed(jobs))
+		for d, all := range jobs {
+			seen[d] = true
+			c.end(all[0], queue.Delivered)
+		}
+	}
+	if len(seen) != 50 || !slices.Equal(atOnce, []int{16, 16, 16, 2}) {
+		s.Errorf("claimed jobs of %d of 50 destinations, %d at once", len(seen), atOnce)
+	}
+	s.addTo(10, "large", func(j *queue.Job) { j.Host, j.Text = j.Destination, queue.SmallText+1 })
+	if n := claimed(c.claim()); n != 2 {
+		s.Errorf("claimed %d with large texts", n)
 	}
 }
 
