@@ -22,7 +22,9 @@ type delivery struct {
 	progress *Progress
 	start    time.Time
 	ctx      context.Context // as the observers return it
-	taken    bool            // it has its slots
+	taken    bool            // it has a slot of each of sending.slots
+	slot     slot            // under the lock of the sender's slots
+	waited   time.Duration   // for its slot
 	client   Client
 	form     form   // of the message
 	parts    []part // of the message
@@ -108,6 +110,10 @@ func (d *delivery) end(attempts int, err error) {
 		return
 	}
 	d.finish(attempts, err)
+	if attempts > 0 {
+		d.target.hangs.Store(err != nil && d.result.Elapsed-d.waited >= hangTime)
+	}
+	d.sender.slots.end(d)
 	if d.taken {
 		releaseSlots(d.slots)
 	}

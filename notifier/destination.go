@@ -39,8 +39,9 @@ type Destination struct {
 	location   *time.Location
 	warnings   *warnings // nil for none
 	recipients uint16
-	read       uint16 // items of all lists in the URL, including those left out
-	uses       int32  // of sharedDestinations, under its lock
+	read       uint16      // items of all lists in the URL, including those left out
+	uses       int32       // of sharedDestinations, under its lock
+	hangs      atomic.Bool // its last delivery has failed, after hangTime or more
 
 	printed atomic.Pointer[printed]       // nil until it is needed
 	masks   atomic.Pointer[redact.Masker] // of the secrets; nil until it is needed

@@ -31,13 +31,20 @@ type Sender struct {
 
 // DefaultConcurrency is the default maximum number of deliveries that a
 // [Sender] has under way.
-const DefaultConcurrency = 1024
+const DefaultConcurrency = 4096
 
 // NewSender returns a sender with at most concurrency deliveries under way;
-// 0 means [DefaultConcurrency]. At most half of them are deliveries to
-// transient destinations, and at most a quarter of that half belong to one
-// message. Clients that name dead destinations in their requests can therefore
-// hold up neither the operator's messages nor the messages of all other clients.
+// 0 means [DefaultConcurrency].
+//
+// Each destination of the operator has a slot of its own, unless it hangs: its last delivery has
+// failed, and only after three seconds. Three quarters of concurrency are for these slots. So the
+// first delivery to a destination begins at once, however many others hang, and so does each
+// further one to a destination that answers if no other to it is under way.
+//
+// All other deliveries share a quarter of concurrency. At most half of that are deliveries to
+// transient destinations, and at most a quarter of this half belong to one message. Clients that
+// name dead destinations in their requests can therefore hold up neither the operator's messages nor
+// the messages of all other clients.
 func NewSender(pool *egress.Pool, concurrency int) *Sender {
 	if concurrency <= 0 {
 		concurrency = DefaultConcurrency
@@ -286,80 +293,4 @@ func (c *requestCounter) take() error {
 		return &LimitError{LimitRequests, fmt.Sprintf("the message has made %d requests and may not make more", c.max)}
 	}
 	return nil
-}
-
-// senderSlots limits the deliveries under way.
-type senderSlots struct {
-	all       slots   // for every delivery
-	transient slots   // for deliveries to transient destinations, in addition to all
-	operator  []slots // only all
-	client    []slots // transient and all
-}
-
-// slots is a semaphore: each value in it is a slot that is taken.
-type slots chan struct{}
-
-func newSenderSlots(n int) senderSlots {
-	all, transient := make(slots, n), make(slots, (n+1)/2)
-	return senderSlots{all, transient, []slots{all}, []slots{transient, all}}
-}
-
-// forMessage returns the semaphores that each of n deliveries of one message
-// takes a slot of.
-func (s senderSlots) forMessage(transient bool, n int) []slots {
-	if !transient {
-		return s.operator
-	}
-	if limit := max(cap(s.transient)/4, 1); n > limit {
-		return []slots{make(slots, limit), s.transient, s.all}
-	}
-	return s.client
-}
-
-// copiesOfText is the number of copies of a text in memory for a delivery:
-// encoded, and once more while it is encoded.
-const copiesOfText = 2
-
-// takeCopies returns the semaphore for the deliveries of one message with a text
-// of n bytes. The memory of the first one is taken with the text. free returns
-// what is taken for the others.
-func takeCopies(memory *memory.Allocation, n, deliveries int) (s slots, free func()) {
-	size, room := copiesOfText*int64(n), 1
-	for room < deliveries && memory.Take(size) {
-		room++
-	}
-	return make(slots, room), func() { memory.Free(int64(room-1) * size) }
-}
-
-// takeSlots waits for a slot of each of all. It takes none and reports false if
-// ctx ends before.
-func takeSlots(ctx context.Context, all []slots) bool {
-	for i, s := range all {
-		if !s.take(ctx) {
-			releaseSlots(all[:i])
-			return false
-		}
-	}
-	return true
-}
-
-func releaseSlots(all []slots) {
-	for _, s := range all {
-		<-s
-	}
-}
-
-// take takes a slot, also if ctx has ended and a slot is free.
-func (s slots) take(ctx context.Context) bool {
-	select {
-	case s <- struct{}{}:
-		return true
-	default:
-	}
-	select {
-	case s <- struct{}{}:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

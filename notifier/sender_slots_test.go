@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -30,11 +31,11 @@ func heldTarget(t *testing.T) (url string, begun <-chan struct{}, release chan<-
 }
 
 // TestTransientDestinationsLeaveRoom checks that deliveries to transient
-// destinations use at most half of the slots.
+// destinations use at most half of the shared slots.
 func TestTransientDestinationsLeaveRoom(t *testing.T) {
 	ok := target(t, func(w http.ResponseWriter, r *http.Request) {})
 	slow, begun, release := heldTarget(t)
-	s := NewSender(egress.NewPool("test"), 4)
+	s := NewSender(egress.NewPool("test"), 16)
 	ended := make(chan *Report)
 	for range 3 {
 		go func() {
@@ -52,7 +53,7 @@ func TestTransientDestinationsLeaveRoom(t *testing.T) {
 	}
 	select {
 	case <-begun:
-		t.Error("three of four slots went to transient destinations")
+		t.Error("three of four shared slots went to transient destinations")
 	default:
 	}
 	close(release)
@@ -61,8 +62,8 @@ func TestTransientDestinationsLeaveRoom(t *testing.T) {
 			t.Errorf("a client's: %+v", r.Results)
 		}
 	}
-	if len(s.slots.all)+len(s.slots.transient) != 0 {
-		t.Errorf("%d and %d slots are still taken", len(s.slots.all), len(s.slots.transient))
+	if n := len(s.slots.transient) + s.slots.shared + s.slots.own + len(s.slots.lines); n != 0 {
+		t.Errorf("%d slots are still taken", n)
 	}
 }
 
@@ -71,7 +72,7 @@ func TestTransientDestinationsLeaveRoom(t *testing.T) {
 func TestOneMessageLeavesRoom(t *testing.T) {
 	ok := target(t, func(w http.ResponseWriter, r *http.Request) {})
 	slow, begun, release := heldTarget(t)
-	s := NewSender(egress.NewPool("test"), 16)
+	s := NewSender(egress.NewPool("test"), 64)
 	to := func(url string, n int) (targets []Target) {
 		for range n {
 			d, err := Parse(url+"/token", nil)
@@ -145,7 +146,7 @@ func (h heldTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestDeliveriesWaitWithoutGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		held := heldTransport{make(chan struct{})}
-		s := NewSender(egress.NewPoolWithTransport("test", held), 4)
+		s := NewSender(egress.NewPoolWithTransport("test", held), 12)
 		d, err := Parse("probe://192.0.2.1/token", nil)
 		if err != nil {
 			t.Fatal(err)
@@ -166,6 +167,147 @@ func TestDeliveriesWaitWithoutGoroutine(t *testing.T) {
 		close(held.release)
 		if r := <-ended; !r.OK() || len(r.Results) != 100 {
 			t.Errorf("%+v", r.Results)
+		}
+	})
+}
+
+// slowTransport notes when requests begin. Hosts whose names begin with "hangs" do not answer, "new"
+// ones answer after eight seconds, and others at once.
+type slowTransport struct {
+	mu    sync.Mutex
+	begun map[string][]time.Time
+}
+
+func (s *slowTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	s.mu.Lock()
+	s.begun[r.URL.Host] = append(s.begun[r.URL.Host], time.Now())
+	s.mu.Unlock()
+	if strings.HasPrefix(r.URL.Host, "hangs") {
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	}
+	if strings.HasPrefix(r.URL.Host, "new") {
+		time.Sleep(8 * time.Second)
+	}
+	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: r}, nil
+}
+
+// TestFirstDelivery checks that the first delivery to a destination of the operator begins within a
+// second, however many others hang, and that one that answers slowly gets it once. Many messages at
+// once to a destination that answers arrive, too.
+func TestFirstDelivery(t *testing.T) {
+	for _, tt := range []struct {
+		name                 string
+		destinations, atOnce int
+		messages             int  // that each message of the test stands for
+		transient, limited   bool // whose the hanging destinations are
+		besides              int  // hanging destinations of the message to a new one
+	}{
+		{name: "64 destinations", destinations: 64, atOnce: 1, messages: 40},
+		{name: "2000 destinations", destinations: 2000, atOnce: 1, messages: 2},
+		{name: "2000 destinations of each message", destinations: 2000, atOnce: 2000, messages: 3},
+		{name: "2000 destinations of clients", destinations: 2000, atOnce: 1, messages: 1, transient: true, limited: true},
+		{name: "2000 saved destinations", destinations: 2000, atOnce: 1, messages: 1, limited: true},
+		{name: "of the same message", destinations: 2000, atOnce: 1, messages: 1, besides: 2000},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				transport := &slowTransport{begun: map[string][]time.Time{}}
+				s := NewSender(egress.NewPoolWithTransport("test", transport), 0)
+				var all []Target
+				add := func(url string) {
+					d, err := Parse(url, nil)
+					if err != nil {
+						t.Fatal(err)
+					}
+					all = append(all, Target{Destination: d})
+				}
+				for i := range tt.destinations {
+					add(fmt.Sprintf("probe://hangs%d/token", i))
+				}
+				o := Options{Transient: tt.transient}
+				if tt.limited {
+					o.Limits = &Limits{Requests: 10_000, Bytes: 1 << 30}
+				}
+				hanging := slices.Clone(all)
+				var ended sync.WaitGroup
+				hang := func() {
+					for some := range slices.Chunk(hanging, tt.atOnce) {
+						for range tt.messages {
+							ended.Go(func() { s.Send(t.Context(), hello, some, o) })
+						}
+					}
+				}
+				add("probe://good/token")
+				good := all[tt.destinations:]
+				sent := map[string]time.Time{}
+				for i, pause := range []time.Duration{0, time.Second, 5 * time.Second, 25 * time.Second, time.Minute} {
+					hang()
+					synctest.Wait()
+					time.Sleep(pause)
+					add(fmt.Sprintf("probe://new%d/token", i))
+					sent[fmt.Sprintf("new%d", i)] = time.Now()
+					targets := slices.Concat(hanging[:tt.besides], all[len(all)-1:])
+					ended.Go(func() {
+						if r := s.Send(t.Context(), hello, targets, Options{}).Results[tt.besides]; r.Err != nil || r.Attempts != 1 {
+							t.Errorf("message %d: %+v", i, r)
+						}
+					})
+				}
+				for range 100 {
+					ended.Go(func() {
+						if r := s.Send(t.Context(), hello, good, Options{}); !r.OK() {
+							t.Errorf("to a destination that answers: %+v", r.Results)
+						}
+					})
+				}
+				ended.Wait()
+				for host, at := range sent {
+					if begun := transport.begun[host]; len(begun) != 1 || begun[0].Sub(at) >= time.Second {
+						t.Errorf("the message to %s at %s was sent at %s", host, at, begun)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestHangingDestinationIsBack checks that a destination that has hung waits for a shared slot, and has
+// a slot of its own again when it has answered.
+func TestHangingDestinationIsBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		transport := &slowTransport{begun: map[string][]time.Time{}}
+		s := NewSender(egress.NewPoolWithTransport("test", transport), 8) // two of them are shared
+		parse := func(url string) []Target {
+			d, err := Parse(url, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return []Target{{Destination: d}}
+		}
+		hangs, back := parse("probe://hangs/token"), parse("probe://back/token")
+		back[0].hangs.Store(true)
+		var ended sync.WaitGroup
+		for range 3 { // one has the destination's own slot
+			ended.Go(func() { s.Send(t.Context(), hello, hangs, Options{Timeout: time.Minute}) })
+		}
+		synctest.Wait()
+		send := func(want, timeout time.Duration) {
+			t.Helper()
+			began := time.Now()
+			r := s.Send(t.Context(), hello, back, Options{Timeout: timeout})
+			if took := time.Since(began); took != want || r.OK() != (want < timeout) {
+				t.Errorf("after %s, want %s: %+v", took, want, r.Results)
+			}
+		}
+		send(10*time.Second, 10*time.Second)
+		send(50*time.Second, time.Hour)
+		ended.Go(func() { s.Send(t.Context(), hello, slices.Repeat(hangs, 3), Options{}) })
+		synctest.Wait()
+		send(0, time.Hour)
+		ended.Wait()
+		if n := s.slots.shared + s.slots.own + len(s.slots.lines); n != 0 {
+			t.Errorf("%d slots are still taken", n)
 		}
 	})
 }

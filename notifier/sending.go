@@ -69,7 +69,7 @@ func (x *sending) start(ctx context.Context, targets []Target) {
 			continue
 		}
 		d.taken = true
-		go d.run()
+		x.sender.slots.begin(d)
 	}
 }
 
@@ -81,6 +81,7 @@ func (x *sending) wait(limit <-chan time.Time) *Report {
 	case <-limit:
 		return nil
 	case <-x.ctx.Done():
+		x.sender.slots.giveUp(x)
 		x.abandon(context.Cause(x.ctx))
 	}
 	x.cancel()

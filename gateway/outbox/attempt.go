@@ -213,6 +213,7 @@ func (a *attempt) send(ctx context.Context) queue.Outcome {
 	all := r
 	all.Attempts += queued.DecodeResult(a.job.Result).Attempts
 	o := outcomeOf(a.message, a.state, all, a.job.Result)
+	o.NotSent = o.Status == queue.Queued && r.Attempts == 0 // there was no room for it in time
 	if o.Status == queue.Dead && a.laterDecides {
 		o.Status = queue.Failed
 	}

@@ -9,7 +9,7 @@ import (
 
 // maxDirect is the maximum number of messages that are sent to one destination
 // at once without going through the queue first.
-const maxDirect = notifier.DefaultConcurrency / 2
+const maxDirect = notifier.DefaultConcurrency / 8
 
 // slowDestinations counts the deliveries that requests make to each
 // destination. Messages to a slow destination go through the queue, which makes
