@@ -36,10 +36,11 @@ const DefaultConcurrency = 4096
 // NewSender returns a sender with at most concurrency deliveries under way;
 // 0 means [DefaultConcurrency].
 //
-// Each destination of the operator has a slot of its own, unless it hangs: its last delivery has
-// failed, and only after three seconds. Three quarters of concurrency are for these slots. So the
-// first delivery to a destination begins at once, however many others hang, and so does each
-// further one to a destination that answers if no other to it is under way.
+// Each destination of the operator has a slot of its own, unless values of the message are part of
+// its URL, or it hangs: its last delivery has failed, and only after three seconds. Three quarters of
+// concurrency are for these slots. So the first delivery to a destination begins at once, however
+// many others hang, and so does each further one to a destination that answers if no other to it is
+// under way.
 //
 // All other deliveries share a quarter of concurrency. At most half of that are deliveries to
 // transient destinations, and at most a quarter of this half belong to one message. Clients that

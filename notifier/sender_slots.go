@@ -77,7 +77,7 @@ func (s *senderSlots) take(d *delivery, l *line, kind slot) bool {
 	switch {
 	case kind == sharedSlot && s.shared < s.maxShared:
 		s.shared++
-	case kind == ownSlot && s.own < s.maxOwn && !l.own && !d.options.Transient && d.options.Limits == nil && !d.target.hangs.Load():
+	case kind == ownSlot && s.own < s.maxOwn && !l.own && d.mayHaveOwnSlot():
 		l.own = true
 		s.own++
 	default:
@@ -85,6 +85,11 @@ func (s *senderSlots) take(d *delivery, l *line, kind slot) bool {
 	}
 	d.slot = kind
 	return true
+}
+
+// mayHaveOwnSlot reports whether the destination is one of the operator's that does not hang.
+func (d *delivery) mayHaveOwnSlot() bool {
+	return !d.options.Transient && d.options.Limits == nil && d.target.Values == nil && !d.target.hangs.Load()
 }
 
 // end gives the slot of a delivery back, and begins others that have waited.

@@ -12,8 +12,10 @@ const (
 	// perHost is the limit of shared slots for one host.
 	perHost = 16
 
-	// perShared is the number of slots of untried destinations for each shared slot.
-	perShared = 8
+	// untriedPerShared is the number of untried destinations that can have slots of their own for
+	// each shared slot, and untriedPerHost the limit of these slots for one host.
+	untriedPerShared = 8
+	untriedPerHost   = 256
 
 	// Texts above SmallText take together at most MaxTexts of memory.
 	SmallText = 64 << 10
@@ -23,15 +25,15 @@ const (
 // Slots counts the deliveries under way and decides which others have room.
 //
 // Each known destination of the operator has its own slot. So has each untried one, which has
-// neither succeeded nor failed in a way that may get better, for a text of at most 64 KiB; eight
-// times as many as there are shared slots can be in use. All other deliveries share a number of
-// slots. Deliveries that clients decide take at most half of the shared slots, deliveries to one
+// neither succeeded nor failed in a way that may get better, for a text of at most 64 KiB: at most
+// eight times as many as there are shared slots, and 256 at one host. All other deliveries share a
+// number of slots. Deliveries that clients decide take at most half of the shared slots, deliveries to one
 // host at most 16, and deliveries with texts above 64 KiB as many as have 64 MiB of text together.
 // In addition, at most four deliveries go to one destination at once, and one if it is down.
 //
 // So a delivery to a known destination with none under way always has a slot, however many others
-// hang. The first delivery to an untried one has a slot unless very many other first ones hang: a
-// destination that hangs takes this slot once, and shares slots afterwards.
+// hang. The first delivery to an untried one has a slot unless as many other first ones hang at the
+// same time: a destination that hangs takes this slot once, and shares slots afterwards.
 type Slots struct {
 	limit  int // of shared slots
 	health *health
@@ -40,7 +42,7 @@ type Slots struct {
 	taken        map[JobID]taken
 	claiming     []JobID // since the last call of claimed
 	destinations map[Hash]use
-	hosts        map[Hash]int
+	hosts        map[Hash]hostUse
 	untried      int
 	shared       int
 	clients      int
@@ -68,6 +70,9 @@ type use struct {
 	own bool // one of them has a slot that is not shared
 }
 
+// hostUse counts the slots of deliveries to one host.
+type hostUse struct{ shared, untried int }
+
 // NewSlots returns the slots of a queue with shared slots, for destinations with
 // the given states.
 func NewSlots(shared int, states ...Health) *Slots {
@@ -77,7 +82,7 @@ func NewSlots(shared int, states ...Health) *Slots {
 }
 
 func newSlots(shared int, h *health) *Slots {
-	return &Slots{limit: shared, health: h, taken: map[JobID]taken{}, destinations: map[Hash]use{}, hosts: map[Hash]int{}}
+	return &Slots{limit: shared, health: h, taken: map[JobID]taken{}, destinations: map[Hash]use{}, hosts: map[Hash]hostUse{}}
 }
 
 // Candidate is a job that is due, as a store offers it to [Slots.Take].
@@ -124,14 +129,14 @@ func (s *Slots) Take(c Candidate) (full Full, ok bool) {
 	if d.n >= perDestination(h.down) {
 		return Full{DestinationLimit, c.Destination}, false
 	}
-	t := taken{c, d.slotFor(c, h)}
+	t := taken{c, s.slotFor(c, d, h)}
 	switch {
 	case t.slot == knownSlot:
 	case t.slot == untriedSlot:
-		if s.untried >= s.limit*perShared {
+		if s.untried >= s.limit*untriedPerShared {
 			return Full{Limit: UntriedLimit}, false
 		}
-	case s.hosts[c.Host] >= perHost:
+	case s.hosts[c.Host].shared >= perHost:
 		return Full{HostLimit, c.Host}, false
 	case c.Client && s.clients >= s.limit/2:
 		return Full{Limit: ClientLimit}, false
@@ -146,13 +151,14 @@ func (s *Slots) Take(c Candidate) (full Full, ok bool) {
 	return full, true
 }
 
-// slotFor returns the kind of slot for a job whose destination has the state h.
-func (u use) slotFor(c Candidate, h state) slot {
+// slotFor returns the kind of slot for a job whose destination is in use as d and has the state h.
+// The caller holds the lock.
+func (s *Slots) slotFor(c Candidate, d use, h state) slot {
 	switch {
-	case c.Client || u.own:
+	case c.Client || d.own:
 	case h.known:
 		return knownSlot
-	case h.untried && c.Text <= SmallText:
+	case h.untried && c.Text <= SmallText && s.hosts[c.Host].untried < untriedPerHost:
 		return untriedSlot
 	}
 	return sharedSlot
@@ -191,15 +197,18 @@ func (s *Slots) count(c taken, n int) {
 	if s.destinations[c.Destination] = d; d.n == 0 {
 		delete(s.destinations, c.Destination)
 	}
-	switch c.slot {
-	case untriedSlot:
-		s.untried += n
-		return
-	case knownSlot:
+	if c.slot == knownSlot {
 		return
 	}
-	s.shared += n
-	if s.hosts[c.Host] += n; s.hosts[c.Host] == 0 {
+	h := s.hosts[c.Host]
+	if c.slot == untriedSlot {
+		s.untried += n
+		h.untried += n
+	} else {
+		s.shared += n
+		h.shared += n
+	}
+	if s.hosts[c.Host] = h; h == (hostUse{}) {
 		delete(s.hosts, c.Host)
 	}
 	if c.Client {
@@ -263,7 +272,7 @@ func (s *Slots) Free(f Full) int {
 	case DestinationLimit:
 		free = perDestination(s.health.state(f.Of).down) - s.destinations[f.Of].n
 	case HostLimit:
-		free = perHost - s.hosts[f.Of]
+		free = perHost - s.hosts[f.Of].shared
 	case ClientLimit:
 		free = s.limit/2 - s.clients
 	case TextLimit:
@@ -271,7 +280,7 @@ func (s *Slots) Free(f Full) int {
 	case SharedLimit:
 		free = s.limit - s.shared
 	case UntriedLimit:
-		free = s.limit*perShared - s.untried
+		free = s.limit*untriedPerShared - s.untried
 	}
 	return max(free, 0)
 }
@@ -285,5 +294,5 @@ func (s *Slots) HasOwn(c Candidate) bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.destinations[c.Destination].slotFor(c, s.health.state(c.Destination)) == knownSlot
+	return s.slotFor(c, s.destinations[c.Destination], s.health.state(c.Destination)) == knownSlot
 }

@@ -223,8 +223,8 @@ func untriedSlot(n int) func(s *suite) {
 	}
 }
 
-// untriedLimit checks that untried destinations take turns when there are more than slots, and that
-// large texts do not get these slots.
+// untriedLimit checks that untried destinations take turns when there are more than slots, that large
+// texts do not get these slots, and that one host leaves some to others.
 func (s *suite) untriedLimit() {
 	c := claimer{s, queue.NewSlots(2)}
 	s.addTo(50, "untried", func(j *queue.Job) { j.Host = j.Destination })
@@ -242,6 +242,16 @@ func (s *suite) untriedLimit() {
 	s.addTo(10, "large", func(j *queue.Job) { j.Host, j.Text = j.Destination, queue.SmallText+1 })
 	if n := claimed(c.claim()); n != 2 {
 		s.Errorf("claimed %d with large texts", n)
+	}
+	s.claim(s.now)
+	c.slots = queue.NewSlots(100)
+	s.addTo(400, "at one host", func(j *queue.Job) { j.Host = "push.example.org:443" })
+	if n := claimed(c.claim()); n != 256+16 {
+		s.Errorf("claimed %d at one host", n)
+	}
+	s.addTo(10, "elsewhere", func(j *queue.Job) { j.Host = j.Destination })
+	if n := claimed(c.claim()); n != 10 {
+		s.Errorf("claimed %d of 10 at other hosts", n)
 	}
 }
 
