@@ -32,7 +32,8 @@
 //
 // [Slots] says how many deliveries run at once and to which destinations. A
 // slow or dead destination does not delay others: a delivery to one whose last
-// attempt succeeded begins at once if no other to it is under way, before all others.
+// attempt succeeded begins at once if no other to it is under way, before all others, and so
+// does the first delivery to one.
 //
 // A job that fails is tried again after 5 s, 30 s, 2 min, 10 min, 30 min, 1 h, and
 // then each hour, ±20 %, and not earlier than the Retry-After of the destination

@@ -83,8 +83,8 @@ const (
 	DefaultMaxSize = 1 << 30
 )
 
-// SharedSlots is the maximum number of deliveries at once that do not use the slot of a known
-// destination (see [Slots]).
+// SharedSlots is the maximum number of deliveries at once that do not use a destination's own slot
+// (see [Slots]).
 const SharedSlots = 256
 
 // Outcome is the result of one attempt.

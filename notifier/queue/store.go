@@ -46,7 +46,7 @@ type Store interface {
 
 	// Claim returns jobs that are due, and marks them as Sending. It takes a slot of c.Slots for
 	// each of them, and leaves out those for which there is none. The caller gives back slots that
-	// were taken for jobs that are not returned. Jobs with their own slot ([Slots.HasOwn]) come
+	// were taken for jobs that are not returned. Jobs of known destinations ([Slots.HasOwn]) come
 	// first, and destinations take turns across claims. No destination waits for one without a
 	// slot: the store puts aside destinations without room, and does not look at them in each
 	// claim. It does not look at a job that waits after a [SharedFailure] either, until the
