@@ -42,8 +42,8 @@ func (g *Gateway) Open(k *site.Key) (*Rooms, error) {
 	return g.Rooms, nil
 }
 
-// Silences returns the silences, to list, make or end those of a key. The error is
-// [alerting.ErrSilencesWithoutQueue], [alerting.ErrSilencesUnqueued], or that of [Gateway.Open].
+// Silences returns the silences, in which a caller lists, makes and ends silences of a key. The error is
+// [alerting.ErrSilencesWithoutQueue], [alerting.ErrSilencesUnqueued], or comes from [Gateway.Open].
 func (g *Gateway) Silences(k *site.Key) (*alerting.Silences, error) {
 	q, err := g.Open(k)
 	switch {
@@ -57,8 +57,8 @@ func (g *Gateway) Silences(k *site.Key) (*alerting.Silences, error) {
 	return nil, alerting.ErrSilencesUnqueued
 }
 
-// Questions returns the questions, to ask one of a key of a site. The error is [ask.ErrNoQueue],
-// [ask.ErrNoURL], or that of [Gateway.Open].
+// Questions returns the questions, with which a key of a site can ask. The error is [ask.ErrNoQueue],
+// [ask.ErrNoURL], or comes from [Gateway.Open].
 func (g *Gateway) Questions(s *site.Site, k *site.Key) (*ask.Questions, error) {
 	q, err := g.Open(k)
 	switch {

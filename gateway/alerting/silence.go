@@ -23,7 +23,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
-// Silences are the silences of all keys. Those of a key are one record. The zero value is
+// Silences are the silences of all keys. Each key has one record with its silences. The zero value is
 // not usable; they are part of an [Engine].
 type Silences struct {
 	outbox  *outbox.Outbox

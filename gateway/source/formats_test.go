@@ -1,7 +1,7 @@
 package source
 
-// The built-in formats of tests. Those of package programs cannot be imported here, because
-// programs imports this package.
+// The built-in formats of tests. Package programs, which has the real ones, cannot be imported here,
+// because it imports this package.
 func init() {
 	Register(Format{
 		Name: "github", Program: "GitHub", Has: []string{"repository"}, Templates: Templates{Title: `{{ .repository.full_name }}`},

@@ -76,7 +76,7 @@ func TestCountsOfIncidents(t *testing.T) {
 		defer s.Close()
 		stores = append(stores, s)
 	}
-	// The errors are those of a server that restarts now and then.
+	// A server that restarts now and then returns these errors.
 	failed := func(err error) bool {
 		_, unavailable := errors.AsType[*queue.UnavailableError](err)
 		if err != nil && !unavailable && !errors.Is(err, queue.ErrNotClaimed) && !errors.Is(err, queue.ErrNotFound) {
