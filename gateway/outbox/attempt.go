@@ -429,9 +429,6 @@ func (q *Outbox) Fallback(j *queue.Job) *queue.Entry {
 	return q.fallbackEntry(settings, name, d.State.Site, m)
 }
 
-// FallbackName names the option fallback of a key in errors.
-func FallbackName(key string) string { return "key " + key + ", fallback" }
-
 // CheckFallback checks the fallback of k, which is one of keys. durable reports whether there
 // is a queue, without which nothing is given up. The error is one for the operator, about the
 // option fallback.
