@@ -20,13 +20,12 @@ type senderSlots struct {
 	own    int // slots that are taken
 	shared int // the same
 	lines  map[*Destination]line
-	turns  []*Destination // for which deliveries wait, in the order of their turns for a shared slot
+	turns  []*sending // with deliveries that wait, in the order of their turns for a shared slot
 }
 
 // line is what is under way to a destination, and what waits.
 type line struct {
 	own     bool // its own slot is taken
-	inTurns bool
 	waiting []*delivery
 }
 
@@ -64,11 +63,11 @@ func (s *senderSlots) begin(d *delivery) {
 	}
 	d.slot = waitsForSlot
 	l.waiting = append(l.waiting, d)
-	if !l.inTurns {
-		l.inTurns = true
-		s.turns = append(s.turns, to)
-	}
 	s.put(to, l)
+	x := d.sending
+	if x.waiting++; x.waiting == 1 {
+		s.turns = append(s.turns, x)
+	}
 }
 
 // take reports whether it has taken a slot of a kind for d, whose destination has the line l. The
@@ -107,43 +106,56 @@ func (s *senderSlots) end(d *delivery) {
 		s.shared--
 	}
 	d.slot = noSlot
-	if !s.next(to, ownSlot) && s.own == s.maxOwn-1 { // others may wait because all own slots were taken
-		for _, to := range s.turns {
-			if s.next(to, ownSlot) {
+	if l := s.lines[to]; (len(l.waiting) == 0 || !s.next(l.waiting[0], ownSlot)) && s.own == s.maxOwn-1 {
+		for _, x := range s.turns { // they may wait because all own slots were taken
+			if s.next(x.firstWaiting(), ownSlot) {
 				break
 			}
 		}
 	}
 	for len(s.turns) > 0 && s.shared < s.maxShared {
-		to := s.turns[0]
-		s.turns = s.turns[1:]
-		s.next(to, sharedSlot)
-		l := s.lines[to]
-		if l.inTurns = len(l.waiting) > 0; l.inTurns {
-			s.turns = append(s.turns, to)
-		}
-		s.put(to, l)
+		x := s.turns[0]
+		s.turns = append(s.turns[1:], x)
+		s.next(x.firstWaiting(), sharedSlot)
 	}
 }
 
-// next begins the first delivery that waits for a destination, if there is a slot of a kind for it.
-// The caller holds the lock.
-func (s *senderSlots) next(to *Destination, kind slot) bool {
+// next begins a delivery that waits, if there is a slot of a kind for it. The caller holds the lock.
+func (s *senderSlots) next(d *delivery, kind slot) bool {
+	to := d.target.Destination
 	l := s.lines[to]
-	if len(l.waiting) == 0 || !s.take(l.waiting[0], &l, kind) {
+	if !s.take(d, &l, kind) {
 		return false
 	}
-	d := l.waiting[0]
-	l.waiting = slices.Delete(l.waiting, 0, 1)
-	s.put(to, l)
+	s.lines[to] = l
+	s.stopWaiting(d)
 	d.waited = time.Since(d.start)
 	go d.run()
 	return true
 }
 
+// stopWaiting removes a delivery from those that wait. The caller holds the lock.
+func (s *senderSlots) stopWaiting(d *delivery) {
+	to, x := d.target.Destination, d.sending
+	l := s.lines[to]
+	l.waiting = slices.DeleteFunc(l.waiting, func(o *delivery) bool { return o == d })
+	s.put(to, l)
+	if x.waiting--; x.waiting == 0 {
+		s.turns = slices.DeleteFunc(s.turns, func(o *sending) bool { return o == x })
+	}
+}
+
+// firstWaiting returns the first delivery that waits for a slot. There must be one.
+func (x *sending) firstWaiting() *delivery {
+	for x.deliveries[x.mayWait].slot != waitsForSlot {
+		x.mayWait++
+	}
+	return &x.deliveries[x.mayWait]
+}
+
 // put stores a line, or removes it if it says nothing. The caller holds the lock.
 func (s *senderSlots) put(to *Destination, l line) {
-	if !l.own && !l.inTurns {
+	if !l.own && len(l.waiting) == 0 {
 		delete(s.lines, to)
 		return
 	}
@@ -166,10 +178,8 @@ func (s *senderSlots) leave(d *delivery) bool {
 	if d.slot != waitsForSlot {
 		return false
 	}
-	to := d.target.Destination
-	l := s.lines[to]
-	l.waiting = slices.DeleteFunc(l.waiting, func(o *delivery) bool { return o == d })
-	s.lines[to], d.slot = l, noSlot
+	d.slot = noSlot
+	s.stopWaiting(d)
 	return true
 }
 

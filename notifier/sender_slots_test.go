@@ -311,3 +311,42 @@ func TestHangingDestinationIsBack(t *testing.T) {
 		}
 	})
 }
+
+// TestMessagesTakeTurns checks that a message to many destinations that share slots lets others have
+// every other one.
+func TestMessagesTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		transport := &slowTransport{begun: map[string][]time.Time{}}
+		s := NewSender(egress.NewPoolWithTransport("test", transport), 8) // two of them are shared
+		saved := Options{Timeout: time.Hour, Limits: &Limits{Requests: 100, Bytes: 1 << 20}}
+		var ended sync.WaitGroup
+		begin := time.Now()
+		send := func(name string, n int) {
+			var targets []Target
+			for i := range n {
+				d, err := Parse(fmt.Sprintf("probe://new-%s%d/token", name, i), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				targets = append(targets, Target{Destination: d})
+			}
+			ended.Go(func() {
+				if r := s.Send(t.Context(), hello, targets, saved); !r.OK() {
+					t.Errorf("%s: %+v", name, r.Results)
+				}
+			})
+			synctest.Wait()
+		}
+		send("many", 20)
+		send("few", 3)
+		ended.Wait()
+		for host, want := range map[string]time.Duration{
+			"new-many2": 8 * time.Second, "new-few0": 8 * time.Second, "new-few1": 16 * time.Second, "new-few2": 24 * time.Second,
+			"new-many19": 88 * time.Second,
+		} {
+			if begun := transport.begun[host]; len(begun) != 1 || begun[0].Sub(begin) != want {
+				t.Errorf("the message to %s was sent at %s, want after %s", host, begun, want)
+			}
+		}
+	})
+}

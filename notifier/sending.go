@@ -30,6 +30,8 @@ type sending struct {
 	}
 
 	deliveries []delivery
+	waiting    int           // deliveries that wait for a slot, under the lock of the sender's slots
+	mayWait    int           // the deliveries before it do not wait, under the same lock
 	left       atomic.Int64  // deliveries that have not ended
 	done       chan struct{} // closed when none is left
 	chains     *Report       // of a message with chains, when done is closed

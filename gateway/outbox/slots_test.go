@@ -62,6 +62,7 @@ func TestFirstMessage(t *testing.T) {
 		{2000, 2, true, "respond-async"},
 	} {
 		t.Run(fmt.Sprintf("%d hosts, queue %t, %s", tt.hosts, tt.durable, tt.prefer), func(t *testing.T) {
+			t.Parallel()
 			dir := t.TempDir()
 			gatewaytest.InBubble(t, func(t *testing.T) {
 				var urls []string
