@@ -57,10 +57,11 @@ var layers = append(domain, [][]string{
 	{"gateway/httpapi"},
 	{"gateway/console"},
 	{"gateway/gatewaytest"},
-	{"caddyhttp/internal/placeholder", "caddyhttp/internal/caddyhttptest", "caddyhttp/logs/logdigest"},
+	{"caddyhttp/internal/placeholder", "caddyhttp/logs/logdigest"},
 	{"caddyhttp/internal/block"},
 	{"caddyhttp/internal/recipient"},
 	{"caddyhttp/internal/process"},
+	{"caddyhttp/internal/caddyhttptest"},
 	apart,
 	{"caddyhttp"},
 	{
