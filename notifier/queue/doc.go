@@ -35,6 +35,10 @@
 // attempt succeeded begins at once if no other to it is under way, before all others, and so
 // does the first delivery to one.
 //
+// A store can be far away. [Prefetch] keeps as many jobs of a quick destination as it takes
+// meanwhile, and their outcomes are stored while the next are sent. At most 128 jobs of a
+// destination are claimed at once: so many can be sent again after a crash.
+//
 // A job that fails is tried again after 5 s, 30 s, 2 min, 10 min, 30 min, 1 h, and
 // then each hour, ±20 %, and not earlier than the Retry-After of the destination
 // allows, up to an hour. The last attempt is made when MaxAge has passed since

@@ -154,11 +154,11 @@ func New(store Store, o Options) *Queue {
 	c := &core{store: store, wake: make(chan struct{}, 1), stop: make(chan struct{}), clock: newClock()}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	d := &Destinations{core: c, health: newHealth()}
-	order := &order{c}
+	order, slots := &order{c}, newSlots(SharedSlots, d.health)
 	q := &Queue{
 		core: c, Destinations: d, Records: &Records{order}, due: newDueWork(order),
 		results:   &results{core: c, some: make(chan struct{}, 1), full: make(chan struct{}, 1)},
-		scheduler: &scheduler{core: c, order: order, destinations: d, health: d.health, slots: newSlots(SharedSlots, d.health)},
+		scheduler: &scheduler{core: c, order: order, destinations: d, health: d.health, slots: slots, prefetch: NewPrefetch(slots)},
 	}
 	q.Configure(o)
 	return q

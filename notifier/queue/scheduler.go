@@ -43,7 +43,7 @@ const wakeAtOnce = 8
 const saveAtOnce = 256
 
 // claimAtOnce is the maximum number of jobs in one claim.
-const claimAtOnce = 64
+const claimAtOnce = 128
 
 // scheduler makes the deliveries.
 type scheduler struct {
@@ -53,6 +53,7 @@ type scheduler struct {
 	health       *health // of destinations
 
 	slots     *Slots
+	prefetch  *Prefetch
 	leases    leases
 	disturbed disturbance
 
@@ -118,36 +119,88 @@ func (q *scheduler) dispatch() time.Duration {
 		if err := q.destinations.wakeDestinations(); err != nil {
 			return pause
 		}
+		longest := q.beginPrefetched()
 		now, runs := q.Now(), q.clock.runs()
-		jobs, next, err := q.store.Claim(q.ctx, Claim{Now: now, Max: claimAtOnce, Slots: q.slots, Lease: lease})
-		q.slots.claimed(jobs)
-		for i := range jobs {
-			if q.begin(&q.running, 1) {
-				go q.deliver(&jobs[i], runs)
-			}
+		jobs, next, err := q.store.Claim(q.ctx, Claim{Now: now, Max: claimAtOnce, Slots: q.slots, Lease: lease, Prefetch: q.prefetch})
+		begin := q.prefetch.add(jobs, q.store.Hash, runs, q.clock.runs()-runs)
+		q.slots.claimed(begin)
+		for _, j := range begin {
+			q.start(j)
 		}
 		q.check(err)
 		switch {
 		case err != nil:
 			return pause
 		case next.IsZero():
-			return idleTime
+			return longest
 		case next.After(now):
-			return min(next.Sub(now), idleTime)
+			return min(next.Sub(now), longest)
 		case len(jobs) == 0:
 			return pause // other processes are claiming the due jobs
 		}
 	}
 }
 
-// deliver makes an attempt for a job. claimed is when the job was claimed, by clock.runs.
-func (q *scheduler) deliver(j *Job, claimed time.Duration) {
+// beginPrefetched begins the deliveries that have waited for a slot, and gives back those that have
+// waited too long. It returns how long others may wait.
+func (q *scheduler) beginPrefetched() time.Duration {
+	for _, d := range q.prefetch.destinations() {
+		q.beginNext(d)
+	}
+	overdue, more := q.prefetch.overdue(q.clock.runs())
+	q.putBack(overdue)
+	if more {
+		return prefetchTime
+	}
+	return idleTime
+}
+
+// putBack queues jobs again that were claimed and not tried.
+func (q *scheduler) putBack(jobs []claimedJob) {
+	for _, c := range jobs {
+		if q.begin(&q.running, 1) {
+			go func() {
+				defer q.end(&q.running, 1)
+				defer q.prefetch.settled(c.destination)
+				q.settle(attempt{job: c.Job, out: Outcome{Postponed: true}, untried: true, deferrable: true})
+			}()
+		}
+	}
+}
+
+// beginNext begins the deliveries to a destination that have waited for a slot, while there is one.
+func (q *scheduler) beginNext(destination Hash) {
+	for {
+		c, ok := q.prefetch.next(destination)
+		if !ok {
+			return
+		}
+		q.start(c)
+	}
+}
+
+// start begins the delivery of a job that has a slot, unless the queue is being closed.
+func (q *scheduler) start(c claimedJob) {
+	if q.begin(&q.running, 1) {
+		go q.deliver(c)
+	}
+}
+
+// release gives back the slot of a job to the next one of its destination.
+func (q *scheduler) release(c claimedJob) {
+	q.slots.Release(c.JobID)
+	q.beginNext(c.destination)
+}
+
+// deliver makes an attempt for a job.
+func (q *scheduler) deliver(c claimedJob) {
 	defer q.signal()
 	defer q.end(&q.running, 1)
-	defer q.slots.Release(j.JobID)
-	began := q.Now()
+	defer q.prefetch.settled(c.destination)
+	defer q.release(c)
+	j, claimed, began := c.Job, c.at, q.Now()
 	if f, ok := q.failedSince(j, began); ok {
-		q.slots.Release(j.JobID)
+		q.release(c)
 		q.settle(attempt{
 			job: j, began: f.began, shared: f, out: Outcome{Status: Queued, State: j.State, Result: j.Result, Reason: f.reason},
 			deferrable: true,
@@ -178,9 +231,12 @@ func (q *scheduler) deliver(j *Job, claimed time.Duration) {
 		q.settle(attempt{job: j, out: Outcome{Postponed: true}})
 		return
 	}
+	runs := q.clock.runs()
 	a := attempt{job: j, began: began, made: true, out: q.attempt(m, j, Lease{q, claimed}), deferrable: true}
 	release()
-	q.slots.Release(j.JobID) // it need not wait for the store
+	failed := a.out.Status.Waits() || a.out.Postponed || a.out.Unknown
+	q.putBack(q.prefetch.attempted(c.destination, q.clock.runs()-runs, failed))
+	q.release(c) // the next need not wait for the store
 	q.settle(a)
 }
 
@@ -226,6 +282,7 @@ type attempt struct {
 	made       bool     // something was sent, or could have been
 	shared     *failure // another job to the same destination had the attempt; else nil
 	deferrable bool     // the store may wait for other changes
+	untried    bool     // the job goes back as it was claimed
 }
 
 // settle stores the outcome of a job and its consequences. It tries until it succeeds or the queue
@@ -239,6 +296,9 @@ func (q *scheduler) settle(a attempt) {
 	q.waitForDestination(&a, &r, now)
 	if a.out.Postponed {
 		r.Status, r.Due, r.NotBefore = Queued, now.Add(a.out.RetryAfter), time.Time{}
+		if a.untried {
+			r.Due = a.job.Due // it keeps its place
+		}
 	} else {
 		s.Health = q.apply(a, &r, now)
 	}

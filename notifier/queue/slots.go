@@ -119,6 +119,16 @@ func (s *Slots) Take(c Candidate) (full Full, ok bool) {
 	if s == nil {
 		return full, true
 	}
+	if full, ok = s.take(c); ok {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.claiming = append(s.claiming, c.Job)
+	}
+	return full, ok
+}
+
+// take is Take outside of a claim.
+func (s *Slots) take(c Candidate) (full Full, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	// The job has a slot already if its lease ran out, or if the store repeats a
@@ -146,7 +156,6 @@ func (s *Slots) Take(c Candidate) (full Full, ok bool) {
 		return Full{Limit: SharedLimit}, false
 	}
 	s.taken[c.Job] = t
-	s.claiming = append(s.claiming, c.Job)
 	s.count(t, 1)
 	return full, true
 }
@@ -239,7 +248,7 @@ func (s *Slots) release(id JobID) {
 
 // claimed ends a claim that returned jobs. It gives back the slots that the claim took for other
 // jobs.
-func (s *Slots) claimed(jobs []Job) {
+func (s *Slots) claimed(jobs []claimedJob) {
 	s.mu.Lock()
 	claiming := s.claiming
 	s.claiming = nil

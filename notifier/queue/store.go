@@ -44,9 +44,10 @@ type Store interface {
 	// return the same.
 	Hash(text string) Hash
 
-	// Claim returns jobs that are due, and marks them as Sending. It takes a slot of c.Slots for
-	// each of them, and leaves out those for which there is none. The caller gives back slots that
-	// were taken for jobs that are not returned. Jobs of known destinations ([Slots.HasOwn]) come
+	// Claim returns jobs that are due, and marks them as Sending. It takes a slot for each of them
+	// with [Claim.Take], and leaves out those for which there is none. The caller gives back slots
+	// that were taken for jobs that are not returned. Jobs of one destination come in the order in
+	// which they are due. Jobs of known destinations ([Slots.HasOwn]) come
 	// first, and destinations take turns across claims. No destination waits for one without a
 	// slot: the store puts aside destinations without room, and does not look at them in each
 	// claim. It does not look at a job that waits after a [SharedFailure] either, until the
@@ -161,6 +162,9 @@ type Claim struct {
 	Max   int           // maximum number of jobs
 	Slots *Slots        // decides which jobs have room; nil for all
 	Lease time.Duration // how long the claim lasts unless it is renewed
+
+	// Prefetch decides which jobs are claimed before they have a slot; nil for none.
+	Prefetch *Prefetch
 }
 
 // ClockTolerance is the maximum difference between the clocks of gateways. A larger difference is

@@ -216,14 +216,14 @@ func BenchmarkClaimBesideHanging(b *testing.B) {
 		add(2001+i, byte(i))
 	}
 	for {
-		if jobs, _ := x.claim(now.UnixMicro(), 64, slots); len(jobs) == 0 {
+		if jobs, _ := x.claim(queue.Claim{Now: now, Max: 64, Slots: slots}); len(jobs) == 0 {
 			break
 		}
 	}
 	b.ReportAllocs()
 	for b.Loop() {
 		add(2000, 0)
-		jobs, _ := x.claim(now.UnixMicro(), 64, slots)
+		jobs, _ := x.claim(queue.Claim{Now: now, Max: 64, Slots: slots})
 		if len(jobs) != 1 {
 			b.Fatalf("%d jobs", len(jobs))
 		}

@@ -368,14 +368,15 @@ func (x *index) reschedule(d *destination) {
 
 // claim marks jobs that are due and have a slot as Sending. Those that have slots
 // of their own are first, and destinations take turns. next is the time when more jobs are due, or 0 if none is queued.
-func (x *index) claim(now int64, n int, slots *queue.Slots) (claimed []*job, next int64) {
+func (x *index) claim(c queue.Claim) (claimed []*job, next int64) {
+	now, slots := c.Now.UnixMicro(), c.Slots
 	x.correct(now)
 	for len(x.timed) > 0 && x.timed[0].first().due <= now {
 		d := heap.Pop(&x.timed).(*destination)
 		x.makeReady(d, slots.HasOwn(d.candidate(d.first())))
 	}
 	x.unpark(slots)
-	for len(claimed) < n {
+	for len(claimed) < c.Max {
 		d := x.nextReady()
 		if d == nil {
 			if x.unpark(slots); x.idle() { // the ready ones may not have used all slots
@@ -388,7 +389,7 @@ func (x *index) claim(now int64, n int, slots *queue.Slots) (claimed []*job, nex
 			continue
 		}
 		j := d.first()
-		full, ok := slots.Take(d.candidate(j))
+		full, ok := c.Take(d.candidate(j))
 		switch {
 		case ok:
 			claimed = append(claimed, j)

@@ -81,7 +81,7 @@ func (s *Store) Hash(text string) queue.Hash { return s.sealer.DestinationHash(t
 // Claim implements [queue.Store].
 func (s *Store) Claim(_ context.Context, c queue.Claim) ([]queue.Job, time.Time, error) {
 	s.index.mu.Lock()
-	taken, due := s.index.claim(c.Now.UnixMicro(), c.Max, c.Slots)
+	taken, due := s.index.claim(c)
 	claimed := make([]claimedJob, len(taken))
 	for i, j := range taken {
 		claimed[i] = claimedJob{j.id(), j.due, j.updated}
@@ -127,17 +127,17 @@ func (s *Store) read(all []claimedJob) ([]queue.Job, error) {
 	if len(all) == 0 {
 		return nil, nil
 	}
-	jobs := make([]queue.Job, 0, len(all))
-	add := func(j *queue.Job, c claimedJob) {
-		j.Status, j.Due, j.Updated = queue.Sending, time.UnixMicro(c.due), time.UnixMicro(c.updated)
-		jobs = append(jobs, *j)
+	jobs := make([]queue.Job, len(all)) // in the same order
+	add := func(i int, j *queue.Job) {
+		jobs[i] = *j
+		jobs[i].Status, jobs[i].Due, jobs[i].Updated = queue.Sending, time.UnixMicro(all[i].due), time.UnixMicro(all[i].updated)
 	}
-	var stored []claimedJob // not in recent
-	for _, c := range all {
+	var stored []int // not in recent
+	for i, c := range all {
 		if j := s.recent.job(c.id); j != nil && !s.closed() {
-			add(j, c)
+			add(i, j)
 		} else {
-			stored = append(stored, c)
+			stored = append(stored, i)
 		}
 	}
 	if len(stored) == 0 {
@@ -146,16 +146,17 @@ func (s *Store) read(all []claimedJob) ([]queue.Job, error) {
 	var damaged bool
 	err := s.view(func(tx *bbolt.Tx) error {
 		b := tx.Bucket([]byte(bucketJobs))
-		for _, c := range stored {
-			j, _, err := s.sealer.OpenJob(bucketJobs, c.id, b.Get(record.JobKey(c.id)))
+		for _, i := range stored {
+			j, _, err := s.sealer.OpenJob(bucketJobs, all[i].id, b.Get(record.JobKey(all[i].id)))
 			if err != nil {
 				damaged = true
 				continue
 			}
-			add(j, c)
+			add(i, j)
 		}
 		return nil
 	})
+	jobs = slices.DeleteFunc(jobs, func(j queue.Job) bool { return j.Status != queue.Sending })
 	if err != nil {
 		jobs = nil
 	}

@@ -22,7 +22,7 @@ func TestSettlingLeavesRoom(t *testing.T) {
 	}
 	claim := func(want int) []*job {
 		t.Helper()
-		jobs, _ := x.claim(now.UnixMicro(), 10, slots)
+		jobs, _ := x.claim(queue.Claim{Now: now, Max: 10, Slots: slots})
 		if len(jobs) != want {
 			t.Fatalf("%d jobs claimed, want %d", len(jobs), want)
 		}

@@ -41,28 +41,48 @@ func drain(tb testing.TB, dsns []string, n int) time.Duration {
 	return took
 }
 
-// BenchmarkDrain delivers 10,000 messages of 1 KB to 16 destinations, or 300 to
+// waitFor stores messages of 1 KB to some destinations.
+func waitFor(tb testing.TB, dsn string, messages, destinations int) {
+	tb.Helper()
+	first := open(tb, dsn)
+	defer first.Close()
+	var entries []*queue.Entry
+	for i := range messages {
+		entries = append(entries, newEntry(strings.Repeat("x", 1000), fmt.Sprint("json://host", i%destinations)))
+	}
+	if err := first.Accept(tb.Context(), 1<<40, entries...); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// TestRoundTrips checks that claims, results and the statements that a session does not know yet
+// travel together, so that a server that is far away delivers to one destination as well.
+func TestRoundTrips(t *testing.T) {
+	t.Parallel()
+	server := sharedServer(t)
+	dsn := server.schema(t)
+	waitFor(t, dsn, 1000, 1)
+	p := newProxy(t, server.port, 10*time.Millisecond)
+	drain(t, []string{p.dsn(dsn)}, 1000)
+	if n := p.waits.Load(); n > 150 {
+		t.Errorf("1,000 messages need %d round trips", n)
+	}
+}
+
+// BenchmarkDrain delivers 10,000 messages of 1 KB to 16 destinations, or 1,000 to
 // one.
 func BenchmarkDrain(b *testing.B) {
 	for _, test := range []struct {
 		gateways, messages, destinations int
 		delay                            time.Duration // to and from the server together
-	}{{1, 10000, 16, 0}, {3, 10000, 16, 0}, {1, 5000, 16, 20 * time.Millisecond}, {1, 300, 1, 100 * time.Millisecond}} {
+	}{{1, 10000, 16, 0}, {3, 10000, 16, 0}, {1, 5000, 16, 20 * time.Millisecond}, {1, 1000, 1, 100 * time.Millisecond}} {
 		b.Run(fmt.Sprintf("%d gateways, %d messages, %d destinations, round trip %s", test.gateways, test.messages, test.destinations,
 			test.delay), func(b *testing.B) {
 			for b.Loop() {
 				b.StopTimer()
 				server := ownServer(b)
 				dsn := server.schema(b)
-				first := open(b, dsn)
-				var entries []*queue.Entry
-				for i := range test.messages {
-					entries = append(entries, newEntry(strings.Repeat("x", 1000), fmt.Sprint("json://host", i%test.destinations)))
-				}
-				if err := first.Accept(b.Context(), 1<<40, entries...); err != nil {
-					b.Fatal(err)
-				}
-				first.Close()
+				waitFor(b, dsn, test.messages, test.destinations)
 				dsns := make([]string, test.gateways)
 				for i := range dsns {
 					if dsns[i] = dsn; test.delay > 0 {

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -36,10 +37,16 @@ func (s *Store) Claim(ctx context.Context, c queue.Claim) (jobs []queue.Job, nex
 			s.due.changed()
 			return nil, c.Now.Add(pollEvery), err
 		}
-		for _, o := range chosen {
-			if !slices.ContainsFunc(got, func(j queue.Job) bool { return j.JobID == o.Job }) {
-				c.Slots.Release(o.Job)
-			}
+		place := make(map[queue.JobID]int, len(chosen))
+		for i, o := range chosen {
+			place[o.Job] = i
+		}
+		slices.SortFunc(got, func(a, b queue.Job) int { return cmp.Compare(place[a.JobID], place[b.JobID]) })
+		for _, j := range got {
+			delete(place, j.JobID)
+		}
+		for id := range place {
+			c.Slots.Release(id)
 		}
 		if len(got) > 0 {
 			return s.endDamaged(ctx, got), c.Now, nil // more jobs may be due

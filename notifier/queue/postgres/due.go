@@ -34,7 +34,7 @@ type due struct {
 	round   int           // calls of choose
 }
 
-// lane holds due jobs of one destination.
+// lane holds due jobs of one destination, in the order in which they are due.
 type lane struct {
 	hash  seal.Hash
 	jobs  []candidate
@@ -53,11 +53,11 @@ type candidate struct {
 // The bounds of what is read at once.
 const (
 	perShard        = 128  // jobs of one shard
-	dueAtOnce       = 512  // jobs of all shards
+	dueAtOnce       = 1024 // jobs of all shards
 	maxLanes        = 4096 // destinations
 	refillJobs      = 16   // jobs of one destination
 	refillLanes     = 64   // destinations
-	maxDue          = 4 * dueAtOnce
+	maxDue          = 2 * dueAtOnce
 	turnsAtOnce     = 512                    // destinations that have their turn
 	readPause       = 200 * time.Millisecond // between two reads, while there are enough jobs
 	restOfLaneReads = 10                     // part of the time, one in so many, for reading destinations
@@ -91,7 +91,11 @@ func (d *due) add(c candidate, more bool) {
 		d.turns = append(d.turns, l)
 	}
 	c.read = d.reads
-	l.jobs = append(l.jobs, c)
+	i := len(l.jobs)
+	for i > 0 && l.jobs[i-1].due > c.due {
+		i--
+	}
+	l.jobs = slices.Insert(l.jobs, i, c)
 	l.more = l.more || more
 	d.known[c.Job] = struct{}{}
 }
@@ -102,29 +106,33 @@ func (d *due) accepted(s *record.Sealer, entries []*queue.Entry) {
 	defer d.mu.Unlock()
 	for _, e := range entries {
 		for i := range e.Jobs {
-			j := &e.Jobs[i]
-			if j.Status != queue.Queued {
-				continue
-			}
-			if j.Due.After(j.Updated) {
-				d.later(j.Due)
-				continue
-			}
-			if len(d.known) >= maxDue {
-				d.partial = true
-				if l := d.lanes[s.DestinationHash(j.Destination)]; l != nil {
-					l.more = true
-					continue
-				} else if len(d.lanes) >= maxLanes {
-					continue
-				}
-			}
-			d.add(candidate{Candidate: queue.Candidate{
-				Job: queue.JobID{Message: e.Message.ID, Index: i}, Destination: s.DestinationHash(j.Destination), Host: s.DestinationHash(j.Host),
-				Client: j.Client, Text: int64(j.Text),
-			}, due: j.Due.UnixMicro()}, false)
+			d.queued(s, queue.JobID{Message: e.Message.ID, Index: i}, &e.Jobs[i])
 		}
 	}
+}
+
+// queued notes a job that this handle has stored. The caller holds d.mu.
+func (d *due) queued(s *record.Sealer, id queue.JobID, j *queue.Job) {
+	if j.Status != queue.Queued {
+		return
+	}
+	if j.Due.After(j.Updated) {
+		d.later(j.Due)
+		return
+	}
+	hash := s.DestinationHash(j.Destination)
+	if len(d.known) >= maxDue {
+		d.partial = true
+		if l := d.lanes[hash]; l != nil {
+			l.more = true
+			return
+		} else if len(d.lanes) >= maxLanes {
+			return
+		}
+	}
+	d.add(candidate{Candidate: queue.Candidate{
+		Job: id, Destination: hash, Host: s.DestinationHash(j.Host), Client: j.Client, Text: int64(j.Text),
+	}, due: j.Due.UnixMicro()}, false)
 }
 
 // later notes when a job is due. The caller holds d.mu.
@@ -172,7 +180,7 @@ func (d *due) choose(c queue.Claim, n int, held func(queue.JobID) bool) (chosen 
 			continue
 		}
 		first := l.jobs[0]
-		if _, ok := c.Slots.Take(first.Candidate); !ok {
+		if _, ok := c.Take(first.Candidate); !ok {
 			if l.round == d.round {
 				served = append(served, l)
 			} else {
@@ -262,7 +270,7 @@ func (d *due) toRead(c queue.Claim, every time.Duration) (r reading) {
 	defer d.mu.Unlock()
 	now, age := c.Now.UnixMicro(), time.Since(d.asked)
 	r = reading{changes: d.changes, shard: d.shard, cursor: d.cursor}
-	few := len(d.known) < c.Max
+	few := len(d.known) <= c.Max/2
 	r.jobs = d.stale || d.asked.IsZero() || now < d.now || age >= every ||
 		d.next != 0 && now >= d.next && (few || age >= readPause) ||
 		d.partial && (few || age >= max(pollEvery, restOfLaneReads*d.took))
@@ -291,6 +299,7 @@ func (d *due) replace(c queue.Claim, r reading, rows, turns [][][]byte, next int
 		d.partial = d.partial || n >= perShard
 	}
 	d.keep(before, r.number)
+	slices.SortStableFunc(rows, byDue)
 	for _, row := range rows {
 		d.add(candidateOf(row), d.partial)
 	}
@@ -334,6 +343,9 @@ func (d *due) keep(before []*lane, read int) {
 	}
 }
 
+// byDue compares rows by when their jobs are due.
+func byDue(a, b [][]byte) int { return cmp.Compare(number(a[6]), number(b[6])) }
+
 // addKnown adds jobs of known destinations.
 func (d *due) addKnown(rows [][][]byte) {
 	for _, row := range rows {
@@ -347,7 +359,7 @@ func (d *due) addLanes(rows [][][]byte, took time.Duration) {
 	if len(rows) >= maxLanes {
 		d.cursor = rows[len(rows)-1][2]
 	}
-	slices.SortFunc(rows, func(a, b [][]byte) int { return cmp.Compare(number(a[6]), number(b[6])) })
+	slices.SortFunc(rows, byDue)
 	for _, row := range rows {
 		d.add(candidateOf(row), true)
 	}

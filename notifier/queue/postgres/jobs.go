@@ -35,9 +35,9 @@ func (s *Store) Settle(ctx context.Context, t *queue.Settlement) error {
 		s.size.add(t.Next.Size())
 		s.claims.hold(t.Next)
 	}
-	if err == nil && j.Status == queue.Queued {
+	if err == nil {
 		s.due.mu.Lock()
-		s.due.later(j.Due)
+		s.due.queued(s.sealer, j.JobID, j)
 		s.due.mu.Unlock()
 	}
 	if err == nil {

@@ -11,13 +11,15 @@ import (
 	"time"
 )
 
-// proxy is a TCP proxy before a server. It can delay what passes, or stop passing anything.
+// proxy is a TCP proxy before a server. It can delay what passes, or stop passing anything, and counts
+// how often a client waits for an answer.
 type proxy struct {
 	listener net.Listener
 	server   int           // in connection strings
 	target   atomic.Int64  // the port to which new connections lead
 	delay    time.Duration // in each direction
 	stalled  atomic.Bool
+	waits    atomic.Int64
 	loops    sync.WaitGroup
 }
 
@@ -42,8 +44,13 @@ func newProxy(tb testing.TB, server int, delay time.Duration) *proxy {
 				c.Close()
 				continue
 			}
-			go p.pass(s, c)
-			go p.pass(c, s)
+			var waits atomic.Bool // for an answer on this connection
+			go p.pass(s, c, func() {
+				if !waits.Swap(true) {
+					p.waits.Add(1)
+				}
+			})
+			go p.pass(c, s, func() { waits.Store(false) })
 		}
 	})
 	return p
@@ -58,8 +65,8 @@ func (p *proxy) dsn(dsn string) string {
 	return strings.Replace(dsn, ":"+strconv.Itoa(p.server)+"/", ":"+port+"/", 1)
 }
 
-// pass copies from one connection to another, with the delay.
-func (p *proxy) pass(to, from net.Conn) {
+// pass copies from one connection to another, with the delay. It calls note before each part.
+func (p *proxy) pass(to, from net.Conn, note func()) {
 	type part struct {
 		data []byte
 		at   time.Time
@@ -82,6 +89,7 @@ func (p *proxy) pass(to, from net.Conn) {
 		b := make([]byte, 32<<10)
 		n, err := from.Read(b)
 		if n > 0 {
+			note()
 			parts <- part{b[:n], time.Now().Add(p.delay)}
 		}
 		if err != nil {

@@ -50,6 +50,7 @@ func Run(t *testing.T, e Engine) {
 		{"HostLimit", (*suite).hostLimit},
 		{"ClientLimit", (*suite).clientLimit},
 		{"TextLimit", (*suite).textLimit},
+		{"Prefetch", (*suite).prefetch},
 		{"OwnSlot", (*suite).ownSlot},
 		{"OwnSlotFirst", (*suite).ownSlotFirst},
 		{"UntriedBeside64", untriedSlot(64)},

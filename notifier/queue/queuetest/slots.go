@@ -38,6 +38,61 @@ func (c claimer) end(j queue.Job, status queue.Status, change ...func(j *queue.J
 	c.settle(j, status, change...)
 }
 
+// prefetch checks that a claim takes jobs of a quick destination before they have slots, in the order
+// in which they are due, and that those which go back keep their places.
+func (s *suite) prefetch() {
+	var ids []queue.JobID // of the quick destination
+	add := func() {
+		s.now = s.now.Add(time.Millisecond)
+		ids = append(ids, s.add("quick", "other").Jobs[0].JobID)
+	}
+	for range 50 {
+		add()
+	}
+	s.reopenStore()
+	slots := queue.NewSlots(100)
+	claim := func(want []queue.JobID, others int) (quick []queue.Job) {
+		s.Helper()
+		prefetch := queue.NewPrefetch(slots, s.Hash("quick"))
+		for more := true; more; {
+			jobs, _, err := s.Claim(s.Context(), queue.Claim{Now: s.now, Max: 64, Slots: slots, Lease: lease, Prefetch: prefetch})
+			s.must(err)
+			for _, j := range jobs {
+				if j.Destination == "quick" {
+					quick = append(quick, j)
+				} else {
+					others--
+				}
+			}
+			more = len(jobs) > 0
+		}
+		if got := idsOf(quick); !slices.Equal(got, want) || others != 0 {
+			s.Fatalf("claimed %v, want %v; %d of another destination are missing", got, want, others)
+		}
+		return quick
+	}
+	claimed := claim(ids, queue.PerDestination)
+	add()
+	for i := range claimed {
+		j := &claimed[len(claimed)-1-i]
+		slots.Release(j.JobID)
+		due := j.Due
+		if len(claimed)-1-i < 20 {
+			s.settle(*j, queue.Delivered)
+		} else {
+			s.settle(*j, queue.Queued, func(j *queue.Job) { j.Due = due })
+		}
+	}
+	claim(ids[20:], 0)
+}
+
+func idsOf(jobs []queue.Job) (ids []queue.JobID) {
+	for i := range jobs {
+		ids = append(ids, jobs[i].JobID)
+	}
+	return ids
+}
+
 // claimed returns the number of claimed jobs.
 func claimed(jobs map[string][]queue.Job) (n int) {
 	for _, all := range jobs {
