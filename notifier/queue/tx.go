@@ -96,7 +96,8 @@ func (tx *Tx) PutOwned(name Hash, r Record) {
 func (tx *Tx) DeleteOwned(name Hash) { tx.PutOwned(name, Record{}) }
 
 // Status returns the statuses of jobs, 0 for an unknown one. They do not change until the
-// transaction ends, except that another handle can claim a Sending job again.
+// transaction ends, except that another handle can claim a Sending job again. Decide returns the error
+// of Status, and can be called again after it.
 func (tx *Tx) Status(ids ...JobID) ([]Status, error) {
 	if len(ids) == 0 {
 		return nil, nil

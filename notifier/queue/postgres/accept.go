@@ -65,13 +65,20 @@ func sizeOf(entries []*queue.Entry) (size int64) {
 // insert inserts the entries, and returns the decisions about them. A simple entry shares a
 // transaction with entries of other callers.
 func (w *writer) insert(ctx context.Context, entries []*queue.Entry) (decided []*decision, err error) {
-	if len(entries) == 1 && len(entries[0].Message.Files) == 0 && entries[0].Update == nil {
-		if err = w.accepting.do(entries[0], false); isUnclear(err) && w.rest() {
-			err = w.acceptAgain(context.WithoutCancel(ctx), entries[0])
+	again, unclear := false, false
+	if len(entries) == 1 && len(entries[0].Message.Files) == 0 {
+		if entries[0].Update == nil {
+			if err = w.accepting.do(entries[0], false); isUnclear(err) && w.rest() {
+				err = w.acceptAgain(context.WithoutCancel(ctx), entries[0])
+			}
+			return nil, err
 		}
-		return nil, err
+		a := &accepting{Entry: entries[0]}
+		if err = w.deciding.do(a, false); !isDuplicate(err) && !isUnclear(err) {
+			return []*decision{a.decided}, err
+		}
+		again, unclear = true, isUnclear(err) // alone
 	}
-	again := false
 	store := func(ctx context.Context, c *conn, repeated bool) error {
 		var err error
 		decided, err = w.insertOrdered(ctx, c, entries)
@@ -83,11 +90,62 @@ func (w *writer) insert(ctx context.Context, entries []*queue.Entry) (decided []
 		}
 		return err
 	}
-	if err = w.storing(ctx, store); isUnclear(err) && w.rest() {
+	if !unclear {
+		err = w.storing(ctx, store)
+	}
+	if isUnclear(err) && w.rest() {
 		again = true
 		err = w.do(context.WithoutCancel(ctx), store)
 	}
 	return decided, err
+}
+
+// accepting is an entry without files whose update is decided in the transaction that stores it.
+type accepting struct {
+	*queue.Entry
+	decided *decision // what the transaction has changed; nil if another entry has it
+}
+
+// acceptDecided stores entries with their updates in one transaction.
+func (w *writer) acceptDecided(all []*accepting) (errs []error) {
+	updates := make([]decided, len(all))
+	for i, a := range all {
+		updates[i].Update = a.Update
+		for j := range a.Jobs {
+			updates[i].jobs = append(updates[i].jobs, queue.JobID{Message: a.Message.ID, Index: j})
+		}
+	}
+	err := w.storing(context.Background(), func(ctx context.Context, c *conn, _ bool) error {
+		var d *decision
+		var err error
+		if d, errs, err = w.decide(ctx, c, updates...); err != nil {
+			return err
+		}
+		var entries []*queue.Entry
+		for i, a := range all {
+			if a.decided = nil; errs[i] == nil {
+				if len(entries) == 0 {
+					a.decided = d
+				}
+				entries = append(entries, a.Entry)
+			}
+		}
+		if len(entries) == 0 {
+			return c.rollback()
+		}
+		err = w.insertLast(ctx, c, entries, d.calls, d.counts)
+		if err == nil && w.loseReply != nil {
+			err = w.loseReply()
+		}
+		return err
+	})
+	if err != nil {
+		errs = make([]error, len(all))
+		for i := range errs {
+			errs[i] = err
+		}
+	}
+	return errs
 }
 
 // insertOrdered stores entries, their files and their updates in a transaction.
@@ -98,7 +156,7 @@ func (w *writer) insertOrdered(ctx context.Context, c *conn, entries []*queue.En
 		if e.Update == nil {
 			continue
 		}
-		d, err := w.decide(ctx, c, e.Update)
+		d, err := w.decideOne(ctx, c, e.Update)
 		if err != nil {
 			return nil, err
 		}
@@ -116,11 +174,22 @@ func (w *writer) insertOrdered(ctx context.Context, c *conn, entries []*queue.En
 // insertLast ends a transaction: it stores entries with their files, makes the calls, adds to the
 // counts and commits. Calls that need no answer share one exchange with the server.
 func (w *writer) insertLast(ctx context.Context, c *conn, entries []*queue.Entry, calls []call, n counts) error {
-	var last []call
+	last, added, err := w.insertEntries(ctx, c, entries)
+	if err != nil {
+		return err
+	}
+	n.add(added)
+	_, err = c.exec(ctx, slices.Concat(last, calls, n.calls(c), []call{commit})...)
+	return err
+}
+
+// insertEntries stores entries with their files. It returns the calls that are left to make, and the
+// change of the counts.
+func (w *writer) insertEntries(ctx context.Context, c *conn, entries []*queue.Entry) (last []call, n counts, err error) {
 	for part := range slices.Chunk(entries, batchSize) {
 		if len(last) > 0 {
 			if _, err := c.exec(ctx, last...); err != nil {
-				return err
+				return nil, n, err
 			}
 		}
 		insert, added := w.insertion(part)
@@ -132,15 +201,14 @@ func (w *writer) insertLast(ctx context.Context, c *conn, entries []*queue.Entry
 			continue
 		}
 		if _, err := c.exec(ctx, last...); err != nil {
-			return err
+			return nil, n, err
 		}
 		last = nil
 		if err := w.insertFiles(ctx, c, e.Message); err != nil {
-			return err
+			return nil, n, err
 		}
 	}
-	_, err := c.exec(ctx, slices.Concat(last, calls, n.calls(c), []call{commit})...)
-	return err
+	return last, n, nil
 }
 
 // checkWritable returns an error if the tables cannot be written, for example

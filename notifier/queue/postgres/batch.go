@@ -55,10 +55,14 @@ func (b *batch[T]) do(v T, linger bool) error {
 }
 
 // run calls write with the values that wait, until the batch is stopped. write
-// returns an error for each value, or nil if all succeed.
+// returns an error for each value, or nil if all succeed. Values with [errLater] are written again.
 func (b *batch[T]) run(write func([]T) []error) {
+	var later []item[T]
 	for {
-		items := b.next()
+		items := later // others are collected meanwhile
+		if later = nil; items == nil {
+			items = b.next()
+		}
 		if items == nil {
 			return
 		}
@@ -68,9 +72,12 @@ func (b *batch[T]) run(write func([]T) []error) {
 		}
 		errs := write(values)
 		for i, it := range items {
-			if errs == nil {
+			switch {
+			case errs == nil:
 				it.done <- nil
-			} else {
+			case errors.Is(errs[i], errLater):
+				later = append(later, it)
+			default:
 				it.done <- errs[i]
 			}
 		}
@@ -119,8 +126,10 @@ func (b *batch[T]) next() (items []item[T]) {
 type writer struct {
 	*tables
 	accepting batch[*queue.Entry]
+	deciding  batch[*accepting] // those with an update
 	settlings batch[*settling]
-	loseReply func() error // of Options
+	outcomes  batch[*settling] // those with an update or a message
+	loseReply func() error     // of Options
 }
 
 // accept stores entries without files in one transaction. Entries that are stored already, or that
@@ -395,23 +404,21 @@ const lease = time.Minute
 
 // settling is a job whose outcome is to be written.
 type settling struct {
-	job         *queue.Job
-	health      []queue.Health // to store as well
-	size, files int64          // size of its message if it no longer waits; size of files that can be removed
-	decided     *decision      // of the update of its settlement
+	*queue.Settlement
+	size, files int64     // size of its message if it no longer waits; size of files that can be removed
+	decided     *decision // what the transaction has changed; nil if another settlement has it
 
 	// tokens identify the attempts to write the outcome. settle adds one for each.
 	tokens []uuid.UUID
 }
 
-// settle records the outcomes of jobs in one transaction. If t is not nil, it is the settlement of
-// the only job, and the transaction stores all of it.
-func (w *writer) settle(ctx context.Context, jobs []*settling, t *queue.Settlement) []error {
+// settle records the outcomes of jobs in one transaction.
+func (w *writer) settle(jobs []*settling) []error {
 	// Earlier calls have tokens, too, if their commit may have succeeded without a
 	// reply.
 	earlier := slices.ContainsFunc(jobs, func(j *settling) bool { return len(j.tokens) > 0 })
 	errs := make([]error, len(jobs))
-	err := w.do(ctx, func(ctx context.Context, c *conn, repeated bool) error {
+	err := w.do(context.Background(), func(ctx context.Context, c *conn, repeated bool) error {
 		settled := map[queue.JobID]bool{}
 		note := func(rows [][][]byte) {
 			for _, row := range rows {
@@ -425,8 +432,10 @@ func (w *writer) settle(ctx context.Context, jobs []*settling, t *queue.Settleme
 				return err
 			}
 		}
-		if len(settled) < len(jobs) {
-			rows, err := w.writeOutcomes(ctx, c, jobs, t, note)
+		left := slices.DeleteFunc(slices.Clone(jobs), func(j *settling) bool { return settled[j.Job.JobID] })
+		failed := map[*settling]error{}
+		if len(left) > 0 {
+			rows, err := w.writeOutcomes(ctx, c, left, failed, note)
 			if err != nil {
 				return err
 			}
@@ -439,21 +448,25 @@ func (w *writer) settle(ctx context.Context, jobs []*settling, t *queue.Settleme
 		}
 		for _, row := range messages {
 			for _, j := range jobs {
-				if j.job.Message == id(row[0]) {
+				if j.Job.Message == id(row[0]) {
 					j.size, j.files = number(row[1]), number(row[2])
 					break // once for each message
 				}
 			}
 		}
 		for i, j := range jobs {
-			if errs[i] = nil; !settled[j.job.JobID] {
+			if errs[i] = failed[j]; errs[i] == nil && !settled[j.Job.JobID] {
 				errs[i] = queue.ErrNotClaimed
 			}
 		}
 		return nil
 	})
-	if err != nil {
-		for i := range errs {
+	for i := range errs {
+		switch {
+		case err == nil:
+		case isDuplicate(err) && len(jobs) > 1:
+			errs[i] = w.settle(jobs[i : i+1])[0]
+		default:
 			errs[i] = err
 		}
 	}
@@ -465,7 +478,7 @@ func (w *writer) settle(ctx context.Context, jobs []*settling, t *queue.Settleme
 func settledBefore(ctx context.Context, c *conn, jobs []*settling, note func(rows [][][]byte)) (messages [][][]byte, err error) {
 	var tokens, all array
 	for _, j := range jobs {
-		all.uuid(j.job.Message)
+		all.uuid(j.Job.Message)
 		for _, t := range j.tokens {
 			tokens.uuid(t)
 		}
@@ -488,80 +501,94 @@ func settledBefore(ctx context.Context, c *conn, jobs []*settling, note func(row
 	return messages, nil
 }
 
-// writeOutcomes updates jobs and their messages with a new token. It passes the
-// rows of the jobs to note, and returns the rows of the messages. Without t, all is
-// one request.
-func (w *writer) writeOutcomes(ctx context.Context, c *conn, jobs []*settling, t *queue.Settlement,
+// writeOutcomes updates jobs and their messages with a new token. It passes the rows of the jobs to
+// note, and returns the rows of the messages. failed gets the errors of updates, whose jobs it leaves
+// out. Without updates, all is one request.
+func (w *writer) writeOutcomes(ctx context.Context, c *conn, jobs []*settling, failed map[*settling]error,
 	note func([][][]byte),
 ) (messages [][][]byte, err error) {
-	token := uuid.New()
-	for _, j := range jobs {
-		j.tokens = append(j.tokens, token)
-	}
-	if t == nil {
-		settle, health, finish := w.settlement(jobs, token)
-		finish = call{finishMessages, append(finish.args, c.counter)}
-		results, err := c.exec(ctx, slices.Concat([]call{begin, settle}, health, []call{finish, commit})...)
-		if err != nil {
+	calls, d := []call{begin}, new(decision)
+	if slices.ContainsFunc(jobs, (*settling).decides) {
+		calls = nil // decide begins the transaction
+		if jobs, d, err = w.decideOutcomes(ctx, c, jobs, failed); err != nil || len(jobs) == 0 {
 			return nil, err
 		}
-		note(results[1].Rows)
-		return results[len(results)-2].Rows, nil
 	}
-	d := new(decision)
-	if t.Update != nil {
-		d, err = w.decide(ctx, c, t.Update)
-	} else {
-		_, err = c.exec(ctx, begin)
-	}
-	if err != nil {
-		return nil, err
-	}
-	settle, health, finish := w.settlement(jobs, token)
-	results, err := c.exec(ctx, slices.Concat([]call{settle}, health, []call{finish})...)
-	if err != nil {
-		return nil, err
-	}
-	rows := results[0].Rows
-	if len(rows) == 0 { // the job is not claimed
-		return nil, c.rollback()
-	}
-	messages = results[len(results)-1].Rows
-	n := settledCounts(messages)
-	n.add(d.counts)
+	token, changed := uuid.New(), d.counts
 	var next []*queue.Entry
-	if t.Next != nil {
-		next = []*queue.Entry{t.Next}
+	for _, j := range jobs {
+		if j.tokens = append(j.tokens, token); j.Next != nil {
+			next = append(next, j.Next)
+		}
 	}
-	if err := w.insertLast(ctx, c, next, d.calls, n); err != nil {
+	if len(next) > 0 {
+		var added counts
+		if calls, added, err = w.insertEntries(ctx, c, next); err != nil {
+			return nil, err
+		}
+		changed.add(added)
+	}
+	settled := len(calls)
+	settle, health, finish := w.settlement(jobs, token, c.counter)
+	calls = slices.Concat(calls, []call{settle}, health, d.calls, []call{finish}, changed.calls(c), []call{commit})
+	results, err := c.exec(ctx, calls...)
+	if err != nil {
 		return nil, err
 	}
-	note(rows)
+	note(results[settled].Rows)
+	return results[settled+1+len(health)+len(d.calls)].Rows, nil
+}
+
+// decides reports whether the outcome is stored in a transaction that decides, and needs the claim
+// to be known before.
+func (j *settling) decides() bool { return j.Update != nil || j.Next != nil }
+
+// decideOutcomes decides the updates of jobs that are claimed, and returns these jobs. failed gets the
+// errors of the others.
+func (w *writer) decideOutcomes(ctx context.Context, c *conn, all []*settling, failed map[*settling]error) (
+	jobs []*settling, d *decision, err error,
+) {
+	updates := make([]decided, len(all))
+	for i, j := range all {
+		updates[i] = decided{j.Update, []queue.JobID{j.Job.JobID}, j.Job.JobID}
+	}
+	d, errs, err := w.decide(ctx, c, updates...)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, j := range all {
+		if failed[j] = errs[i]; errs[i] == nil {
+			jobs = append(jobs, j)
+		}
+	}
+	if len(jobs) == 0 {
+		return nil, nil, c.rollback()
+	}
 	jobs[0].decided = d
-	return messages, nil
+	return jobs, d, nil
 }
 
 // settlement returns the statements that update jobs, the states of their destinations,
-// and their messages. The last of them is settleMessages.
-func (w *writer) settlement(jobs []*settling, token uuid.UUID) (settle call, health []call, finish call) {
+// and their messages.
+func (w *writer) settlement(jobs []*settling, token uuid.UUID, counter int) (settle call, health []call, finish call) {
 	var message, index, status, due, notBefore, sealed, updated, expires array
 	var states []jobHealth
 	sealer := w.sealer.Batch()
 	for _, j := range jobs {
-		message.uuid(j.job.Message)
-		index.bigint(int64(j.job.Index))
-		status.bigint(int64(j.job.Status))
-		due.bigint(j.job.Due.UnixMicro())
-		notBefore.bigint(micro(j.job.NotBefore))
-		sealed.bytes(sealJob(sealer, j.job.JobID, j.job))
-		updated.bigint(j.job.Updated.UnixMicro())
-		expires.bigint(expiresOf(j.job))
-		for i := range j.health {
-			states = append(states, jobHealth{&j.health[i], j.job.JobID})
+		message.uuid(j.Job.Message)
+		index.bigint(int64(j.Job.Index))
+		status.bigint(int64(j.Job.Status))
+		due.bigint(j.Job.Due.UnixMicro())
+		notBefore.bigint(micro(j.Job.NotBefore))
+		sealed.bytes(sealJob(sealer, j.Job.JobID, j.Job))
+		updated.bigint(j.Job.Updated.UnixMicro())
+		expires.bigint(expiresOf(j.Job))
+		for i := range j.Health {
+			states = append(states, jobHealth{&j.Health[i], j.Job.JobID})
 		}
 	}
 	return call{settleJobs, []any{message, index, status, due, notBefore, updated, sealed, w.owner, token, expires}},
-		w.settledHealth(states, token), call{settleMessages, []any{message, index, updated, token}}
+		w.settledHealth(states, token), call{finishMessages, []any{message, index, updated, token, counter}}
 }
 
 const settleJobs = `UPDATE notify_queue_jobs j SET status = k.status, due = k.due, not_before = k.not_before, updated = k.updated, record =
@@ -591,16 +618,7 @@ const settleMessages = `UPDATE notify_queue_messages m SET waiting = m.waiting -
 			files,
 			k.n, k.dead, m.kept`
 
-// settledCounts returns the change of the counts by settleMessages.
-func settledCounts(rows [][][]byte) (n counts) {
-	for _, row := range rows {
-		n.add(counts{bytes: -number(row[1]), waiting: -number(row[3]), dead: number(row[4]), kept: number(row[5])})
-	}
-	return n
-}
-
-// finishMessages is settleMessages with the change of the counts, for transactions that end with
-// it.
+// finishMessages is settleMessages with the change of the counts.
 const finishMessages = `WITH m AS (` + settleMessages + `),
 	n AS (
 		UPDATE notify_queue_counts c SET waiting = c.waiting - t.n, dead = c.dead + t.dead, bytes = c.bytes - t.ended, kept = c.kept + t.kept

@@ -69,6 +69,50 @@ func TestRoundTrips(t *testing.T) {
 	}
 }
 
+// TestRoundTripsOfIncidents checks that messages and outcomes about incidents share transactions, too.
+func TestRoundTripsOfIncidents(t *testing.T) {
+	t.Parallel()
+	server := sharedServer(t)
+	dsn := server.schema(t)
+	p := newProxy(t, server.port, 10*time.Millisecond)
+	s := open(t, p.dsn(dsn))
+	update := func(i int) *queue.Update {
+		name := s.Hash(fmt.Sprint("incident ", i))
+		return &queue.Update{Names: []queue.Hash{name}, Decide: func(tx *queue.Tx) error {
+			tx.Put(name, queue.Record{Data: append(tx.Get(name), 'x'), Due: time.Now().Add(time.Hour)})
+			return nil
+		}}
+	}
+	const n = 200
+	atOnce := func(f func(i int) error) {
+		var wg sync.WaitGroup
+		for i := range n {
+			wg.Go(func() {
+				if err := f(i); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+	}
+	atOnce(func(i int) error {
+		e := newEntry("text", "json://host")
+		e.Update = update(i)
+		return s.Accept(t.Context(), 1<<40, e)
+	})
+	jobs, _, err := s.Claim(t.Context(), queue.Claim{Now: s.Now(), Max: n, Lease: time.Minute})
+	if err != nil || len(jobs) != n {
+		t.Fatalf("claimed %d, %v", len(jobs), err)
+	}
+	atOnce(func(i int) error {
+		jobs[i].Status, jobs[i].Updated = queue.Delivered, s.Now()
+		return s.Settle(t.Context(), &queue.Settlement{Job: &jobs[i], Update: update(i)})
+	})
+	if n := p.waits.Load(); n > 150 {
+		t.Errorf("they need %d round trips", n)
+	}
+}
+
 // BenchmarkDrain delivers 10,000 messages of 1 KB to 16 destinations, or 1,000 to
 // one.
 func BenchmarkDrain(b *testing.B) {

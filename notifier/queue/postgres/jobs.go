@@ -19,15 +19,15 @@ func (s *Store) Settle(ctx context.Context, t *queue.Settlement) error {
 	if s.due.waits() {
 		signal(s.changed) // the slot of the job is free already
 	}
-	st := &settling{job: j, health: t.Health, tokens: c.tokens}
+	st := &settling{Settlement: t, tokens: c.tokens}
 	var err error
 	switch {
 	case t.Shared != nil:
 		err = s.parking.fail(j, t.Shared, true, t.Deferrable)
-	case t.Next == nil && t.Update == nil:
-		err = s.settlings.do(st, t.Deferrable)
+	case st.decides():
+		err = s.outcomes.do(st, t.Deferrable)
 	default:
-		err = s.settle(ctx, []*settling{st}, t)[0]
+		err = s.settlings.do(st, t.Deferrable)
 	}
 	s.claims.settled(j.JobID, c, st.tokens, err == nil || errors.Is(err, queue.ErrNotClaimed))
 	s.size.add(-st.size)

@@ -151,7 +151,8 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	s := &Store{
 		tables: t, messageStore: messageStore{t}, recordStore: recordStore{t}, claims: newClaims(),
 		writer: &writer{
-			tables: t, accepting: newBatch[*queue.Entry](t.stop), settlings: newBatch[*settling](t.stop), loseReply: o.loseReply,
+			tables: t, accepting: newBatch[*queue.Entry](t.stop), deciding: newBatch[*accepting](t.stop),
+			settlings: newBatch[*settling](t.stop), outcomes: newBatch[*settling](t.stop), loseReply: o.loseReply,
 		},
 		listener:      &listener{tables: t, due: due, changed: make(chan struct{}, 1), dirty: make(chan struct{}, 1)},
 		waitingCounts: &waitingCounts{tables: t, turn: make(chan struct{}, 1), requests: make(chan chan<- counted)},
@@ -168,10 +169,10 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}
 	for range batches {
 		s.loops.Go(func() { s.accepting.run(s.accept) })
+		s.loops.Go(func() { s.deciding.run(s.acceptDecided) })
 		s.loops.Go(func() { s.parking.failures.run(s.parking.park) })
-		s.loops.Go(func() {
-			s.settlings.run(func(jobs []*settling) []error { return s.settle(context.Background(), jobs, nil) })
-		})
+		s.loops.Go(func() { s.settlings.run(s.settle) })
+		s.loops.Go(func() { s.outcomes.run(s.settle) })
 	}
 	ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	if !o.noListen {

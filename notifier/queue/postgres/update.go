@@ -2,7 +2,10 @@ package postgres
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -27,47 +30,199 @@ type ended struct {
 	files int64 // size of files that can be removed
 }
 
-// decide locks the records of an update, and decides it. It begins a transaction,
-// unless there is one.
-func (t *tables) decide(ctx context.Context, c *conn, u *queue.Update) (*decision, error) {
-	old, sizes, err := t.lock(ctx, c, u.Names)
-	if err != nil {
-		return nil, err
-	}
-	var failed error // of the server
-	tx, err := u.Run(old, func(ids []queue.JobID) (statuses []queue.Status, err error) {
-		statuses, failed = lockJobs(ctx, c, ids)
-		return statuses, failed
-	})
-	switch {
-	case failed != nil:
-		return nil, failed
-	case err != nil:
-		return nil, refusef("%w", err)
-	}
-	d := new(decision)
-	if err := t.changes(ctx, c, tx.Jobs(), d); err != nil {
-		return nil, err
-	}
-	d.records(t.sealer, u.Names, tx, sizes)
-	d.owned(t.sealer, c.counter, tx.Owned())
-	if grown := d.counts.recordBytes; u.MaxSize > 0 && grown > 0 && !t.size.fits(grown, u.MaxSize) {
-		return nil, queue.ErrFull
-	}
-	return d, nil
+// errLater is returned for an update that needs the status of a job that another update of the
+// transaction stores or changes. It is decided in the next transaction.
+var errLater = errors.New("the update belongs into the next transaction")
+
+// deciding is updates that are decided in one transaction, one after the other.
+type deciding struct {
+	sealer  *record.Sealer
+	records map[queue.Hash]*lockedRecord
+	status  map[queue.JobID]queue.Status // of locked jobs
+	missing []queue.JobID                // to lock, so that updates can be decided
+	changes []queue.JobChange
+	owned   []ownedRecord
+	touched map[queue.JobID]bool // jobs that the transaction stores or changes
 }
 
-// lock locks records, and returns their contents and sizes. They are nil and 0 for missing
-// ones.
-func (t *tables) lock(ctx context.Context, c *conn, names []queue.Hash) (old [][]byte, sizes []int64, err error) {
+// lockedRecord is a record that nobody else can change.
+type lockedRecord struct {
+	data    []byte // after the updates so far; nil for a missing or damaged one
+	sealed  []byte // if it has changed
+	stored  int64  // its counted size before the transaction
+	size    int64  // and now
+	changed bool
+	queue.Record
+}
+
+// ownedRecord is an owned record that is added or, without content, removed.
+type ownedRecord struct {
+	queue.OwnedRecord
+	sealed []byte
+}
+
+// decided is an update with what the transaction stores beside its changes.
+type decided struct {
+	*queue.Update // nil for none
+	jobs          []queue.JobID
+	claimed       queue.JobID // without which the update is left out; zero for none
+}
+
+// decide locks the records of updates, and decides them. It begins a transaction, unless there is
+// one. It returns an error for each update that the transaction leaves out. All that they have to
+// read before they can be decided is read together.
+func (t *tables) decide(ctx context.Context, c *conn, updates ...decided) (*decision, []error, error) {
+	v := &deciding{
+		sealer: t.sealer, records: map[queue.Hash]*lockedRecord{}, status: map[queue.JobID]queue.Status{},
+		touched: map[queue.JobID]bool{},
+	}
+	var claimed []queue.JobID
+	for i := range updates {
+		u := &updates[i]
+		if u.Update == nil {
+			u.Update = &queue.Update{Decide: func(*queue.Tx) error { return nil }}
+		}
+		for _, name := range u.Names {
+			v.records[name] = &lockedRecord{}
+		}
+		if u.claimed != (queue.JobID{}) {
+			claimed = append(claimed, u.claimed)
+		}
+	}
+	held, err := t.lock(ctx, c, v.records, claimed)
+	if err != nil {
+		return nil, nil, err
+	}
+	errs := make([]error, len(updates))
+	var todo []int
+	for i := range updates {
+		if id := updates[i].claimed; id != (queue.JobID{}) && !held[id] {
+			errs[i] = queue.ErrNotClaimed
+		} else {
+			todo = append(todo, i)
+		}
+	}
+	for {
+		todo = slices.DeleteFunc(todo, func(i int) bool {
+			n := len(v.missing)
+			errs[i] = v.run(updates[i], t.size.fits)
+			return len(v.missing) == n
+		})
+		if len(todo) == 0 {
+			break
+		}
+		if err := v.lockJobs(ctx, c); err != nil {
+			return nil, nil, err
+		}
+	}
+	d := new(decision)
+	if err := t.changes(ctx, c, v.changes, d); err != nil {
+		return nil, nil, err
+	}
+	d.records(v.records)
+	d.owned(c.counter, v.owned)
+	return d, errs, nil
+}
+
+// decideOne is decide for one update.
+func (t *tables) decideOne(ctx context.Context, c *conn, u *queue.Update) (*decision, error) {
+	d, errs, err := t.decide(ctx, c, decided{Update: u})
+	if err == nil {
+		err = errs[0]
+	}
+	return d, err
+}
+
+// run decides an update. If it needs jobs that are not locked, it adds them to v.missing, and is
+// decided again.
+func (v *deciding) run(u decided, fits func(size, maxSize int64) bool) error {
+	old := make([][]byte, len(u.Names))
+	for i, name := range u.Names {
+		old[i] = v.records[name].data
+	}
+	var asked error
+	tx, err := u.Run(old, func(ids []queue.JobID) ([]queue.Status, error) {
+		statuses := make([]queue.Status, len(ids))
+		for i, id := range ids {
+			status, ok := v.status[id]
+			switch {
+			case v.touched[id]:
+				asked = errLater
+			case !ok:
+				v.missing = append(v.missing, id)
+				asked = cmp.Or(asked, errMissing)
+			}
+			statuses[i] = status
+		}
+		if asked != nil {
+			return nil, asked
+		}
+		return statuses, nil
+	})
+	switch {
+	case asked != nil:
+		return asked
+	case err != nil:
+		return refusef("%w", err)
+	}
+	changed := make([]lockedRecord, len(u.Names))
+	grown := int64(0)
+	for i, name := range u.Names {
+		old := v.records[name]
+		changed[i] = *old
+		if r, ok := tx.Changed(i); ok {
+			n := &changed[i]
+			if n.Record, n.data, n.sealed, n.changed = r, r.Data, nil, true; len(r.Data) > 0 {
+				n.sealed = v.sealer.Seal(r.Data, record.Records, name[:])
+			}
+			n.size = record.UpdateSize(n.sealed)
+			grown += n.size - old.size
+		}
+	}
+	var owned []ownedRecord
+	for _, r := range tx.Owned() {
+		o := ownedRecord{OwnedRecord: r}
+		if len(r.Data) > 0 {
+			o.sealed = v.sealer.Seal(r.Data, record.Records, r.Name[:])
+		}
+		grown += record.UpdateSize(o.sealed)
+		owned = append(owned, o)
+	}
+	if u.MaxSize > 0 && grown > 0 && !fits(grown, u.MaxSize) {
+		return queue.ErrFull
+	}
+	for i, name := range u.Names {
+		*v.records[name] = changed[i]
+	}
+	v.owned, v.changes = append(v.owned, owned...), append(v.changes, tx.Jobs()...)
+	for _, change := range tx.Jobs() {
+		v.touched[change.ID] = true
+	}
+	for _, id := range u.jobs {
+		v.touched[id] = true
+	}
+	return nil
+}
+
+// errMissing is returned to an update that is decided again when its jobs are locked.
+var errMissing = errors.New("the jobs are not locked yet")
+
+// lock locks records, and reads them. Then it locks claimed jobs, and returns those that this handle
+// has claimed.
+func (t *tables) lock(ctx context.Context, c *conn, records map[queue.Hash]*lockedRecord, claimed []queue.JobID) (
+	held map[queue.JobID]bool, err error,
+) {
 	// All transactions lock records in the same order.
 	var sorted array
-	for _, name := range slices.SortedFunc(slices.Values(names), func(a, b queue.Hash) int { return bytes.Compare(a[:], b[:]) }) {
+	for _, name := range slices.SortedFunc(maps.Keys(records), func(a, b queue.Hash) int { return bytes.Compare(a[:], b[:]) }) {
 		sorted.bytes(slices.Clone(name[:]))
 	}
 	var lock []call
-	if len(names) > 0 {
+	if len(records) > 0 {
 		lock = []call{{addRecords, []any{sorted}}, {lockRecords, []any{sorted}}}
+	}
+	if len(claimed) > 0 {
+		lock = append(lock, call{lockClaimed, append(jobArrays(claimed), t.owner)})
 	}
 	calls := lock
 	if c.pg.TxStatus() == 'I' {
@@ -79,54 +234,71 @@ func (t *tables) lock(ctx context.Context, c *conn, names []queue.Hash) (old [][
 	for ; len(calls) > 0; calls = lock {
 		results, err := c.exec(ctx, calls...)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		if rows = results[len(results)-1].Rows; len(rows) >= len(names) {
+		if len(claimed) > 0 {
+			held = map[queue.JobID]bool{}
+			for _, row := range results[len(results)-1].Rows {
+				held[queue.JobID{Message: id(row[0]), Index: int(number(row[1]))}] = true
+			}
+			results = results[:len(results)-1]
+		}
+		if len(records) == 0 {
+			break
+		}
+		if rows = results[len(results)-1].Rows; len(rows) >= len(records) {
 			break
 		}
 	}
-	old, sizes = make([][]byte, len(names)), make([]int64, len(names))
 	for _, row := range rows {
-		name := queue.Hash(row[0])
-		if len(row[1]) > 0 {
+		if name := queue.Hash(row[0]); len(row[1]) > 0 {
 			// A damaged one counts as missing.
-			i := slices.Index(names, name)
-			old[i], _ = t.sealer.Open(row[1], record.Records, name[:])
-			sizes[i] = record.UpdateSize(row[1])
+			r := records[name]
+			r.data, _ = t.sealer.Open(row[1], record.Records, name[:])
+			r.stored = record.UpdateSize(row[1])
+			r.size = r.stored
 		}
 	}
-	return old, sizes, nil
+	return held, nil
 }
 
-// records adds the calls that change records with the names, whose sizes were these. It removes the
-// rows that were added to lock the names of missing records.
-func (d *decision) records(sealer *record.Sealer, names []queue.Hash, tx *queue.Tx, sizes []int64) {
-	for i, name := range names {
-		r, ok := tx.Changed(i)
+// records adds the calls that change locked records. It removes the rows that were added to lock
+// missing records.
+func (d *decision) records(records map[queue.Hash]*lockedRecord) {
+	var name, due, grp, data, removed array
+	grp.oid = oidBytea
+	for n, r := range records {
 		switch {
-		case ok && len(r.Data) > 0:
-			sealed := sealer.Seal(r.Data, record.Records, name[:])
-			d.calls = append(d.calls, call{changeRecord, []any{name[:], r.Due.UnixMicro(), group(r.Group), sealed}})
-			d.counts.recordBytes += record.UpdateSize(sealed) - sizes[i]
-			d.counts.records += 1 - min(sizes[i], 1)
-		case ok || sizes[i] == 0:
-			d.calls = append(d.calls, call{removeRecord, []any{name[:]}})
-			d.counts.recordBytes -= sizes[i]
-			d.counts.records -= min(sizes[i], 1)
+		case r.changed && len(r.sealed) > 0:
+			name.bytes(slices.Clone(n[:]))
+			due.bigint(r.Due.UnixMicro())
+			g, _ := group(r.Group).([]byte)
+			grp.bytes(g)
+			data.bytes(r.sealed)
+			d.counts.records += 1 - min(r.stored, 1)
+		case r.changed || r.stored == 0:
+			removed.bytes(slices.Clone(n[:]))
+			d.counts.records -= min(r.stored, 1)
 		}
+		d.counts.recordBytes += r.size - r.stored
+	}
+	if len(name.items) > 0 {
+		d.calls = append(d.calls, call{changeRecords, []any{name, due, grp, data}})
+	}
+	if len(removed.items) > 0 {
+		d.calls = append(d.calls, call{removeRecords, []any{removed}})
 	}
 }
 
 // owned adds the calls that change owned records.
-func (d *decision) owned(sealer *record.Sealer, counter int, owned []queue.OwnedRecord) {
+func (d *decision) owned(counter int, owned []ownedRecord) {
 	for _, r := range owned {
-		if len(r.Data) == 0 {
+		if len(r.sealed) == 0 {
 			d.calls = append(d.calls, call{removeOwned, []any{counter, r.Name[:], record.UpdateOverhead}})
 			continue
 		}
-		sealed := sealer.Seal(r.Data, record.Records, r.Name[:])
-		d.calls = append(d.calls, call{addOwned, []any{r.Name[:], r.Due.UnixMicro(), group(r.Group), sealed}})
-		d.counts.recordBytes += record.UpdateSize(sealed)
+		d.calls = append(d.calls, call{addOwned, []any{r.Name[:], r.Due.UnixMicro(), group(r.Group), r.sealed}})
+		d.counts.recordBytes += record.UpdateSize(r.sealed)
 		d.counts.records++
 	}
 }
@@ -134,10 +306,13 @@ func (d *decision) owned(sealer *record.Sealer, counter int, owned []queue.Owned
 const (
 	addRecords = `INSERT INTO notify_queue_records (name, due, data) SELECT n, 0, '' FROM unnest($1::BYTEA[]) AS u (n) ON CONFLICT ` +
 		`(name) DO NOTHING`
-	lockRecords  = `SELECT name, data FROM notify_queue_records WHERE name = ANY ($1::BYTEA[]) ORDER BY name FOR UPDATE`
-	changeRecord = `UPDATE notify_queue_records SET due = $2, grp = $3, data = $4 WHERE name = $1`
-	addOwned     = `INSERT INTO notify_queue_records (name, due, grp, data) VALUES ($1, $2, $3, $4)`
-	removeRecord = `DELETE FROM notify_queue_records WHERE name = $1`
+	lockClaimed = `SELECT j.message, j.idx FROM notify_queue_jobs j JOIN unnest($1::UUID[], $2::BIGINT[]) AS k (message, idx)
+		ON j.message = k.message AND j.idx = k.idx WHERE j.status = 2 AND j.owner = $3 ORDER BY j.message, j.idx FOR UPDATE OF j`
+	lockRecords   = `SELECT name, data FROM notify_queue_records WHERE name = ANY ($1::BYTEA[]) ORDER BY name FOR UPDATE`
+	changeRecords = `UPDATE notify_queue_records r SET due = k.due, grp = k.grp, data = k.data
+		FROM unnest($1::BYTEA[], $2::BIGINT[], $3::BYTEA[], $4::BYTEA[]) AS k (name, due, grp, data) WHERE r.name = k.name`
+	addOwned      = `INSERT INTO notify_queue_records (name, due, grp, data) VALUES ($1, $2, $3, $4)`
+	removeRecords = `DELETE FROM notify_queue_records WHERE name = ANY ($1::BYTEA[])`
 
 	// removeOwned removes a record that this transaction has not read, and counts it. Nobody else
 	// changes the record, so nothing waits between this and the end of the transaction.
@@ -146,23 +321,19 @@ const (
 			AND EXISTS (SELECT 1 FROM gone)`
 )
 
-// lockJobs returns the statuses of jobs. Nobody else can change them until the transaction ends.
-func lockJobs(ctx context.Context, c *conn, ids []queue.JobID) ([]queue.Status, error) {
+// lockJobs reads the statuses of the missing jobs. Nobody else can change them until the transaction ends.
+func (v *deciding) lockJobs(ctx context.Context, c *conn) error {
 	rows, err := c.query(ctx, `SELECT j.message, j.idx, j.status FROM notify_queue_jobs j
 		WHERE (j.message, j.idx) IN (SELECT m, i FROM unnest($1::UUID[], $2::BIGINT[]) AS k (m, i)) ORDER BY j.message, j.idx FOR UPDATE`,
-		jobArrays(ids)...)
-	if err != nil {
-		return nil, err
+		jobArrays(v.missing)...)
+	for _, id := range v.missing {
+		v.status[id] = 0
 	}
-	found := make(map[queue.JobID]queue.Status, len(rows))
+	v.missing = nil
 	for _, row := range rows {
-		found[queue.JobID{Message: id(row[0]), Index: int(number(row[1]))}] = queue.Status(number(row[2]))
+		v.status[queue.JobID{Message: id(row[0]), Index: int(number(row[1]))}] = queue.Status(number(row[2]))
 	}
-	statuses := make([]queue.Status, len(ids))
-	for i, id := range ids {
-		statuses[i] = found[id]
-	}
-	return statuses, nil
+	return err
 }
 
 func jobArrays(ids []queue.JobID) []any {
@@ -307,7 +478,7 @@ func (s *Store) Update(ctx context.Context, u *queue.Update) error {
 	}
 	var d *decision
 	err := s.store(ctx, func(ctx context.Context, c *conn, _ bool) (err error) {
-		if d, err = s.decide(ctx, c, u); err != nil {
+		if d, err = s.decideOne(ctx, c, u); err != nil {
 			return err
 		}
 		_, err = c.exec(ctx, slices.Concat(d.calls, d.counts.calls(c), []call{commit})...)

@@ -93,6 +93,7 @@ func Run(t *testing.T, e Engine) {
 		{"UpdateOfEntry", (*suite).updateOfEntry},
 		{"UpdateOfSettlement", (*suite).updateOfSettlement},
 		{"UpdatesAtOnce", (*suite).updatesAtOnce},
+		{"DecidedTogether", (*suite).decidedTogether},
 		{"UpdatesAfterEntries", (*suite).updatesAfterEntries},
 		{"DeadReplaced", (*suite).deadReplaced},
 		{"Rules", (*suite).rules},

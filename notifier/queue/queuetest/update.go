@@ -3,6 +3,7 @@ package queuetest
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -332,6 +333,9 @@ func (s *suite) updateJobs() {
 	by := queue.JobID{Message: queue.NewID(), Index: 3}
 	s.must(s.Update(s.Context(), s.keeping(func(tx *queue.Tx) error {
 		got, err := tx.Status(ids...)
+		if err != nil {
+			return err
+		}
 		if !slices.Equal(got, want) {
 			s.Errorf("statuses %v, want %v", got, want)
 		}
@@ -497,6 +501,84 @@ func (s *suite) updateOfSettlement() {
 
 // updatesAtOnce checks that updates of one record follow each other, and that a job
 // is not claimed while an update that has asked for its status changes it.
+// decidedTogether checks that of many entries, and then of many outcomes, that are stored at the same
+// moment, each update sees what the others have changed, and that one that fails changes nothing and
+// concerns no other: it may share a transaction with them.
+func (s *suite) decidedTogether() {
+	const n, failing, duplicate, lost = 60, 7, 11, 13
+	all, first := s.Hash("count"), s.entry("b")
+	first.Jobs[0].Status = queue.Held
+	first.Message.Key = "key"
+	s.must(s.Accept(s.Context(), noLimit, first))
+	refused := errors.New("refused")
+	update := func(i int, tookOver *bool) *queue.Update {
+		own := s.Hash(fmt.Sprint("own ", i))
+		return &queue.Update{Names: []queue.Hash{all, own}, Decide: func(tx *queue.Tx) error {
+			count, _ := strconv.Atoi(string(tx.Get(all)))
+			if tx.Put(own, queue.Record{Data: []byte("kept"), Due: s.now}); i == failing {
+				return refused
+			}
+			tx.Put(all, queue.Record{Data: []byte(strconv.Itoa(count + 1)), Due: s.now})
+			status, err := tx.StatusOf(first.Jobs[0].JobID)
+			if *tookOver = status == queue.Held; *tookOver {
+				tx.Change(first.Jobs[0].JobID, s.supersede)
+			}
+			return err
+		}}
+	}
+	entries, errs, took := make([]*queue.Entry, n), make([]error, n), make([]bool, n)
+	var wg sync.WaitGroup
+	for i := range entries {
+		e := s.entry("a")
+		if entries[i], e.Update = e, update(i, &took[i]); i == duplicate {
+			e.Message.Key = "key"
+		}
+		wg.Go(func() { errs[i] = s.Accept(s.Context(), noLimit, e) })
+	}
+	wg.Wait()
+	tookOver := 0
+	for i, err := range errs {
+		_, isDuplicate := errors.AsType[*queue.DuplicateError](err)
+		if errors.Is(err, refused) != (i == failing) || isDuplicate != (i == duplicate) || err != nil && i != failing && i != duplicate {
+			s.Errorf("entry %d: %v", i, err)
+		}
+		if _, got := s.Get(s.Context(), entries[i].Message.ID); (got == nil) != (err == nil) {
+			s.Errorf("entry %d: %v, and then %v", i, err, got)
+		}
+		if err == nil && took[i] {
+			tookOver++
+		}
+	}
+	s.wantRecord("count", strconv.Itoa(n-2))
+	s.wantRecord(fmt.Sprint("own ", failing), "")
+	s.wantRecord(fmt.Sprint("own ", duplicate), "")
+	s.wantRecord("own 0", "kept")
+	if tookOver != 1 {
+		s.Errorf("%d entries have replaced the job", tookOver)
+	}
+	s.statuses(first.Message.ID, queue.Superseded)
+	jobs := s.claim(s.now)
+	if len(jobs) != n-2 {
+		s.Fatalf("claimed %d", len(jobs))
+	}
+	j := jobs[lost]
+	s.settle(j, queue.Delivered) // so that it is not claimed any more
+	for i := range jobs {
+		j, t := jobs[i], new(bool)
+		j.Status, j.Updated = queue.Delivered, s.now
+		wg.Go(func() { errs[i] = s.Settle(s.Context(), &queue.Settlement{Job: &j, Update: update(i, t)}) })
+	}
+	wg.Wait()
+	for i := range jobs {
+		if err := errs[i]; errors.Is(err, refused) != (i == failing) || errors.Is(err, queue.ErrNotClaimed) != (i == lost) ||
+			err != nil && i != failing && i != lost {
+			s.Errorf("outcome %d: %v", i, err)
+		}
+	}
+	s.wantRecord("count", strconv.Itoa(n-2+len(jobs)-2))
+	s.counts(0, 1, 0)
+}
+
 func (s *suite) updatesAtOnce() { s.concurrentUpdates(s.Store) }
 
 func (s *suite) concurrentUpdates(handles ...queue.Store) {
