@@ -17,8 +17,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// postgres measures one gateway and three that share a queue in PostgreSQL. It uses 16
-// destinations, so that the limit of four deliveries to one has no effect.
+// postgres measures one gateway and three that share a queue in PostgreSQL, without incidents and with
+// one for each message. It uses 16 destinations, so that the limit of four deliveries to one has no effect.
 func (b *bench) postgres() error {
 	return b.withPostgres(func(server postgresServer) error {
 		var rows []*row
@@ -28,16 +28,23 @@ func (b *bench) postgres() error {
 			if err != nil {
 				return err
 			}
-			r := &row{name: fmt.Sprintf("gateways: %d", gateways), paths: paths, clients: queueClients, async: true, drained: true}
+			var processes []*process
 			for range gateways {
 				c, err := b.start(siteConfig{keys: keys, queue: queue})
 				if err != nil {
 					return err
 				}
 				defer c.stop()
-				r.processes = append(r.processes, c)
+				processes = append(processes, c)
 			}
-			rows = append(rows, r)
+			var incidents []string
+			for i := range b.requests {
+				incidents = append(incidents, fmt.Sprint(paths[i%len(paths)], "?incident=", i))
+			}
+			name := fmt.Sprintf("gateways: %d", gateways)
+			rows = append(rows,
+				&row{name: name, paths: paths, processes: processes, clients: queueClients, async: true, drained: true},
+				&row{name: name + ", incidents", paths: incidents, processes: processes, clients: queueClients, async: true, drained: true})
 		}
 		return b.table("respond-async, a queue in Postgres", rows...)
 	})
