@@ -32,7 +32,7 @@ type Prefetch struct {
 type prefetchLane struct {
 	unsettled int           // jobs, also those without a slot
 	reserved  int           // of the claim under way
-	each      time.Duration // that a delivery takes; 0 if that is unknown
+	each      time.Duration // that a delivery has its slot; 0 if that is unknown
 	waiting   []claimedJob
 }
 
@@ -167,7 +167,7 @@ func (p *Prefetch) overdue(now time.Duration) (jobs []claimedJob, more bool) {
 	return jobs, p.waiting > 0
 }
 
-// attempted notes how long an attempt has taken. If it failed, attempted returns the jobs of its
+// attempted notes how long a delivery had its slot. If its attempt failed, attempted returns the jobs of its
 // destination that wait for a slot.
 func (p *Prefetch) attempted(destination Hash, took time.Duration, failed bool) []claimedJob {
 	p.mu.Lock()

@@ -40,6 +40,11 @@ func (s *far) Settle(ctx context.Context, t *queue.Settlement) error {
 	return s.Store.Settle(ctx, t)
 }
 
+func (s *far) Record(ctx context.Context, name queue.Hash) ([]byte, error) {
+	time.Sleep(roundTrip)
+	return s.Store.Record(ctx, name)
+}
+
 // told is what a destination was told, in the order in which the attempts began.
 type told struct {
 	mu    sync.Mutex
@@ -71,14 +76,18 @@ func (d *told) wantOrder(t *testing.T, n int) {
 	}
 }
 
-// numbered accepts numbered messages to a destination, each due a moment after the one before.
-func numbered(t *testing.T, s queue.Store, n int) {
+// numbered accepts numbered messages to a destination, each due a moment after the one before, and about
+// an incident of its own if there is a prefix for their names.
+func numbered(t *testing.T, s queue.Store, n int, incident string) {
 	t.Helper()
 	for i := range n {
 		e := entry(fmt.Sprint(i), "a")
 		now := time.Now()
 		e.Message.Created = now
 		e.Jobs[0].JobID = queue.JobID{Message: e.Message.ID}
+		if incident != "" {
+			e.Jobs[0].Incident, e.Jobs[0].NewState = fmt.Sprint(incident, i), true
+		}
 		e.Jobs[0].Due, e.Jobs[0].Updated, e.Jobs[0].Expires = now, now, now.Add(24*time.Hour)
 		if err := s.Accept(t.Context(), 1<<40, e); err != nil {
 			t.Fatal(err)
@@ -96,16 +105,19 @@ func TestFarStore(t *testing.T) {
 		takes  time.Duration // each attempt
 		claims int           // at most
 		time   time.Duration // at most
+
+		incident string
 	}{
-		{"at once", time.Millisecond, 25, 4 * time.Second},
-		{"quick", 10 * time.Millisecond, 50, 6 * time.Second},
-		{"slow", time.Second, 1000, 300 * time.Second},
+		{"at once", time.Millisecond, 25, 4 * time.Second, ""},
+		{"quick", 10 * time.Millisecond, 50, 6 * time.Second, ""},
+		{"slow", time.Second, 1000, 300 * time.Second, ""},
+		{"incidents", time.Millisecond, 300, 60 * time.Second, "incident "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const n = 1000
 				s := &far{Store: open(t, t.TempDir())}
-				numbered(t, s.Store, n)
+				numbered(t, s.Store, n, tt.incident)
 				began, done := time.Now(), make(chan struct{})
 				var d told
 				start(t, s, queue.Options{Deliver: func(_ context.Context, m *queue.Message, _ *queue.Job) queue.Outcome {
@@ -140,7 +152,7 @@ func TestPrefetchedGoBack(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const n, good = 600, 300
 				s := &far{Store: open(t, t.TempDir())}
-				numbered(t, s.Store, n)
+				numbered(t, s.Store, n, "")
 				var d told
 				q := start(t, s, queue.Options{Deliver: func(_ context.Context, m *queue.Message, _ *queue.Job) queue.Outcome {
 					switch number := d.add(m); {

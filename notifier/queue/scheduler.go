@@ -198,7 +198,7 @@ func (q *scheduler) deliver(c claimedJob) {
 	defer q.end(&q.running, 1)
 	defer q.prefetch.settled(c.destination)
 	defer q.release(c)
-	j, claimed, began := c.Job, c.at, q.Now()
+	j, claimed, began, runs := c.Job, c.at, q.Now(), q.clock.runs()
 	if f, ok := q.failedSince(j, began); ok {
 		q.release(c)
 		q.settle(attempt{
@@ -231,7 +231,6 @@ func (q *scheduler) deliver(c claimedJob) {
 		q.settle(attempt{job: j, out: Outcome{Postponed: true}})
 		return
 	}
-	runs := q.clock.runs()
 	a := attempt{job: j, began: began, made: true, out: q.attempt(m, j, Lease{q, claimed}), deferrable: true}
 	release()
 	failed := a.out.Status.Waits() || a.out.Postponed || a.out.Unknown
