@@ -111,7 +111,7 @@ func (d *delivery) end(attempts int, err error) {
 	}
 	d.finish(attempts, err)
 	if attempts > 0 {
-		d.target.hangs.Store(err != nil && d.result.Elapsed-d.waited >= hangTime)
+		d.target.noteHanging(err != nil && d.result.Elapsed-d.waited >= hangTime)
 	}
 	d.sender.slots.end(d)
 	if d.taken {

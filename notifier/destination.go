@@ -39,17 +39,20 @@ type Destination struct {
 	location   *time.Location
 	warnings   *warnings // nil for none
 	recipients uint16
-	read       uint16      // items of all lists in the URL, including those left out
-	uses       int32       // of sharedDestinations, under its lock
-	hangs      atomic.Bool // its last delivery has failed, after hangTime or more
+	read       uint16 // items of all lists in the URL, including those left out
+	uses       int32  // of sharedDestinations, under its lock
 
-	printed atomic.Pointer[printed]       // nil until it is needed
+	printed atomic.Pointer[printed]       // nil until it is needed or the destination hangs
 	masks   atomic.Pointer[redact.Masker] // of the secrets; nil until it is needed
 }
 
-// printed holds printed forms of a destination. A field is empty until it is
+// printed holds printed forms of a destination, and whether it hangs: whether its last delivery has
+// failed, after hangTime or more. A destination that is not used has none. A form is empty until it is
 // needed.
-type printed struct{ redacted, hash, name string }
+type printed struct {
+	redacted, hash, name string
+	hangs                bool
+}
 
 // with returns a copy that set has changed. p may be nil.
 func (p *printed) with(set func(*printed)) *printed {
@@ -59,6 +62,20 @@ func (p *printed) with(set func(*printed)) *printed {
 	}
 	set(&out)
 	return &out
+}
+
+// hangs reports whether the destination hangs.
+func (d *Destination) hangs() bool {
+	p := d.printed.Load()
+	return p != nil && p.hangs
+}
+
+// noteHanging notes whether the destination hangs.
+func (d *Destination) noteHanging(hangs bool) {
+	for d.hangs() != hangs {
+		p := d.printed.Load()
+		d.printed.CompareAndSwap(p, p.with(func(p *printed) { p.hangs = hangs }))
+	}
 }
 
 // copy returns the destination without its service's state.

@@ -88,7 +88,7 @@ func (s *senderSlots) take(d *delivery, l *line, kind slot) bool {
 
 // mayHaveOwnSlot reports whether the destination is one of the operator's that does not hang.
 func (d *delivery) mayHaveOwnSlot() bool {
-	return !d.options.Transient && d.options.Limits == nil && d.target.Values == nil && !d.target.hangs.Load()
+	return !d.options.Transient && d.options.Limits == nil && d.target.Values == nil && !d.target.hangs()
 }
 
 // end gives the slot of a delivery back, and begins others that have waited.

@@ -286,7 +286,7 @@ func TestHangingDestinationIsBack(t *testing.T) {
 			return []Target{{Destination: d}}
 		}
 		hangs, back := parse("probe://hangs/token"), parse("probe://back/token")
-		back[0].hangs.Store(true)
+		back[0].noteHanging(true)
 		var ended sync.WaitGroup
 		for range 3 { // one has the destination's own slot
 			ended.Go(func() { s.Send(t.Context(), hello, hangs, Options{Timeout: time.Minute}) })

@@ -126,7 +126,7 @@ func (d *due) queued(s *record.Sealer, id queue.JobID, j *queue.Job) {
 		if l := d.lanes[hash]; l != nil {
 			l.more = true
 			return
-		} else if len(d.lanes) >= maxLanes {
+		} else if len(d.lanes) >= 2*maxLanes {
 			return
 		}
 	}
