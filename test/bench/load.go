@@ -38,7 +38,7 @@ type row struct {
 	requests  int      // in each round; the bench's number if 0
 	async     bool     // respond-async
 	drained   bool     // the round ends when the destination has all messages
-	most      float64  // allocations at most, with 8000 requests in a round, for -check; 0 for any number
+	most      float64  // allocations at most, for -check; 0 for any number
 	rounds    []measure
 }
 

@@ -37,6 +37,10 @@ type bench struct {
 	dest     *destination
 }
 
+// checkedRequests is the number of requests in each round with -check. What each round allocates once
+// counts for all of them, so the limits hold for this number.
+const checkedRequests = 8000
+
 // groups are the groups of measurements, in the order of the tables.
 var groups = []struct {
 	name string
@@ -61,6 +65,9 @@ func main() {
 	bare := flag.String("bare", "", "serve as the server that sends with net/http alone, to this URL; bench starts it itself")
 	only := flag.String("only", "", "the groups to measure, separated by commas; empty for all")
 	flag.Parse()
+	if b.check {
+		b.requests = checkedRequests
+	}
 	if *bare != "" {
 		log.Fatal("bench: ", serveBare(*bare))
 	}

@@ -12,7 +12,7 @@ func (b *bench) messages() error {
 	for _, p := range []struct {
 		protocol
 		key, url float64 // allocations at most
-	}{{b.dest.http2, 171.5, 181.4}, {b.dest.http1, 180.9, 191.2}} {
+	}{{b.dest.http2, 171.6, 181.5}, {b.dest.http1, 181.2, 191.4}} {
 		c, err := b.start(siteConfig{keys: p.protocol.key("one", "", 1), proxy: p.protocol.url})
 		if err != nil {
 			return err
