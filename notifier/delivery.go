@@ -171,10 +171,13 @@ func (d *delivery) log(r *Result) {
 	if d.options.Logger == nil {
 		return
 	}
-	c := d.options.Logger.Check(level, text)
-	if c == nil {
-		return
+	if c := d.options.Logger.Check(level, text); c != nil {
+		c.Write(d.logFields(r)...)
 	}
+}
+
+// logFields returns the fields of the log entry.
+func (d *delivery) logFields(r *Result) []zap.Field {
 	fields := []zap.Field{
 		zap.String("service", r.Service), zap.String("destination", r.Destination), zap.String("name", NameWithTags(r.Name, r.Tags)),
 		zap.Int("attempts", r.Attempts), zap.Duration("elapsed", r.Elapsed),
@@ -191,7 +194,7 @@ func (d *delivery) log(r *Result) {
 	if d.options.ID != nil {
 		fields = append(fields, zap.Stringer("id", d.options.ID))
 	}
-	c.Write(fields...)
+	return fields
 }
 
 // maxWaits is the maximum number of times in a row that a destination may ask

@@ -135,7 +135,7 @@ func unclear(err error) bool {
 		return false
 	case *net.OpError:
 		return e.Op != "dial"
-	case timeoutError, *PanicError:
+	case *timeoutError, *PanicError:
 		return true
 	case interface{ Unwrap() []error }:
 		return slices.ContainsFunc(e.Unwrap(), unclear)

@@ -93,7 +93,9 @@ func (s *Sender) Send(ctx context.Context, m *Message, targets []Target, o Optio
 // Start begins to send as [Sender.Send] does, and returns at once. The caller
 // calls [Sending.Wait] until it returns the report.
 func (s *Sender) Start(ctx context.Context, m *Message, targets []Target, o Options) Sending {
-	ctx = context.WithoutCancel(ctx)
+	if ctx.Done() != nil {
+		ctx = context.WithoutCancel(ctx)
+	}
 	if o.Timeout <= 0 {
 		o.Timeout = DefaultTimeout
 	}

@@ -49,7 +49,7 @@ func (x *sending) start(ctx context.Context, targets []Target) {
 		close(x.done)
 		return
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, x.options.Timeout, timeoutError(x.options.Timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, x.options.Timeout, (*timeoutError)(&x.options.Timeout))
 	x.ctx, x.cancel = ctx, cancel
 	x.deliveries = make([]delivery, len(targets))
 	x.left.Store(int64(len(targets)))
@@ -134,8 +134,8 @@ func (x *sending) report() *Report {
 // timeoutError is the cause of the end of a delivery whose time is over.
 type timeoutError time.Duration
 
-func (e timeoutError) Error() string {
-	return fmt.Sprintf("not done within %s (timeout)", time.Duration(e))
+func (e *timeoutError) Error() string {
+	return fmt.Sprintf("not done within %s (timeout)", time.Duration(*e))
 }
 
 // Chained reports whether [Sender.Send] may send to one of the targets only

@@ -88,11 +88,11 @@ func (t *textReader) readBytes(w http.ResponseWriter, r *http.Request) (*bytes.B
 	if r.ContentLength > max {
 		return nil, BodyError(&http.MaxBytesError{Limit: max})
 	}
-	size := max
-	if r.ContentLength > 0 {
-		size = r.ContentLength
+	body, size := io.Reader(r.Body), r.ContentLength // at which the server ends the body
+	if size < 0 {
+		body, size = http.MaxBytesReader(w, r.Body, max), max
 	}
-	b, err := t.readBuffer(http.MaxBytesReader(w, r.Body, max), size)
+	b, err := t.readBuffer(body, size)
 	if err != nil {
 		if _, ok := errors.AsType[*Error](err); ok {
 			return nil, err

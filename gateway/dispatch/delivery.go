@@ -191,6 +191,9 @@ func (s *Dispatcher) SendNow(ctx context.Context, d Delivery) (*notifier.Report,
 // trace and calls Conclude.
 func (s *Dispatcher) Start(ctx context.Context, d Delivery) (notifier.Sending, *MessageTrace) {
 	ctx, trace := startTrace(ctx, &d)
+	if trace == nil { // then nothing reads the values of the request, among which every HTTP request would search
+		ctx = context.Background()
+	}
 	var id fmt.Stringer
 	if d.ID != (uuid.UUID{}) {
 		id = d.ID

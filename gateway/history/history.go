@@ -18,8 +18,10 @@ import (
 // Refusals do not displace messages, because refused clients may send any number of requests.
 type History struct {
 	mu       sync.Mutex
-	messages []Entry // the oldest first
-	results  int     // of all messages
+	messages [MaxHistoryMessages]Entry
+	first    int // index of the oldest message; the others follow it, and go on at the index 0
+	count    int // of messages
+	results  int // of all messages
 	refusals []recentRefusal
 	last     map[site.KeyID]LastOutcome
 }
@@ -89,14 +91,15 @@ func (h *History) Add(e Entry, results []notifier.Result) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.setLast(&e)
-	h.messages, h.results = append(h.messages, e), h.results+len(e.Results)
-	drop := 0
-	for len(h.messages)-drop > MaxHistoryMessages || h.results > MaxHistoryResults {
-		h.results -= len(h.messages[drop].Results)
-		h.messages[drop] = Entry{}
-		drop++
+	h.results += len(e.Results)
+	for h.count == MaxHistoryMessages || h.results > MaxHistoryResults {
+		h.results -= len(h.messages[h.first].Results)
+		h.messages[h.first] = Entry{}
+		h.first = (h.first + 1) % MaxHistoryMessages
+		h.count--
 	}
-	h.messages = h.messages[drop:]
+	h.messages[(h.first+h.count)%MaxHistoryMessages] = e
+	h.count++
 }
 
 // setLast records when the key of a message has delivered or failed. The caller
@@ -165,7 +168,8 @@ func (h *History) List() []Entry {
 	defer h.mu.Unlock()
 	out := []Entry{} // never nil, which would be null in JSON
 	refusals := h.refusals
-	for _, m := range slices.Backward(h.messages) {
+	for i := h.count - 1; i >= 0; i-- {
+		m := h.messages[(h.first+i)%MaxHistoryMessages]
 		for len(refusals) > 0 && refusals[len(refusals)-1].last.Time.After(m.Time) {
 			out = append(out, refusals[len(refusals)-1].entry())
 			refusals = refusals[:len(refusals)-1]

@@ -185,6 +185,9 @@ var (
 // OfType returns the charset that a header Content-Type declares, or "". It reads headers with
 // mistakes in other places, too.
 func OfType(contentType string) string {
+	if !strings.ContainsAny(contentType, "; \t\n\f\r") { // no parameter
+		return ""
+	}
 	if m := parameter.FindStringSubmatch(contentType); m != nil {
 		return m[1]
 	}

@@ -74,7 +74,7 @@ func (f *formHook) Send(ctx context.Context, c *notifier.Client, m *notifier.Mes
 	default:
 		q.Body = notifier.Form(values(form))
 	}
-	return f.do(ctx, c, m, q)
+	return f.do(ctx, c, m, &q)
 }
 
 var fileFieldPattern = lazyregexp.New(`^([A-Za-z0-9_-]*)[*?+$:.%]+([A-Za-z0-9_-]*)$|^[A-Za-z0-9_-]+$`)

@@ -28,7 +28,7 @@ func (j *jsonHook) Describe(s *notifier.Schema) {
 func (j *jsonHook) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
 	q := j.request(notifier.JSON(j.message(m), m.Attachments...))
 	q.Query = values(j.params)
-	return j.do(ctx, c, m, q)
+	return j.do(ctx, c, m, &q)
 }
 
 // jsonPayload is the payload if the URL renames no field.

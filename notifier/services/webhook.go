@@ -90,27 +90,35 @@ func (w *webhook) Finish(*notifier.Schema) (err error) {
 	return err
 }
 
-// do sends a request, and signs it if the URL asks for that. The ID is the same in all attempts to
-// send the message, or this part of it; the time is the time of this attempt.
-func (w *webhook) do(ctx context.Context, c *notifier.Client, m *notifier.Message, q notifier.Request) error {
+// do sends a request, and signs it if the URL asks for that.
+func (w *webhook) do(ctx context.Context, c *notifier.Client, m *notifier.Message, q *notifier.Request) error {
 	if w.key != nil {
-		id := cmp.Or(m.ID, uuid.NewString())
-		if m.Part > 0 {
-			id = fmt.Sprint(id, "-", m.Part+1)
-		}
-		signed, err := w.key.Sign(id, time.Now(), q.Body)
-		if err != nil {
+		if err := w.signRequest(m, q); err != nil {
 			return err
 		}
-		for name, value := range q.Header {
-			if name = http.CanonicalHeaderKey(name); signed[name] == "" {
-				signed[name] = value
-			}
-		}
-		q.Header = signed
 	}
-	_, err := c.Do(ctx, &q)
+	_, err := c.Do(ctx, q)
 	return err
+}
+
+// signRequest adds the headers of the signature to q. The ID is the same in all attempts to send the message, or this
+// part of it; the time is the time of this attempt.
+func (w *webhook) signRequest(m *notifier.Message, q *notifier.Request) error {
+	id := cmp.Or(m.ID, uuid.NewString())
+	if m.Part > 0 {
+		id = fmt.Sprint(id, "-", m.Part+1)
+	}
+	signed, err := w.key.Sign(id, time.Now(), q.Body)
+	if err != nil {
+		return err
+	}
+	for name, value := range q.Header {
+		if name = http.CanonicalHeaderKey(name); signed[name] == "" {
+			signed[name] = value
+		}
+	}
+	q.Header = signed
+	return nil
 }
 
 // describeParams binds the query parameters of a webhook's URL.

@@ -66,7 +66,7 @@ func (x *xmlHook) Send(ctx context.Context, c *notifier.Client, m *notifier.Mess
 			q.Header[http.CanonicalHeaderKey(name)] = value
 		}
 	}
-	return x.do(ctx, c, m, q)
+	return x.do(ctx, c, m, &q)
 }
 
 const (
