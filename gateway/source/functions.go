@@ -25,7 +25,12 @@ var functionNames = []string{
 // They replace the functions of text/template, except and, or and not, which read only the length
 // of a value.
 func (r *run) functions() map[string]any {
-	all := map[string]any{"_step": r.step, "header": r.headerValue}
+	all := map[string]any{
+		"_get":   func(v any, path int) (any, error) { return payload.Get(v, r.paths[path]...), r.charge(0) },
+		"_text":  func(v any, path int) (string, error) { return r.text(payload.Get(v, r.paths[path]...)) },
+		"_step":  r.step,
+		"header": r.headerValue,
+	}
 	maps.Copy(all, textFunctions{&r.meter}.all())
 	maps.Copy(all, listFunctions{&r.meter}.all())
 	maps.Copy(all, valueFunctions{&r.meter}.all())

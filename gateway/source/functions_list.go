@@ -15,7 +15,6 @@ type listFunctions struct{ *meter }
 // all returns the functions by name.
 func (l listFunctions) all() map[string]any {
 	return map[string]any{
-		"_get":    func(v any, names ...string) (any, error) { return payload.Get(v, names...), l.charge(0) },
 		"_items":  l.rangeItems,
 		"index":   l.index,
 		"len":     l.length,

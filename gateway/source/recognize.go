@@ -67,8 +67,11 @@ func (c condition) holds(data any) bool {
 // in reports whether the field exists in v at the end of steps.
 func (p fieldPath) in(v any, steps []string) bool {
 	if len(steps) == 0 {
+		if p.value == "" {
+			return true
+		}
 		s := payload.Text(v)
-		return p.value == "" || s == p.value || p.edge && (strings.HasPrefix(s, p.value) || strings.HasSuffix(s, p.value))
+		return s == p.value || p.edge && (strings.HasPrefix(s, p.value) || strings.HasSuffix(s, p.value))
 	}
 	if steps[0] == elements {
 		list, _ := v.([]any)

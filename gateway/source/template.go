@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
 	"strconv"
 	"strings"
 	"sync"
@@ -38,6 +39,7 @@ type run struct {
 	meter
 	template *template.Template
 	header   http.Header
+	paths    [][]string // names of the fields of the template, which _get and _text take by number
 }
 
 // TemplateError is returned when a template cannot be parsed or executed.
@@ -96,12 +98,14 @@ func wrapError(name string, err error) error {
 // ParseTemplate parses a template. name is for errors. The error is a
 // [*TemplateError].
 func ParseTemplate(name, text string) (*Template, error) {
-	t, err := template.New(name).Funcs((&run{}).functions()).Parse(text)
+	functions := (&run{}).functions()
+	t, err := template.New(name).Funcs(functions).Parse(text)
 	if err != nil {
 		return nil, wrapError(name, err)
 	}
+	var paths [][]string
 	for _, defined := range t.Templates() {
-		rw := rewriter{tree: defined.Tree}
+		rw := rewriter{tree: defined.Tree, functions: functions, paths: &paths}
 		rw.list(defined.Root)
 		if rw.err != nil {
 			return nil, wrapError(name, rw.err)
@@ -110,7 +114,7 @@ func ParseTemplate(name, text string) (*Template, error) {
 	}
 	out := &Template{name: name}
 	out.runs.New = func() any {
-		r := &run{}
+		r := &run{paths: paths}
 		c, err := t.Clone()
 		if err != nil {
 			return err
@@ -171,10 +175,13 @@ func (b *limitedBuffer) Write(p []byte) (int, error) {
 }
 
 // rewriter changes a parsed template: it counts steps, gets fields with _get, and
-// converts values for range and output.
+// converts values for range and output. text/template calls functions by reflection, so each call
+// that it adds is dear.
 type rewriter struct {
-	tree *parse.Tree
-	err  error // the first error
+	tree      *parse.Tree
+	functions map[string]any
+	paths     *[][]string // see [run]
+	err       error       // the first error
 }
 
 // fail sets the error at a node, unless there is an earlier one.
@@ -210,7 +217,7 @@ func (rw *rewriter) list(l *parse.ListNode) {
 		case *parse.ActionNode:
 			rw.pipe(n.Pipe)
 			if len(n.Pipe.Decl) == 0 {
-				n.Pipe.Cmds = append(n.Pipe.Cmds, rw.command(n.Pos, rw.identifier("_print", n.Pos)))
+				rw.print(n.Pipe)
 			}
 		case *parse.IfNode:
 			rw.branch(&n.BranchNode)
@@ -223,6 +230,20 @@ func (rw *rewriter) list(l *parse.ListNode) {
 		case *parse.TemplateNode:
 			rw.pipe(n.Pipe)
 		}
+	}
+}
+
+// print makes the result of a pipeline a text.
+func (rw *rewriter) print(p *parse.PipeNode) {
+	name := ""
+	if f, ok := p.Cmds[len(p.Cmds)-1].Args[0].(*parse.IdentifierNode); ok {
+		name = f.Ident
+	}
+	switch f := reflect.TypeOf(rw.functions[name]); {
+	case name == "_get":
+		p.Cmds[0].Args[0] = rw.identifier("_text", p.Pos)
+	case f == nil || f.Out(0).Kind() != reflect.String:
+		p.Cmds = append(p.Cmds, rw.command(p.Pos, rw.identifier("_print", p.Pos)))
 	}
 }
 
@@ -283,9 +304,8 @@ func (rw *rewriter) argument(arg parse.Node) *parse.CommandNode {
 
 // get returns the command that gets the member of a value at the path of names.
 func (rw *rewriter) get(at parse.Pos, of parse.Node, names []string) *parse.CommandNode {
-	args := []parse.Node{rw.identifier("_get", at), of}
-	for _, name := range names {
-		args = append(args, &parse.StringNode{NodeType: parse.NodeString, Pos: at, Quoted: strconv.Quote(name), Text: name})
-	}
-	return rw.command(at, args...)
+	*rw.paths = append(*rw.paths, names)
+	n := len(*rw.paths) - 1
+	return rw.command(at, rw.identifier("_get", at), of,
+		&parse.NumberNode{NodeType: parse.NodeNumber, Pos: at, IsInt: true, Int64: int64(n), Text: strconv.Itoa(n)})
 }

@@ -116,7 +116,7 @@ func TestTemplateCost(t *testing.T) {
 
 // newRun returns a run that is not limited yet and not stopped.
 func newRun() *run {
-	return &run{meter: meter{steps: maxSteps, work: maxWork, stopped: func() error { return nil }}}
+	return &run{meter: meter{steps: maxSteps, work: maxWork, stopped: func() error { return nil }}, paths: [][]string{{"a"}}}
 }
 
 // call calls a function of templates.
@@ -125,7 +125,7 @@ func (r *run) call(name string, args ...any) (any, error) {
 	in := make([]reflect.Value, len(args))
 	for i, a := range args {
 		in[i] = reflect.ValueOf(&a).Elem()
-		if f.Type().IsVariadic() && i >= f.Type().NumIn()-1 && f.Type().In(f.Type().NumIn()-1).Elem().Kind() == reflect.String {
+		if !f.Type().IsVariadic() && f.Type().In(i).Kind() == reflect.Int {
 			in[i] = reflect.ValueOf(a)
 		}
 	}
@@ -217,8 +217,8 @@ func TestFunctionsStop(t *testing.T) {
 			r.stopped = func() error { return stopped }
 			var args []any
 			for i := range reflect.TypeOf(f).NumIn() {
-				if name == "_get" && i == 1 {
-					args = append(args, "a")
+				if (name == "_get" || name == "_text") && i == 1 {
+					args = append(args, 0)
 				} else {
 					args = append(args, v)
 				}

@@ -58,7 +58,7 @@ func TypeOf(word string) (t notifier.Type, known bool) {
 	if word == "" {
 		return notifier.Info, true
 	}
-	word = strings.NewReplacer(" ", "_", "-", "_").Replace(word)
+	word = underscores.Replace(word)
 	if t, known = typeWords[word]; known {
 		return t, true
 	}
@@ -69,6 +69,8 @@ func TypeOf(word string) (t notifier.Type, known bool) {
 	}
 	return notifier.Info, false
 }
+
+var underscores = strings.NewReplacer(" ", "_", "-", "_")
 
 // TypeOfPriority returns the type for a priority of ntfy: a number from 1 to 5,
 // or its name. Any other text is read by [TypeOf].

@@ -7,13 +7,24 @@ import (
 	"strings"
 )
 
-// messages measures a message to one destination.
+// alert is the payload of Alertmanager with one alert, as Alertmanager 0.28 sends it.
+const alert = `{"receiver":"web","status":"firing","alerts":[{"status":"firing","labels":{"alertname":"DiskAlmostFull",` +
+	`"instance":"host-7:9100","severity":"warning"},"annotations":{"description":"Volume /data is at 91%","summary":"Disk almost full"},` +
+	`"startsAt":"2026-11-29T03:00:00Z","endsAt":"0001-01-01T00:00:00Z","generatorURL":"http://prometheus:9090/graph?g0.expr=disk",` +
+	`"fingerprint":"c29f1a7e4b1d2a35"}],"groupLabels":{"alertname":"DiskAlmostFull"},"commonLabels":{"alertname":"DiskAlmostFull",` +
+	`"instance":"host-7:9100","severity":"warning"},"commonAnnotations":{"description":"Volume /data is at 91%","summary":"Disk almost full"},` +
+	`"externalURL":"http://alertmanager:9093","version":"4","groupKey":"{}:{alertname=\"DiskAlmostFull\"}","truncatedAlerts":0}`
+
+// further is the number of destinations of a message in addition to the first one.
+const further = 10
+
+// messages measures a message to one destination, in several forms, and what each further destination costs.
 func (b *bench) messages() error {
 	for _, p := range []struct {
 		protocol
-		key, url float64 // allocations at most
-	}{{b.dest.http2, 171.6, 181.5}, {b.dest.http1, 181.2, 191.4}} {
-		c, err := b.start(siteConfig{keys: p.protocol.key("one", "", 1), proxy: p.protocol.url})
+		key, url, source, further float64 // allocations at most
+	}{{b.dest.http2, 171.6, 181.5, 1000, 2000}, {b.dest.http1, 181.2, 191.4, 1000, 2000}} {
+		c, err := b.start(siteConfig{keys: p.protocol.key("one", "", 1) + p.protocol.key("more", "", 1+further), proxy: p.protocol.url})
 		if err != nil {
 			return err
 		}
@@ -23,6 +34,9 @@ func (b *bench) messages() error {
 			&row{name: "reverse_proxy", processes: []*process{c}, address: c.proxy, paths: []string{"/"}},
 			&row{name: "a key", processes: []*process{c}, paths: []string{"/notify/one"}, most: p.key},
 			&row{name: "URL in the request", processes: []*process{c}, paths: []string{"/notify"}, body: withURL, most: p.url},
+			&row{name: "a key, in the format of Alertmanager", processes: []*process{c}, paths: []string{"/notify/one/alertmanager"}, body: alert, most: p.source},
+			&row{name: "the same from reverse_proxy", processes: []*process{c}, address: c.proxy, paths: []string{"/"}, body: alert},
+			&row{name: fmt.Sprintf("a key with %d destinations", 1+further), processes: []*process{c}, paths: []string{"/notify/more"}, most: p.further},
 		); err != nil {
 			return err
 		}
