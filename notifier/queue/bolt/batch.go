@@ -88,20 +88,11 @@ type batch struct {
 	locked   map[queue.JobID]queue.Status // of jobs that must not be claimed until it ends
 }
 
-// accepted is an entry that a batch stores, with the jobs to add to the index
-// after the commit.
+// accepted is an entry that a batch stores, with the number of its jobs to add to the index after
+// the commit, which are in workspace.jobs.
 type accepted struct {
-	entry   *queue.Entry
-	message *message
-	jobs    int // how many elements of workspace.jobs belong to it
-}
-
-// acceptedJob is a job of an accepted entry.
-type acceptedJob struct {
-	index  int
-	to     place
-	status queue.Status
-	times  jobTimes
+	entry *queue.Entry
+	jobs  int
 }
 
 // accepts reports whether the batch accepts the message.
@@ -129,7 +120,7 @@ type workspace struct {
 
 	ids      map[uuid.UUID]struct{} // of accepted entries
 	accepted []accepted
-	jobs     []acceptedJob
+	jobs     []newJob // of accepted
 }
 
 // The bounds of the memory that a workspace keeps.
@@ -166,26 +157,29 @@ func (b *batch) addAccepted(x *index) {
 	jobs := b.jobs
 	for _, a := range b.accepted {
 		b.store.recent.add(a.entry, b.began)
-		for _, j := range jobs[:a.jobs] {
-			x.add(a.message, j.index, j.to, j.status, j.times)
-		}
+		m := a.entry.Message
+		x.add(large{len(m.Files), int64(a.entry.Jobs[0].Text)}, jobs[:a.jobs]...)
 		jobs = jobs[a.jobs:]
 	}
 	clear(b.accepted) // so that the messages can be freed
 }
 
-// counts has the numbers of a message's jobs in the transaction.
-type counts struct{ waiting, dead int }
-
-func (b *batch) count(m *message) *counts {
-	c := b.counts[m.id]
+// count returns the numbers of the jobs of a job's message in the transaction.
+func (b *batch) count(j *job) *counts {
+	c := b.counts[j.message]
 	if c == nil {
-		b.store.index.mu.Lock()
-		c = &counts{int(m.waiting), int(m.dead)}
-		b.store.index.mu.Unlock()
-		b.counts[m.id] = c
+		stored := b.storedCounts(j)
+		c = &stored
+		b.counts[j.message] = c
 	}
 	return c
+}
+
+// storedCounts returns the same numbers before the transaction.
+func (b *batch) storedCounts(j *job) counts {
+	b.store.index.mu.Lock()
+	defer b.store.index.mu.Unlock()
+	return b.store.index.counts(j)
 }
 
 // changes are the changes that wait for the writer.
@@ -797,7 +791,9 @@ func (b *batch) accept(e *queue.Entry) error {
 		if asked(j) {
 			b.statuses[j.JobID] = status
 		}
-		b.jobs = append(b.jobs, acceptedJob{i, place{b.hash(j.Destination), b.hash(j.Host), j.Client}, status, timesOf(j)})
+		b.jobs = append(b.jobs, newJob{
+			jobOf(j, m.Created, r.Size, m.Key == ""), place{b.hash(j.Destination), b.hash(j.Host), j.Client}, status,
+		})
 	}
 	if c.waiting+c.dead > 0 {
 		if err := b.put(bucketBodies, m.ID[:], m.Body); err != nil {
@@ -805,11 +801,7 @@ func (b *batch) accept(e *queue.Entry) error {
 		}
 	}
 	if n := len(b.jobs) - before; n > 0 {
-		b.accepted = append(b.accepted,
-			accepted{e, &message{
-				id: m.ID, created: m.Created.UnixMicro(), size: r.Size, files: len(m.Files), unkeyed: m.Key == "",
-				text: uint32(e.Jobs[0].Text), own: e.Jobs[0].OwnAttempts,
-			}, n})
+		b.accepted = append(b.accepted, accepted{e, n})
 	}
 	if c.waiting > 0 {
 		b.bytes += r.Size
@@ -884,8 +876,7 @@ func (d *database) keptSize(key, sealed []byte) int64 {
 
 // settle writes the new record of a job that is in the index.
 func (b *batch) settle(j *job, r *queue.Job) error {
-	m := j.message
-	c := b.count(m)
+	c := b.count(j)
 	before := j.status
 	status, changed := b.statuses[r.JobID]
 	if changed {
@@ -907,7 +898,7 @@ func (b *batch) settle(j *job, r *queue.Job) error {
 		if r.Status == queue.Dead {
 			c.dead++
 		}
-		if err := b.putJob(bucketJobs, r, m.size); err != nil {
+		if err := b.putJob(bucketJobs, r, int64(j.size)); err != nil {
 			return err
 		}
 	default:
@@ -927,47 +918,55 @@ func (b *batch) settle(j *job, r *queue.Job) error {
 		x.set(j, status)
 	})
 	if c.waiting == 0 && c.dead == 0 {
-		for i := range m.files {
-			b.files = append(b.files, b.store.filePath(m.id, i))
-		}
-		if err := b.delete(bucketBodies, m.id[:]); err != nil {
+		b.dropFiles(j.message)
+		if err := b.delete(bucketBodies, j.message[:]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// ended updates the list of finished messages after jobs of m have changed.
+// dropFiles removes the files of a message after the commit.
+func (b *batch) dropFiles(message uuid.UUID) {
+	b.store.index.mu.Lock()
+	defer b.store.index.mu.Unlock()
+	for i := range b.store.index.large[message].files {
+		b.files = append(b.files, b.store.filePath(message, i))
+	}
+}
+
+// ended updates the list of finished messages after jobs of the message of j have changed.
 // before has the counts before the change.
-func (b *batch) ended(m *message, before counts, now time.Time) error {
-	c := b.count(m)
+func (b *batch) ended(j *job, before counts, now time.Time) error {
+	c := b.count(j)
 	if before == *c {
 		return nil
 	}
 	if before.waiting == 0 {
-		if err := b.unfinish(m.id); err != nil {
+		if err := b.unfinish(j.message); err != nil {
 			return err
 		}
 	}
 	if c.waiting > 0 {
 		return nil
 	}
-	keyed := c.dead == 0 && b.keyed(m) // does not matter if a job is dead
+	keyed := c.dead == 0 && b.keyed(j) // does not matter if a job is dead
 	if b.tight && c.dead == 0 && !keyed {
-		if err := b.delete(bucketMessages, m.id[:]); err != nil {
+		if err := b.delete(bucketMessages, j.message[:]); err != nil {
 			return err
 		}
-		return b.deletePrefix(bucketDone, m.id[:])
+		return b.deletePrefix(bucketDone, j.message[:])
 	}
-	return b.finish(m.id, m.size, len(m.jobs), c.dead, keyed, now)
+	stored := b.storedCounts(j)
+	return b.finish(j.message, int64(j.size), stored.waiting+stored.dead, c.dead, keyed, now)
 }
 
-// keyed reports whether a stored message has an idempotency key.
-func (b *batch) keyed(m *message) bool {
-	if m.unkeyed {
+// keyed reports whether the stored message of a job has an idempotency key.
+func (b *batch) keyed(j *job) bool {
+	if j.unkeyed {
 		return false
 	}
-	r, err := b.store.sealer.OpenHead(m.id, b.get(bucketMessages, m.id[:]))
+	r, err := b.store.sealer.OpenHead(j.message, b.get(bucketMessages, j.message[:]))
 	return err == nil && r.Key != (seal.Hash{})
 }
 
@@ -996,21 +995,11 @@ func (b *batch) forget(finished []byte, size int64) error {
 	}
 	b.kept -= size
 	b.then = append(b.then, func(x *index) {
-		m := x.messages[id]
-		if m == nil {
-			return
-		}
-		for len(m.jobs) > 0 {
-			x.set(m.jobs[0], queue.Cancelled)
+		for _, j := range slices.Collect(x.jobs.of(id)) {
+			x.set(j, queue.Cancelled)
 		}
 	})
-	b.store.index.mu.Lock()
-	defer b.store.index.mu.Unlock()
-	if m := b.store.index.messages[id]; m != nil {
-		for i := range m.files {
-			b.files = append(b.files, b.store.filePath(id, i))
-		}
-	}
+	b.dropFiles(id)
 	return nil
 }
 

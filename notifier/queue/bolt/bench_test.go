@@ -200,7 +200,9 @@ func BenchmarkClaimBesideHanging(b *testing.B) {
 	times := jobTimes{due: now.UnixMicro(), updated: now.UnixMicro()}
 	add := func(n int, host byte) place {
 		to := place{destination: seal.Hash{1, byte(n), byte(n >> 8), byte(n >> 16)}, host: seal.Hash{host}}
-		x.add(&message{id: queue.NewID()}, 0, to, queue.Queued, times)
+		j := job{message: queue.NewID()}
+		j.setTimes(times)
+		x.add(large{}, newJob{j, to, queue.Queued})
 		return to
 	}
 	var known []queue.Health

@@ -188,7 +188,7 @@ func (s *Store) removeOrphans() {
 	var orphans []string
 	for _, e := range entries {
 		name, _, _ := strings.Cut(e.Name(), ".")
-		if id, err := uuid.Parse(name); err != nil || s.index.messages[id] == nil {
+		if id, err := uuid.Parse(name); err != nil || !s.index.jobs.has(id) {
 			orphans = append(orphans, filepath.Join(s.path, "files", e.Name()))
 		}
 	}

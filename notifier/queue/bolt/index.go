@@ -4,7 +4,6 @@ import (
 	"container/heap"
 	"container/list"
 	"math"
-	"slices"
 	"sync"
 	"time"
 
@@ -14,11 +13,11 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// index finds the next job. It holds about 200 bytes for each job that waits or
+// index finds the next job. It holds about 85 bytes for each job that waits or
 // is dead, and no content.
 type index struct {
 	mu           sync.Mutex
-	messages     map[uuid.UUID]*message
+	jobs         jobList // all
 	destinations map[seal.Hash]*destination
 
 	timed  timedHeap                 // destinations with a queued job, by the due time of their first
@@ -27,44 +26,37 @@ type index struct {
 
 	latest int64 // no queued job has a later time updated
 
-	queued, sending, dead int   // queued includes those that are held
-	waiting               int64 // bytes of the messages that wait
-	oldest                messageHeap
+	queued, sending, dead int                   // queued includes those that are held
+	waiting               int64                 // bytes of the messages that wait
+	several               map[uuid.UUID]*counts // of the messages that were added with several jobs
+	large                 map[uuid.UUID]large   // of the messages with files or a large text
 
 	records *records
 }
 
-// message is a message with a job that waits or is dead.
-type message struct {
-	id      uuid.UUID
-	created int64 // in microseconds since 1970, like all times of the index
-	size    int64
-	files   int
-	text    uint32 // size of the body
-	waiting int32  // jobs
-	dead    int32
-	place   int32  // in index.oldest
-	unkeyed bool   // it is known to have no idempotency key
-	own     bool   // its jobs need attempts of their own
-	jobs    []*job // in the order of their indexes
-
-	// Most messages have one job. This is its room, so that there is less for the
-	// garbage collector to visit.
-	one   [1]*job
-	first job
+// job is a job that waits or is dead. There can be very many, so what few of them have is not here.
+type job struct {
+	message      uuid.UUID
+	destination  *destination
+	due, updated int64  // in microseconds since 1970
+	created      uint32 // when the message came in, in seconds since 1970
+	expires      uint32 // the same, rounded up
+	size         uint32 // of the message, at most 4 GiB
+	place        int32  // in a heap of its destination; -1 if it is not queued
+	index        uint16 // in the message
+	slack        uint16 // how many seconds earlier than due it may be due; anySlack for any number
+	status       queue.Status
+	writing      writing
+	own          bool // it needs attempts of its own
+	unkeyed      bool // its message is known to have no idempotency key
 }
 
-type job struct {
-	message     *message
-	destination *destination
-	due         int64
-	updated     int64
-	slack       uint32 // how many seconds earlier than due it may be due
-	expires     uint32 // in seconds since 1970, rounded up
-	place       int32  // in a heap of its destination; -1 if it is not queued
-	index       uint16
-	status      queue.Status
-	writing     writing
+const anySlack = math.MaxUint16
+
+// large is what few messages have.
+type large struct {
+	files int
+	text  int64 // size of the body if it is above queue.SmallText
 }
 
 // writing is what is being written about a job.
@@ -76,7 +68,7 @@ const (
 	cancelling         // its cancellation, while it is Sending or Dead
 )
 
-func (j *job) id() queue.JobID { return queue.JobID{Message: j.message.id, Index: int(j.index)} }
+func (j *job) id() queue.JobID { return queue.JobID{Message: j.message, Index: int(j.index)} }
 
 // settleable reports whether j, which may be nil, is claimed and nobody settles or
 // cancels it.
@@ -86,21 +78,35 @@ func (j *job) settleable() bool {
 
 // jobTimes are the times of a job in the index.
 type jobTimes struct {
-	due, updated   int64
-	slack, expires uint32
+	due, updated int64
+	expires      uint32
+	slack        uint16
 }
 
 func timesOf(j *queue.Job) jobTimes {
-	t := jobTimes{due: j.Due.UnixMicro(), updated: j.Updated.UnixMicro(), slack: math.MaxUint32}
+	t := jobTimes{due: j.Due.UnixMicro(), updated: j.Updated.UnixMicro(), slack: anySlack}
 	t.expires = uint32(min(max(j.Expires.Unix()+1, 0), math.MaxUint32))
 	if !j.NotBefore.IsZero() {
-		t.slack = uint32(min(max(j.Due.Sub(j.NotBefore)/time.Second, 0), math.MaxUint32))
+		t.slack = uint16(min(max(j.Due.Sub(j.NotBefore)/time.Second, 0), anySlack-1))
 	}
 	return t
 }
 
 func (j *job) setTimes(t jobTimes) {
 	j.due, j.updated, j.slack, j.expires = t.due, t.updated, t.slack, t.expires
+}
+
+// counts has the numbers of jobs of a message.
+type counts struct{ waiting, dead int }
+
+// add counts n more jobs with a status.
+func (c *counts) add(status queue.Status, n int) {
+	switch {
+	case status.Waits():
+		c.waiting += n
+	case status == queue.Dead:
+		c.dead += n
+	}
 }
 
 // destination holds the queued jobs of one destination.
@@ -145,8 +151,8 @@ const (
 
 func newIndex() *index {
 	return &index{
-		messages: map[uuid.UUID]*message{}, destinations: map[seal.Hash]*destination{}, parked: map[queue.Full]*list.List{},
-		records: newRecords(),
+		destinations: map[seal.Hash]*destination{}, parked: map[queue.Full]*list.List{},
+		several: map[uuid.UUID]*counts{}, large: map[uuid.UUID]large{}, records: newRecords(),
 	}
 }
 
@@ -155,19 +161,17 @@ func newIndex() *index {
 func (x *index) replace(other *index) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for _, m := range x.messages {
-		for _, j := range m.jobs {
-			if j.status != queue.Sending || j.writing == cancelling {
-				continue
-			}
-			if now := other.find(j.id()); now != nil && now.status == queue.Queued {
-				other.set(now, queue.Sending)
-			}
+	for j := range x.jobs.all() {
+		if j.status != queue.Sending || j.writing == cancelling {
+			continue
+		}
+		if now := other.jobs.find(j.id()); now != nil && now.status == queue.Queued {
+			other.set(now, queue.Sending)
 		}
 	}
-	x.messages, x.destinations, x.timed, x.ready, x.parked = other.messages, other.destinations, other.timed, other.ready, other.parked
-	x.latest, x.records = other.latest, other.records
-	x.queued, x.sending, x.dead, x.waiting, x.oldest = other.queued, other.sending, other.dead, other.waiting, other.oldest
+	x.jobs, x.destinations, x.timed, x.ready, x.parked = other.jobs, other.destinations, other.timed, other.ready, other.parked
+	x.latest, x.records, x.several, x.large = other.latest, other.records, other.several, other.large
+	x.queued, x.sending, x.dead, x.waiting = other.queued, other.sending, other.dead, other.waiting
 }
 
 // place is where a job goes: its destination and host.
@@ -176,45 +180,64 @@ type place struct {
 	client            bool
 }
 
-// add adds a job that waits or is dead to a message of the index.
-func (x *index) add(m *message, i int, to place, status queue.Status, t jobTimes) {
-	d := x.destinations[to.destination]
-	if d == nil {
-		d = &destination{hash: to.destination, host: to.host, client: to.client}
+// newJob is a job to add to the index, with the status that it gets there.
+type newJob struct {
+	job
+	to     place
+	status queue.Status
+}
+
+// jobOf returns a job of the index without destination and status. created, size and unkeyed are of its
+// message.
+func jobOf(j *queue.Job, created time.Time, size int64, unkeyed bool) job {
+	x := job{
+		message: j.Message, created: uint32(created.Add(time.Second / 2).Unix()), size: uint32(min(size, math.MaxUint32)),
+		index: uint16(j.Index), own: j.OwnAttempts, unkeyed: unkeyed,
 	}
-	j := &m.first
-	if len(m.jobs) == 0 {
-		x.messages[m.id] = m
-		m.jobs = m.one[:0]
-	} else {
-		j = new(job)
+	x.setTimes(timesOf(j))
+	return x
+}
+
+// add adds the jobs of a message that wait or are dead.
+func (x *index) add(l large, jobs ...newJob) {
+	if l.text <= queue.SmallText {
+		l.text = 0
 	}
-	*j = job{message: m, destination: d, place: -1, index: uint16(i)}
-	j.setTimes(t)
-	m.jobs = append(m.jobs, j)
-	x.set(j, status)
+	if l != (large{}) {
+		x.large[jobs[0].message] = l
+	}
+	if len(jobs) > 1 {
+		x.several[jobs[0].message] = &counts{}
+	}
+	for i := range jobs {
+		n, j := &jobs[i], new(job)
+		d := x.destinations[n.to.destination]
+		if d == nil {
+			d = &destination{hash: n.to.destination, host: n.to.host, client: n.to.client}
+		}
+		*j = n.job
+		j.destination, j.place = d, -1
+		x.jobs.add(j)
+		x.set(j, n.status)
+	}
 }
 
 // set changes the status of a job. A final job leaves the index.
 func (x *index) set(j *job, status queue.Status) {
-	m, d := j.message, j.destination
-	x.count(m, j.status, -1)
+	d := j.destination
+	x.count(j, status)
 	if j.status == queue.Queued {
 		x.dequeue(j)
 	}
 	x.reschedule(d)
 	j.status, j.writing = status, nothing
-	x.count(m, status, 1)
 	switch status {
 	case queue.Queued:
 		d = x.attach(j)
 		x.enqueue(j)
 	case queue.Sending, queue.Held, queue.Dead:
 	default:
-		m.jobs = slices.DeleteFunc(m.jobs, func(o *job) bool { return o == j })
-		if len(m.jobs) == 0 {
-			delete(x.messages, m.id)
-		}
+		x.jobs.remove(j)
 	}
 	x.reschedule(d)
 }
@@ -235,11 +258,11 @@ func (x *index) postpone(d *destination, began, now, until int64, n int) (jobs [
 	for len(jobs) < n && d.len() > 0 {
 		j := d.first()
 		expires := int64(j.expires) * 1e6
-		if j.due > began || j.message.own || expires <= now {
+		if j.due > began || j.own || expires <= now {
 			break
 		}
 		x.dequeue(j)
-		j.setTimes(jobTimes{due: min(until, expires), updated: now, slack: math.MaxUint32, expires: j.expires})
+		j.setTimes(jobTimes{due: min(until, expires), updated: now, slack: anySlack, expires: j.expires})
 		x.enqueue(j)
 		jobs = append(jobs, j)
 	}
@@ -323,8 +346,40 @@ func (x *index) nextReady() *destination {
 	return nil
 }
 
-func (x *index) count(m *message, status queue.Status, n int) {
-	before := m.waiting
+// counts returns how many jobs of the message of a job wait and are dead.
+func (x *index) counts(j *job) (c counts) {
+	if of := x.several[j.message]; of != nil {
+		return *of
+	}
+	c.add(j.status, 1) // it is the only one
+	return c
+}
+
+// count counts a job that gets a status.
+func (x *index) count(j *job, status queue.Status) {
+	before := x.counts(j)
+	after := before
+	after.add(j.status, -1)
+	after.add(status, 1)
+	if of := x.several[j.message]; of != nil {
+		*of = after
+	}
+	if after == (counts{}) {
+		delete(x.several, j.message)
+		delete(x.large, j.message)
+	}
+	switch {
+	case before.waiting == 0 && after.waiting > 0:
+		x.waiting += int64(j.size)
+	case before.waiting > 0 && after.waiting == 0:
+		x.waiting -= int64(j.size)
+	}
+	x.total(j.status, -1)
+	x.total(status, 1)
+}
+
+// total counts n more jobs with a status.
+func (x *index) total(status queue.Status, n int) {
 	switch status {
 	case queue.Queued, queue.Held:
 		x.queued += n
@@ -332,18 +387,6 @@ func (x *index) count(m *message, status queue.Status, n int) {
 		x.sending += n
 	case queue.Dead:
 		x.dead += n
-		m.dead += int32(n)
-	}
-	if status.Waits() {
-		m.waiting += int32(n)
-	}
-	switch {
-	case before == 0 && m.waiting > 0:
-		x.waiting += m.size
-		heap.Push(&x.oldest, m)
-	case before > 0 && m.waiting == 0:
-		x.waiting -= m.size
-		heap.Remove(&x.oldest, int(m.place))
 	}
 }
 
@@ -373,7 +416,7 @@ func (x *index) claim(c queue.Claim) (claimed []*job, next int64) {
 	x.correct(now)
 	for len(x.timed) > 0 && x.timed[0].first().due <= now {
 		d := heap.Pop(&x.timed).(*destination)
-		x.makeReady(d, slots.HasOwn(d.candidate(d.first())))
+		x.makeReady(d, slots.HasOwn(x.candidate(d.first())))
 	}
 	x.unpark(slots)
 	for len(claimed) < c.Max {
@@ -389,7 +432,7 @@ func (x *index) claim(c queue.Claim) (claimed []*job, next int64) {
 			continue
 		}
 		j := d.first()
-		full, ok := c.Take(d.candidate(j))
+		full, ok := c.Take(x.candidate(j))
 		switch {
 		case ok:
 			claimed = append(claimed, j)
@@ -421,8 +464,9 @@ func (x *index) claim(c queue.Claim) (claimed []*job, next int64) {
 // idle reports whether no destination is ready.
 func (x *index) idle() bool { return len(x.ready[0])+len(x.ready[1]) == 0 }
 
-func (d *destination) candidate(j *job) queue.Candidate {
-	return queue.Candidate{Job: j.id(), Destination: d.hash, Host: d.host, Client: d.client, Text: int64(j.message.text)}
+func (x *index) candidate(j *job) queue.Candidate {
+	d := j.destination
+	return queue.Candidate{Job: j.id(), Destination: d.hash, Host: d.host, Client: d.client, Text: x.large[j.message].text}
 }
 
 // unpark makes as many parked destinations ready again as their limits have room for. So the work
@@ -434,7 +478,7 @@ func (x *index) unpark(slots *queue.Slots) {
 			d := all.Front().Value.(*destination)
 			need := 1
 			if full.Limit == queue.TextLimit && d.len() > 0 {
-				need = min(int(d.first().message.text), queue.MaxTexts)
+				need = min(int(x.large[d.first().message].text), queue.MaxTexts)
 			}
 			if need > free {
 				break
@@ -492,13 +536,11 @@ func (x *index) wake(hash seal.Hash, now int64, n int, force bool) (more bool) {
 	for _, j := range later {
 		if j.due > now {
 			earliest := now
-			if !force {
+			if !force && j.slack != anySlack {
 				earliest = max(now, j.due-int64(j.slack)*1e6)
 			}
-			j.slack -= uint32(min((j.due-earliest)/1e6, int64(j.slack)))
-			j.due = earliest
-			if earliest == now {
-				j.slack = math.MaxUint32
+			if j.due, j.slack = earliest, 0; earliest == now {
+				j.slack = anySlack
 			}
 		}
 		heap.Push(d.jobs(j), j)
@@ -513,13 +555,13 @@ func (x *index) waitingFor(hashes []seal.Hash) (all []queue.Waiting) {
 		if d == nil || d.len() == 0 {
 			return
 		}
-		since := int64(math.MaxInt64)
+		since := uint32(math.MaxUint32)
 		for _, jobs := range []jobHeap{d.queued, d.firm} {
 			for _, j := range jobs {
-				since = min(since, j.message.created)
+				since = min(since, j.created)
 			}
 		}
-		all = append(all, queue.Waiting{Destination: d.hash, Client: d.client, Jobs: d.len(), Since: time.UnixMicro(since)})
+		all = append(all, queue.Waiting{Destination: d.hash, Client: d.client, Jobs: d.len(), Since: time.Unix(int64(since), 0)})
 	}
 	if len(hashes) == 0 {
 		for _, d := range x.destinations {
@@ -530,16 +572,6 @@ func (x *index) waitingFor(hashes []seal.Hash) (all []queue.Waiting) {
 		add(x.destinations[h])
 	}
 	return all
-}
-
-// find returns a job that waits or is dead, or nil.
-func (x *index) find(id queue.JobID) *job {
-	if m := x.messages[id.Message]; m != nil {
-		if i, ok := slices.BinarySearchFunc(m.jobs, id.Index, func(j *job, i int) int { return int(j.index) - i }); ok {
-			return m.jobs[i]
-		}
-	}
-	return nil
 }
 
 // countWaiting returns how many jobs wait. The caller does not hold the lock.
@@ -554,8 +586,11 @@ func (x *index) kept() int64 { return x.waiting + x.records.bytes }
 
 func (x *index) stats() queue.Stats {
 	s := queue.Stats{Queued: x.queued, Sending: x.sending, Dead: x.dead, Bytes: x.kept(), Records: x.records.bytes}
-	if len(x.oldest) > 0 {
-		s.Oldest = time.UnixMicro(x.oldest[0].created)
+	for j := range x.jobs.all() {
+		if j.status.Waits() {
+			s.Oldest = time.Unix(int64(j.created), 0)
+			break
+		}
 	}
 	return s
 }
@@ -594,31 +629,6 @@ func (h *jobHeap) Pop() any {
 	return j
 }
 
-// messageHeap is a heap of the messages that wait, by the time when they came
-// in.
-type messageHeap []*message
-
-func (h messageHeap) Len() int           { return len(h) }
-func (h messageHeap) Less(a, b int) bool { return h[a].created < h[b].created }
-func (h messageHeap) Swap(a, b int) {
-	h[a], h[b] = h[b], h[a]
-	h[a].place, h[b].place = int32(a), int32(b)
-}
-
-func (h *messageHeap) Push(v any) {
-	m := v.(*message)
-	m.place = int32(len(*h))
-	*h = append(*h, m)
-}
-
-func (h *messageHeap) Pop() any {
-	old := *h
-	m := old[len(old)-1]
-	old[len(old)-1] = nil
-	*h = old[:len(old)-1]
-	return m
-}
-
 // timedHeap is a heap of destinations by the due time of their first job.
 type timedHeap []*destination
 
@@ -641,125 +651,4 @@ func (h *timedHeap) Pop() any {
 	old[len(old)-1] = nil
 	*h = old[:len(old)-1]
 	return d
-}
-
-// The bounds of the recent messages.
-const (
-	maxRecent = 8 << 20 // bytes, as queue.Entry.Size counts
-	recentAge = 5 * time.Second
-)
-
-// recent holds stored messages whose delivery is about to begin, so that it
-// does not have to read and decrypt them. Messages with files are left out. If
-// there is no room, messages older than recentAge make room; they belong to
-// destinations that are slow.
-type recent struct {
-	mu       sync.Mutex
-	messages map[uuid.UUID]*recentMessage
-	order    []*recentMessage // by time, with some that have been removed
-	size     int64
-}
-
-type recentMessage struct {
-	id      uuid.UUID
-	message *queue.Message // nil if it has been removed
-	jobs    []queue.Job    // of the entry; they must not change
-	there   []uint64       // a bit for each job, set unless the job is to be read from the database
-	one     [1]uint64      // the room of there for 64 jobs
-	left    int            // bits of there
-	size    int64
-	added   time.Time
-}
-
-// has reports whether the i-th job is as it was accepted.
-func (m *recentMessage) has(i int) bool { return m.there[i/64]>>(i%64)&1 != 0 }
-
-// add adds an entry that has been stored, if one of its jobs is due.
-func (r *recent) add(e *queue.Entry, now time.Time) {
-	if len(e.Message.Files) > 0 {
-		return
-	}
-	m := &recentMessage{id: e.Message.ID, message: e.Message, jobs: e.Jobs, size: e.Size(), added: now}
-	if m.there = m.one[:]; len(m.jobs) > 64 {
-		m.there = make([]uint64, (len(m.jobs)+63)/64)
-	}
-	for i := range e.Jobs {
-		if j := &e.Jobs[i]; j.Status == queue.Queued && !j.Due.After(now) {
-			m.there[i/64] |= 1 << (i % 64)
-			m.left++
-		}
-	}
-	if m.left == 0 || m.size > maxRecent {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for r.size+m.size > maxRecent {
-		first := r.order[0]
-		if first.message != nil && now.Sub(first.added) < recentAge {
-			return
-		}
-		r.remove(first)
-		r.order[0] = nil
-		r.order = r.order[1:]
-	}
-	if len(r.order) > 64+2*len(r.messages) {
-		r.order = slices.DeleteFunc(r.order, func(m *recentMessage) bool { return m.message == nil })
-	}
-	if r.messages == nil {
-		r.messages = map[uuid.UUID]*recentMessage{}
-	}
-	r.messages[m.id] = m
-	r.order = append(r.order, m)
-	r.size += m.size
-}
-
-// remove removes a message, unless it has been removed before. The caller holds the lock.
-func (r *recent) remove(m *recentMessage) {
-	if m.message == nil {
-		return
-	}
-	delete(r.messages, m.id)
-	r.size -= m.size
-	m.message, m.jobs = nil, nil
-}
-
-// job returns a copy of a job as it was accepted, or nil.
-func (r *recent) job(id queue.JobID) *queue.Job {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	m := r.messages[id.Message]
-	if m == nil || !m.has(id.Index) {
-		return nil
-	}
-	j := m.jobs[id.Index]
-	j.JobID = id
-	return &j
-}
-
-// message returns a copy of a message, or nil.
-func (r *recent) message(id uuid.UUID) *queue.Message {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	m := r.messages[id]
-	if m == nil {
-		return nil
-	}
-	out := *m.message
-	out.Key = ""
-	return &out
-}
-
-// changed removes a job whose record changes.
-func (r *recent) changed(id queue.JobID) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	m := r.messages[id.Message]
-	if m == nil || !m.has(id.Index) {
-		return
-	}
-	m.there[id.Index/64] &^= 1 << (id.Index % 64)
-	if m.left--; m.left == 0 {
-		r.remove(m)
-	}
 }

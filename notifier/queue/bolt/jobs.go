@@ -177,7 +177,7 @@ func (s *Store) giveBack(all []claimedJob, but []queue.Job) {
 		if slices.ContainsFunc(but, func(j queue.Job) bool { return j.JobID == c.id }) {
 			continue
 		}
-		if j := s.index.find(c.id); j != nil && j.status == queue.Sending {
+		if j := s.index.jobs.find(c.id); j != nil && j.status == queue.Sending {
 			s.index.set(j, queue.Queued)
 		}
 	}
@@ -245,7 +245,7 @@ func (x *settlement) check(b *batch) (err error) {
 	index := x.s.index
 	index.mu.Lock()
 	// The index may have been reloaded meanwhile.
-	x.job = index.find(x.t.Job.JobID)
+	x.job = index.jobs.find(x.t.Job.JobID)
 	claimed := x.job != nil && x.job.status == queue.Sending
 	index.mu.Unlock()
 	if !claimed {
@@ -256,11 +256,11 @@ func (x *settlement) check(b *batch) (err error) {
 }
 
 func (x *settlement) write(b *batch) error {
-	before := *b.count(x.job.message)
+	before := *b.count(x.job)
 	if err := b.settle(x.job, x.t.Job); err != nil {
 		return err
 	}
-	if err := b.ended(x.job.message, before, x.t.Job.Updated); err != nil {
+	if err := b.ended(x.job, before, x.t.Job.Updated); err != nil {
 		return err
 	}
 	if err := b.putHealth(x.t.Health); err != nil {
@@ -300,7 +300,7 @@ func (s *Store) postpone(r *queue.Job, f *queue.SharedFailure) error {
 	}
 	s.index.mu.Lock()
 	defer s.index.mu.Unlock()
-	j := s.index.find(r.JobID)
+	j := s.index.jobs.find(r.JobID)
 	if !j.settleable() {
 		return queue.ErrNotClaimed
 	}
@@ -332,7 +332,7 @@ func (s *Store) postponeOthers(d *destination, r *queue.Job, f *queue.SharedFail
 func (s *Store) beginSettling(id queue.JobID) bool {
 	s.index.mu.Lock()
 	defer s.index.mu.Unlock()
-	j := s.index.find(id)
+	j := s.index.jobs.find(id)
 	if !j.settleable() {
 		return false
 	}
@@ -345,7 +345,7 @@ func (s *Store) beginSettling(id queue.JobID) bool {
 func (s *Store) stopSettling(id queue.JobID) {
 	s.index.mu.Lock()
 	defer s.index.mu.Unlock()
-	if j := s.index.find(id); j != nil && j.writing == settling {
+	if j := s.index.jobs.find(id); j != nil && j.writing == settling {
 		j.writing = nothing
 	}
 }
@@ -448,11 +448,7 @@ func (s *Store) entry(tx *bbolt.Tx, id uuid.UUID, sealed []byte) (*queue.Entry, 
 // update sets the fields that only the index knows: which jobs are being sent, and when the others
 // are due. The caller holds the lock.
 func (x *index) update(e *queue.Entry) {
-	m := x.messages[e.Message.ID]
-	if m == nil {
-		return
-	}
-	for _, j := range m.jobs {
+	for j := range x.jobs.of(e.Message.ID) {
 		r := &e.Jobs[j.index]
 		if r.Status != queue.Queued {
 			continue
@@ -512,7 +508,7 @@ func (s *Store) List(_ context.Context, after queue.JobID, n int, statuses ...qu
 			}
 			s.index.mu.Lock()
 			for i := range rows {
-				if j := s.index.find(rows[i].id); j != nil {
+				if j := s.index.jobs.find(rows[i].id); j != nil {
 					rows[i].status, rows[i].due = j.status, j.due
 				}
 			}
@@ -541,6 +537,7 @@ const forgetAtOnce = 500
 
 // Forget implements [queue.Store].
 func (s *Store) Forget(ctx context.Context, before time.Time, maxSize int64) (total int, err error) {
+	s.recent.forget(time.Now().Add(-recentAge))
 	lost := 0 // dead deliveries and idempotency keys that were forgotten early
 	defer func() {
 		if lost > 0 {

@@ -17,8 +17,9 @@ func TestSettlingLeavesRoom(t *testing.T) {
 	slots := queue.NewSlots(10, down)
 	times := jobTimes{due: now.UnixMicro(), updated: now.UnixMicro()}
 	for range 3 {
-		m := &message{id: queue.NewID()}
-		x.add(m, 0, place{}, queue.Queued, times)
+		j := job{message: queue.NewID()}
+		j.setTimes(times)
+		x.add(large{}, newJob{j, place{}, queue.Queued})
 	}
 	claim := func(want int) []*job {
 		t.Helper()
@@ -47,8 +48,8 @@ func TestSettlingLeavesRoom(t *testing.T) {
 	x.beginSettling(third)
 	x.set(third, queue.Queued)
 	x.set(claim(1)[0], queue.Delivered)
-	if len(x.destinations) != 0 || len(x.messages) != 0 {
-		t.Errorf("the index is not empty: %v, %v", x.destinations, x.messages)
+	if len(x.destinations) != 0 || len(x.jobs) != 0 {
+		t.Errorf("the index is not empty: %v, %v", x.destinations, x.jobs)
 	}
 }
 
@@ -73,6 +74,10 @@ func TestRecent(t *testing.T) {
 	if r.job(second) != nil || r.message(second.Message) != nil {
 		t.Error("a job that has changed is still recent")
 	}
+	r.forget(now) // it is not older
+	if r.job(first) == nil {
+		t.Error("a message that was just added is forgotten")
+	}
 	for range 1000 { // for a fast destination, while the first message waits
 		id := add(1000, now)
 		if j, m := r.job(id), r.message(id.Message); j == nil || m == nil || j.JobID != id || len(m.Body) != 1000 {
@@ -88,6 +93,9 @@ func TestRecent(t *testing.T) {
 	}
 	if id := add(10, now.Add(-time.Hour)); r.job(id) != nil {
 		t.Error("a message that is not due is recent")
+	}
+	if r.forget(now.Add(2 * recentAge)); r.size > 0 || len(r.messages)+len(r.order) > 0 {
+		t.Errorf("%d old messages are not forgotten", len(r.messages))
 	}
 }
 

@@ -11,6 +11,15 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
+// heapBytes returns how many bytes are in use.
+func heapBytes() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC() // what the first one has found
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
 // TestRecordsMemory checks that the records of 100,000 open incidents, each with an ID and
 // what a destination knows of it, and of 10,000 silences hold less than 60 MB. It
 // logs how long the store takes to look for some of them.
@@ -24,14 +33,7 @@ func TestRecordsMemory(t *testing.T) {
 	}
 	defer s.Close()
 	now := time.Now()
-	heap := func() uint64 {
-		var m runtime.MemStats
-		runtime.GC()
-		runtime.GC() // what the first one has found
-		runtime.ReadMemStats(&m)
-		return m.HeapAlloc
-	}
-	before := heap()
+	before := heapBytes()
 	put := func(kind string, n int, size int, group queue.Hash) {
 		t.Helper()
 		const atOnce = 5000
@@ -57,7 +59,7 @@ func TestRecordsMemory(t *testing.T) {
 	put("ID", incidents, 20, queue.Hash{})
 	put("subject", incidents, 100, queue.Hash{})
 	put("silence", silences, 200, s.Hash("silences"))
-	if held := int64(heap()) - int64(before); held > 60_000_000 {
+	if held := heapBytes() - before; held > 60_000_000 {
 		t.Errorf("they hold %d bytes", held)
 	} else {
 		t.Logf("they hold %.1f MB", float64(held)/1e6)

@@ -333,6 +333,8 @@ func (d *database) readIndex(tx *bbolt.Tx, x *index) error {
 	if err != nil {
 		return err
 	}
+	var jobs []newJob // of one message
+	var l large
 	err = tx.Bucket([]byte(bucketJobs)).ForEach(func(k, v []byte) error {
 		if isFiller(k) {
 			return nil
@@ -344,19 +346,19 @@ func (d *database) readIndex(tx *bbolt.Tx, x *index) error {
 		if err != nil {
 			return &damage{what: "a job"}
 		}
-		m := x.messages[j.Message]
-		if m == nil {
-			m = &message{
-				id: j.Message, created: timeOf(j.Message).UnixMicro(), size: size, files: files[j.Message], text: uint32(j.Text),
-				own: j.OwnAttempts,
-			}
+		if len(jobs) > 0 && jobs[0].message != j.Message {
+			x.add(l, jobs...)
+			jobs = jobs[:0]
 		}
-		x.add(m, j.Index, place{d.sealer.DestinationHash(j.Destination), d.sealer.DestinationHash(j.Host), j.Client}, j.Status, timesOf(j))
+		to := place{d.sealer.DestinationHash(j.Destination), d.sealer.DestinationHash(j.Host), j.Client}
+		jobs = append(jobs, newJob{jobOf(j, timeOf(j.Message), size, false), to, j.Status})
+		l = large{files[j.Message], int64(j.Text)}
 		return nil
 	})
 	if err != nil {
 		return err
 	}
+	x.add(l, jobs...)
 	return checkKeys(tx, x)
 }
 
@@ -375,10 +377,15 @@ func checkKeys(tx *bbolt.Tx, x *index) error {
 		return sum
 	}
 	var waiting, all uint64
-	for id, m := range x.messages {
-		h := maphash.Bytes(seed, id[:])
+	var last uuid.UUID
+	for j := range x.jobs.all() {
+		if j.message == last {
+			continue
+		}
+		last = j.message
+		h := maphash.Bytes(seed, last[:])
 		all += h
-		if m.waiting > 0 {
+		if x.counts(j).waiting > 0 {
 			waiting += h
 		}
 	}

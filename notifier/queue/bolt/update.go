@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
 	"go.etcd.io/bbolt"
 
 	"github.com/caddy-notify/caddy-notify/internal/seal"
@@ -58,7 +59,7 @@ func (b *batch) decide(u *queue.Update) (*queue.Tx, error) {
 	defer b.store.index.mu.Unlock()
 	for _, c := range tx.Jobs() {
 		switch {
-		case b.store.index.find(c.ID) != nil:
+		case b.store.index.jobs.find(c.ID) != nil:
 		case b.accepts(c.ID.Message):
 			return nil, errLater
 		default:
@@ -80,7 +81,7 @@ func (b *batch) lockJobs(ids []queue.JobID) ([]queue.Status, error) {
 			statuses[i] = status
 			continue
 		}
-		j := x.find(id)
+		j := x.jobs.find(id)
 		if j == nil {
 			continue
 		}
@@ -110,7 +111,7 @@ func (b *batch) unlockJobs() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for id, status := range b.locked {
-		if j := x.find(id); j != nil && j.writing == cancelling {
+		if j := x.jobs.find(id); j != nil && j.writing == cancelling {
 			x.set(j, status)
 			if status == queue.Queued {
 				signal(b.store.changed)
@@ -142,27 +143,33 @@ func (b *batch) update(u *queue.Update, tx *queue.Tx) error {
 
 // changeJobs changes jobs that nobody has claimed.
 func (b *batch) changeJobs(changes []queue.JobChange) error {
-	before := map[*message]counts{}
-	updated := map[*message]time.Time{}
+	type changed struct {
+		job    *job // one of them
+		before counts
+		at     time.Time
+	}
+	messages := map[uuid.UUID]changed{}
 	for _, c := range changes {
 		b.store.index.mu.Lock()
-		j := b.store.index.find(c.ID)
+		j := b.store.index.jobs.find(c.ID)
 		b.store.index.mu.Unlock()
 		r, _, err := b.store.sealer.OpenJob(bucketJobs, c.ID, b.get(bucketJobs, b.jobKey(c.ID)))
 		if err != nil {
 			return err
 		}
-		if _, ok := before[j.message]; !ok {
-			before[j.message] = *b.count(j.message)
+		m, ok := messages[j.message]
+		if !ok {
+			m = changed{job: j, before: *b.count(j)}
 		}
 		c.Apply(r)
 		if err := b.settle(j, r); err != nil {
 			return err
 		}
-		updated[j.message] = r.Updated
+		m.at = r.Updated
+		messages[j.message] = m
 	}
-	for m, at := range updated {
-		if err := b.ended(m, before[m], at); err != nil {
+	for _, m := range messages {
+		if err := b.ended(m.job, m.before, m.at); err != nil {
 			return err
 		}
 	}

@@ -1118,7 +1118,7 @@ func (s *suite) stats() {
 		s.Helper()
 		st, err := s.Stats(s.Context())
 		s.must(err)
-		// The time of the ID is precise to a millisecond.
+		// The time can be precise to a second.
 		if d := st.Oldest.Sub(oldest); d < -time.Second/2 || d > time.Second/2 || st.Bytes != bytes {
 			s.Errorf("%+v, want %s and %d bytes", st, oldest, bytes)
 		}
