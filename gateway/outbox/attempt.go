@@ -107,7 +107,7 @@ func (a *attempt) dead(reason string) *queue.Outcome {
 // takeTurn waits until the job can be attempted, if the message has chains.
 func (a *attempt) takeTurn(ctx context.Context) *queue.Outcome {
 	var s queued.Summary
-	if s.Decode(a.stored.Summary) != nil || s.Chains.All == nil {
+	if !a.job.OwnAttempts || s.Decode(a.stored.Summary) != nil || s.Chains.All == nil { // jobs of chains have own attempts
 		return nil
 	}
 	e, err := a.q.Queue.Get(ctx, a.stored.ID)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -136,12 +137,14 @@ func textSum(d *dispatch.Delivery) []byte {
 	if !keepsRefused(d) {
 		return nil
 	}
-	sum := sha256.New()
 	m := d.Message
-	for _, text := range []string{d.At.Home, d.At.Key, string(m.Type), m.Title, m.Body} {
-		_, _ = fmt.Fprintf(sum, "%d:%s", len(text), text)
+	b := make([]byte, 0, 64+len(d.At.Home)+len(d.At.Key)+len(m.Title)+len(m.Body))
+	for _, text := range [...]string{d.At.Home, d.At.Key, string(m.Type), m.Title, m.Body} {
+		b = append(strconv.AppendInt(b, int64(len(text)), 10), ':')
+		b = append(b, text...)
 	}
-	return sum.Sum(nil)[:16]
+	sum := sha256.Sum256(b)
+	return sum[:16]
 }
 
 // refused is what a destination has refused for good before the message was stored.

@@ -1,6 +1,8 @@
 package outbox_test
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -366,5 +368,20 @@ func TestGivenUpAtOnce(t *testing.T) {
 	s, err := g.Rooms().Outbox.Queue.Stats(t.Context())
 	if dead := deadIDs(t, g); err != nil || len(dead) != 2 || s.Dead != 2 || s.Queued+s.Sending != 0 {
 		t.Errorf("given up are %v; the store counts %+v, %v", dead, s, err)
+	}
+}
+
+// TestTextSum checks that a text has the sum that is stored with messages, and that every message
+// pays little for it.
+func TestTextSum(t *testing.T) {
+	body := strings.Repeat("x", 1000)
+	d := &dispatch.Delivery{Message: &notifier.Message{Title: "Disk", Body: body, Type: notifier.Warning}}
+	d.Key, d.At, d.To = "ops", site.Place{Home: "home", Key: "ops"}, new(message.Selection)
+	want := sha256.Sum256([]byte("4:home3:ops7:warning4:Disk1000:" + body))
+	if got := outbox.TextSum(d); !bytes.Equal(got, want[:16]) {
+		t.Errorf("%x, want %x", got, want[:16])
+	}
+	if n := testing.AllocsPerRun(100, func() { outbox.TextSum(d) }); n > 2 {
+		t.Errorf("%v allocations", n)
 	}
 }

@@ -117,9 +117,13 @@ func (s *Subject) fields(c *wire.Codec) {
 // Encode is the inverse of [DecodeRuled].
 func (r *Ruled) Encode() []byte { return wire.Append(nil, r, (*Ruled).fields) }
 
-// DecodeRuled decodes a job's state for the rules.
-func DecodeRuled(b []byte) (r Ruled, err error) {
-	err = wire.Decode(b, &r, (*Ruled).fields)
+// DecodeRuled decodes a job's state for the rules. Most jobs have none.
+func DecodeRuled(b []byte) (Ruled, error) {
+	if len(b) == 0 {
+		return Ruled{}, nil
+	}
+	var r Ruled
+	err := wire.Decode(b, &r, (*Ruled).fields)
 	return r, err
 }
 

@@ -130,6 +130,7 @@ func (s *Store) read(all []claimedJob) ([]queue.Job, error) {
 	jobs := make([]queue.Job, len(all)) // in the same order
 	add := func(i int, j *queue.Job) {
 		jobs[i] = *j
+		jobs[i].JobID = all[i].id
 		jobs[i].Status, jobs[i].Due, jobs[i].Updated = queue.Sending, time.UnixMicro(all[i].due), time.UnixMicro(all[i].updated)
 	}
 	var stored []int // not in recent

@@ -105,7 +105,7 @@ func (r *recent) remove(m *recentMessage) {
 	m.message, m.jobs = nil, nil
 }
 
-// job returns a copy of a job as it was accepted, or nil.
+// job returns a job as it was accepted, which must not change, or nil.
 func (r *recent) job(id queue.JobID) *queue.Job {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -113,9 +113,7 @@ func (r *recent) job(id queue.JobID) *queue.Job {
 	if m == nil || !m.has(id.Index) {
 		return nil
 	}
-	j := m.jobs[id.Index]
-	j.JobID = id
-	return &j
+	return &m.jobs[id.Index]
 }
 
 // message returns a copy of a message, or nil.
