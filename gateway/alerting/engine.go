@@ -56,7 +56,7 @@ func New(o *outbox.Outbox, receipts Receipts) *Engine {
 	l := &lanes{outbox: o, silences: s}
 	s.lanes = l
 	m := &memory{outbox: o, records: r, silences: s}
-	i := &Incidents{outbox: o, records: r, memory: m}
+	i := &Incidents{outbox: o, records: r, memory: m, silences: s}
 	sh := &shares{outbox: o, records: r, memory: m}
 	return &Engine{
 		Incidents: i,

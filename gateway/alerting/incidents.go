@@ -22,11 +22,12 @@ import (
 // Incidents are the incidents of all keys with rules, as they are stored. They are part of
 // an [Engine].
 type Incidents struct {
-	outbox  *outbox.Outbox
-	records records
-	memory  *memory
-	sizes   groupSizes
-	counts  incidentCounts
+	outbox   *outbox.Outbox
+	records  records
+	memory   *memory
+	silences *Silences
+	sizes    groupSizes
+	counts   incidentCounts
 }
 
 // groupSizes remembers the sizes of the groups of records for a while, because each

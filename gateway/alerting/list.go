@@ -4,17 +4,16 @@ import (
 	"cmp"
 	"context"
 	"encoding/base64"
+	"fmt"
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/saved"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
-	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
@@ -27,15 +26,15 @@ type IncidentQuery struct {
 }
 
 // IncidentCursor is a position in the list of incidents. The zero value is its beginning.
-type IncidentCursor struct {
-	Stage notifier.IncidentState
-	place string // of the key
-	name  queue.Hash
-}
+type IncidentCursor rank
+
+// cursorForm is the text of a cursor, except the name.
+const cursorForm = "%s %d %t %d %d"
 
 // Encode returns the cursor as a parameter of an address.
 func (c IncidentCursor) Encode() string {
-	return base64.RawURLEncoding.EncodeToString([]byte(string(c.name[:]) + string(c.Stage) + "\x00" + c.place))
+	text := fmt.Sprintf(cursorForm, c.Stage, c.next, c.silent, c.kind, c.newest)
+	return base64.RawURLEncoding.EncodeToString([]byte(string(c.name[:]) + text))
 }
 
 // decodeCursor is the inverse of [IncidentCursor.Encode]. It reports whether the text is valid.
@@ -45,9 +44,8 @@ func decodeCursor(text string) (c IncidentCursor, ok bool) {
 		return c, false
 	}
 	rest := string(b[copy(c.name[:], b):])
-	stage, place, ok := strings.Cut(rest, "\x00")
-	c.Stage, c.place = notifier.IncidentState(stage), place
-	return c, ok && slices.Contains(rules.Stages, c.Stage)
+	n, err := fmt.Sscanf(rest, cursorForm, &c.Stage, &c.next, &c.silent, &c.kind, &c.newest)
+	return c, err == nil && n == 5 && slices.Contains(rules.Stages, c.Stage)
 }
 
 // The number of incidents on a page.
@@ -94,56 +92,6 @@ func (q *IncidentQuery) Address(path string, after IncidentCursor) string {
 		return path
 	}
 	return path + "?" + v.Encode()
-}
-
-// List returns the incidents of the keys with these places, the worst stage
-// first, and the cursor of the next page, or the zero value if no more follow.
-func (i *Incidents) List(ctx context.Context, places []string, by *IncidentQuery) (out []StoredIncident, next IncidentCursor, err error) {
-	sizes, err := i.outbox.Queue.Records.GroupSizes(ctx)
-	if err != nil {
-		return nil, next, err
-	}
-	places = slices.Compact(slices.Sorted(slices.Values(places)))
-	begun := by.After == IncidentCursor{}
-	for _, stage := range rules.Stages {
-		begun = begun || stage == by.After.Stage
-		if !begun || by.Stage != "" && stage != by.Stage {
-			continue
-		}
-		for _, place := range places {
-			var last queue.Hash
-			if stage == by.After.Stage {
-				if place < by.After.place {
-					continue
-				}
-				if place == by.After.place {
-					last = by.After.name
-				}
-			}
-			for more := sizes[i.records.incidentGroup(place, stage)] > 0; more && len(out) <= by.Limit; {
-				var page []StoredIncident
-				if page, last, more, err = i.page(ctx, place, stage, last, by.Limit+1-len(out)); err != nil {
-					return nil, next, err
-				}
-				out = append(out, page...)
-			}
-		}
-	}
-	if len(out) > by.Limit {
-		out = out[:by.Limit]
-		x := out[by.Limit-1]
-		next = IncidentCursor{x.Incident.Stage(), PlaceOfIncident(x.Incident), x.name}
-	}
-	slices.SortStableFunc(out, worseIncident)
-	return out, next, nil
-}
-
-// worseIncident compares incidents: by their stages, failures before warnings, and those
-// that are open for longer first.
-func worseIncident(a, b StoredIncident) int {
-	x, y := a.Incident, b.Incident
-	return cmp.Or(cmp.Compare(slices.Index(rules.Stages, x.Stage()), slices.Index(rules.Stages, y.Stage())),
-		cmp.Compare(slices.Index(rules.Types, y.Type), slices.Index(rules.Types, x.Type)), x.Opened.Compare(y.Opened))
 }
 
 // PlacesOfSite adds the places of keys of a site, or of the key with a name. If the saved

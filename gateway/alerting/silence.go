@@ -180,29 +180,76 @@ func (s *Silenced) Names() (names []string) {
 	return names
 }
 
+// All reports whether no destination is told.
+func (s *Silenced) All() bool { return !s.Until.IsZero() && len(s.Only) == 0 }
+
+// NextStep returns the number of the step of an incident that tells somebody next, and when it
+// begins. It returns 0 if none follows, or if silences keep it back.
+func (s *Silenced) NextStep(x *rules.Incident) (step int, at time.Time) {
+	if step, at = x.Escalation.NextStep(); s.Next || s.All() && !at.After(s.Until) {
+		return 0, time.Time{}
+	}
+	return step, at
+}
+
 // Of returns what silences keep back of an open incident.
-func (s *Silences) Of(ctx context.Context, x *rules.Incident) (out Silenced, err error) {
+func (s *Silences) Of(ctx context.Context, x *rules.Incident) (Silenced, error) {
+	return s.reader().of(ctx, x)
+}
+
+// silenceReader reads the silences of each key once, for a list of incidents.
+type silenceReader struct {
+	silences *Silences
+	dir      *site.Directory
+	windows  bool // a key has silences in the configuration
+	keys     map[string]keySilences
+}
+
+// keySilences are the silences of a key that hold now.
+type keySilences struct {
+	key     *site.Key
+	holding rules.Silences
+}
+
+func (s *Silences) reader() *silenceReader {
 	dir := &s.outbox.Current().Directory
-	if !x.IsOpen() || !s.Has(PlaceOfIncident(x)) && !hasSilenceWindows(dir) {
+	return &silenceReader{s, dir, hasSilenceWindows(dir), map[string]keySilences{}}
+}
+
+// ofKey returns the silences of the key of an incident; none if it is gone.
+func (r *silenceReader) ofKey(ctx context.Context, x *rules.Incident) (k keySilences, err error) {
+	place := PlaceOfIncident(x)
+	k, ok := r.keys[place]
+	if ok {
+		return k, nil
+	}
+	if k.key, _, err = r.dir.KeyOfIncident(ctx, x); err == nil && k.key != nil {
+		k.holding, err = r.silences.At(ctx, place, k.key.SilenceWindows())
+	}
+	if err == nil {
+		r.keys[place] = k
+	}
+	return k, err
+}
+
+// of is [Silences.Of].
+func (r *silenceReader) of(ctx context.Context, x *rules.Incident) (out Silenced, err error) {
+	if !x.IsOpen() || !r.windows && !r.silences.Has(PlaceOfIncident(x)) {
 		return out, nil
 	}
-	k, _, err := dir.KeyOfIncident(ctx, x)
-	if err != nil || k == nil {
+	k, err := r.ofKey(ctx, x)
+	if err != nil || len(k.holding) == 0 {
 		return out, err
 	}
-	holding, err := s.At(ctx, PlaceOfIncident(x), k.SilenceWindows())
-	if err != nil || len(holding) == 0 {
-		return out, err
-	}
-	now := s.outbox.Queue.Now()
+	now := r.silences.outbox.Queue.Now()
 	next, at := x.Escalation.NextStep()
 	loud := false
 	out.Next = next > 0
-	for _, t := range k.Targets {
+	for _, t := range k.key.Targets {
 		if !isToldOf(x, t) {
 			continue
 		}
-		m := holding.MatchIncident(now, x, t.Tags)
+		m := k.holding.MatchIncident(now, x, t.Tags)
 		if m == nil {
 			loud = true
 		} else if out.Only = append(out.Only, t); out.Until.IsZero() || m.Until.Before(out.Until) {

@@ -51,7 +51,7 @@ func TestIncidentList(t *testing.T) {
 		g.PostForm("/notify/ops", "body=confidential&title=over&type=success&incident=db1")
 		for range 2 {
 			for query, want := range map[string][]string{
-				"":                   {"ops db2 open", "net router open", "ops slow open", "ops db1 resolved"},
+				"":                   {"net router open", "ops db2 open", "ops slow open", "ops db1 resolved"},
 				"?key=ops":           {"ops db2 open", "ops slow open", "ops db1 resolved"},
 				"?state=resolved":    {"ops db1 resolved"},
 				"?state=open&key=ne": nil,

@@ -45,8 +45,9 @@ func withEvents(content map[string]Schema) map[string]Schema {
 func Incidents() About {
 	return About{Operations: []Operation{{
 		Method: http.MethodGet, ID: "incidents", Tag: ofMessages,
-		Summary:     "List the incidents of keys with rules (with a queue)",
-		Description: "The worst first: open, then acknowledged, then resolved. Only for who may manage.",
+		Summary: "List the incidents of keys with rules (with a queue)",
+		Description: "Open ones come first, then acknowledged, then resolved ones. Of each, those whose next step begins soonest come first, " +
+			"then failures, and the newest. Only for who may manage.",
 		Parameters: []any{
 			inQuery("key", text(), "Only incidents of this key."),
 			inQuery("state", Schema{"enum": []string{"open", "acknowledged", "resolved"}}, "Only incidents in this state."),
