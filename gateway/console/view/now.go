@@ -1,10 +1,6 @@
 package view
 
-import (
-	"fmt"
-	"strconv"
-	"time"
-)
+import "time"
 
 // NowPage is the first page of the console: the situation.
 type NowPage struct {
@@ -72,58 +68,3 @@ func (p NowPage) Facts() (facts []Fact) {
 var nowParts = newParts(source{templates: []string{"now.html"}, styles: []string{mainStyle}, policy: policyForms})
 
 func (p NowPage) view() view { return view{title: "Now", parts: nowParts, wide: true} }
-
-// Moment is a time and its distance from the time of its page.
-type Moment struct {
-	Time time.Time
-	Text string // such as "12 s ago" or "in 4 min"
-	For  string // such as "for 14 min"; "" for a future time
-}
-
-// NewMoment returns the time t as a page of the time now shows it.
-func NewMoment(t, now time.Time) Moment {
-	m := Moment{Time: t, Text: relative(t, now)}
-	if d := now.Sub(t); d >= 0 {
-		m.For = "for " + lasting(d)
-	}
-	return m
-}
-
-// relative returns the distance of t from now in words, like page.js.
-func relative(t, now time.Time) string {
-	switch d := now.Sub(t); {
-	case d < 0:
-		return "in " + lasting(-d)
-	case d < time.Second:
-		return "now"
-	default:
-		return lasting(d) + " ago"
-	}
-}
-
-// lasting returns a duration in one unit, such as "14 min".
-func lasting(d time.Duration) string {
-	switch {
-	case d < time.Minute:
-		return fmt.Sprintf("%d s", max(int(d.Seconds()), 1))
-	case d < time.Hour:
-		return fmt.Sprintf("%d min", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%d h", int(d.Hours()))
-	}
-	return strconv.Itoa(int(d.Hours()/24)) + " days"
-}
-
-// Length returns a duration in words: "7 days", "36 hours", or "90 min".
-func Length(d time.Duration) string {
-	const day = 24 * time.Hour
-	switch {
-	case d >= day && d%day == 0:
-		return Count(int(d/day), "day", "days")
-	case d >= time.Hour && d%time.Hour == 0:
-		return Count(int(d/time.Hour), "hour", "hours")
-	case d >= time.Minute && d%time.Minute == 0:
-		return strconv.Itoa(int(d/time.Minute)) + " min"
-	}
-	return d.String()
-}

@@ -41,14 +41,28 @@
 		parent.prepend(...made);
 	}
 
-	function lasting(s) {
-		return s < 60 ? `${s} s` : s < 3600 ? `${Math.trunc(s / 60)} min` : s < 172800 ? `${Math.trunc(s / 3600)} h` : `${Math.trunc(s / 86400)} days`;
+	// rounded returns seconds in one unit, and whether they are an hour or more. What is to come is
+	// rounded up, and what lasts is rounded down.
+	function rounded(s, round) {
+		const n = round(s), m = round(s / 60), h = round(s / 3600);
+		if (n < 60) return [`${Math.max(n, 1)} s`, false];
+		if (m < 60) return [`${m} min`, false];
+		return [h < 48 ? `${h} h` : `${round(s / 86400)} days`, true];
 	}
 
-	// short says what the server says of a time, such as "12 s ago".
-	function short(then) {
-		const n = Math.trunc((Date.now() - then) / 1000);
-		return n === 0 ? "now" : n < 0 ? `in ${lasting(-n)}` : `${lasting(n)} ago`;
+	// onClock returns a time of the clock, with the day if it is another one.
+	function onClock(t, now, form) {
+		const text = form.format(t);
+		return t.toDateString() === now.toDateString() ? text : `${(t.getFullYear() === now.getFullYear() ? day : year).format(t)}, ${text}`;
+	}
+
+	// distance says what the server says of a time, such as "12 s ago", "in 4 h (16:00)" or, if it lasts, "for 14 min".
+	function distance(t, now, lasts) {
+		const s = (now - t) / 1000, to = s < 0 && !lasts;
+		const [text, long] = rounded(Math.abs(lasts ? Math.max(s, 0) : s), to ? Math.ceil : Math.floor);
+		const at = long ? ` (${lasts ? "since " : ""}${onClock(t, now, minutes)})` : "";
+		if (lasts) return `for ${text}${at}`;
+		return to ? `in ${text}${at}` : s < 1 ? "now" : `${text} ago${at}`;
 	}
 
 	// showBars gives the parts of bars, of half an hour each, the times of the reader.
@@ -70,12 +84,12 @@
 			if (isNaN(t)) continue;
 			const now = new Date();
 			if (e.dataset.short !== undefined || e.dataset.ago !== undefined) {
-				e.textContent = short(t);
+				e.textContent = distance(t, now, false);
 				e.title = full.format(t);
 				continue;
 			}
 			if (e.dataset.lasts !== undefined) {
-				e.textContent = `for ${lasting(Math.max(0, Math.trunc((now - t) / 1000)))}`;
+				e.textContent = distance(t, now, true);
 				e.title = full.format(t);
 				continue;
 			}
@@ -84,9 +98,7 @@
 				continue;
 			}
 			const brief = e.dataset.at !== undefined || e.dataset.clock !== undefined;
-			let text = (brief ? minutes : clock).format(t);
-			if (e.dataset.clock === undefined && t.toDateString() !== now.toDateString()) text = `${(t.getFullYear() === now.getFullYear() ? day : year).format(t)}, ${text}`;
-			e.textContent = text;
+			e.textContent = e.dataset.clock === undefined ? onClock(t, now, brief ? minutes : clock) : minutes.format(t);
 			e.title = full.format(t);
 		}
 	}
