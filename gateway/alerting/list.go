@@ -22,7 +22,8 @@ type IncidentQuery struct {
 	Key   string                 // "" for all
 	Stage notifier.IncidentState // "" for all
 	After IncidentCursor
-	Limit int
+	Limit int  // of rows
+	Fold  bool // equal incidents that are not resolved are one row
 }
 
 // IncidentCursor is a position in the list of incidents. The zero value is its beginning.

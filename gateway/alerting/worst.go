@@ -185,16 +185,10 @@ func (w *worst) sorted() []ListedIncidents {
 	return w.rows
 }
 
-// Rows returns the incidents of the keys with these places, the worst first. Equal ones that are not
-// resolved are one row; the limit is that of rows. The cursor is that of the next page, or the zero
-// value if no more follow.
-func (i *Incidents) Rows(ctx context.Context, places []string, by *IncidentQuery) ([]ListedIncidents, IncidentCursor, error) {
-	return i.rows(ctx, places, by, true)
-}
-
-// List is [Incidents.Rows] with a row for each incident.
+// List returns the incidents of the keys with these places, the worst first, and the cursor of the
+// next page, or the zero value if no more follow.
 func (i *Incidents) List(ctx context.Context, places []string, by *IncidentQuery) (out []StoredIncident, next IncidentCursor, err error) {
-	rows, next, err := i.rows(ctx, places, by, false)
+	rows, next, err := i.Rows(ctx, places, by)
 	for _, row := range rows {
 		out = append(out, row.Worst)
 	}
@@ -204,11 +198,10 @@ func (i *Incidents) List(ctx context.Context, places []string, by *IncidentQuery
 // listPage is how many records are read at once.
 const listPage = 1000
 
-// rows reads all incidents in a stage before it chooses the worst, because each key has its own
-// group of records. A stage is read only if the stages before it do not fill the page.
-func (i *Incidents) rows(ctx context.Context, places []string, by *IncidentQuery, fold bool) (
-	out []ListedIncidents, next IncidentCursor, err error,
-) {
+// Rows is [Incidents.List], in which equal incidents can be one row. It reads all incidents in a stage
+// before it chooses the worst, because each key has its own group of records. A stage is read only if
+// the stages before it do not fill the page.
+func (i *Incidents) Rows(ctx context.Context, places []string, by *IncidentQuery) (out []ListedIncidents, next IncidentCursor, err error) {
 	sizes, err := i.outbox.Queue.Records.GroupSizes(ctx)
 	if err != nil {
 		return nil, next, err
@@ -221,7 +214,7 @@ func (i *Incidents) rows(ctx context.Context, places []string, by *IncidentQuery
 		if !begun || by.Stage != "" && stage != by.Stage || len(out) > by.Limit {
 			continue
 		}
-		w := worst{after: rank(by.After), most: by.Limit + 1 - len(out), fold: fold, equal: map[equality]*equals{}}
+		w := worst{after: rank(by.After), most: by.Limit + 1 - len(out), fold: by.Fold, equal: map[equality]*equals{}}
 		for _, place := range places {
 			var last queue.Hash
 			for more := sizes[i.records.incidentGroup(place, stage)] > 0; more; {

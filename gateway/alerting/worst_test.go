@@ -58,7 +58,7 @@ func TestEqualIncidents(t *testing.T) {
 		}
 		for limit := 1; limit < 7; limit++ {
 			var got []string
-			for by := (alerting.IncidentQuery{Limit: limit}); ; {
+			for by := (alerting.IncidentQuery{Limit: limit, Fold: true}); ; {
 				rows, next, err := n.Rooms().Alerts.Incidents.Rows(t.Context(), places, &by)
 				if err != nil {
 					t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"time"
 
 	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/alerting"
@@ -46,7 +47,8 @@ func (h *incidentPages) serveIncidentsPage(w http.ResponseWriter, r *http.Reques
 		p.Keys = names
 	}
 	p.Done = cmp.Or(forgottenOf(r.URL.Query()), nowDone(r.URL.Query()))
-	list, next, err := h.api.Incidents.SiteIncidents(r.Context(), &by)
+	by.Fold = by.Key == "" // the list of a key has each
+	rows, next, err := h.api.Incidents.SiteRows(r.Context(), &by)
 	switch {
 	case errors.Is(err, alerting.ErrNoIncidents):
 		p.Problem = "There is no queue, and incidents need one. The operator can add queue to the global option notify."
@@ -55,9 +57,10 @@ func (h *incidentPages) serveIncidentsPage(w http.ResponseWriter, r *http.Reques
 	default:
 		p.Action = root + httpapi.RouteConsoleIncidents[1:]
 	}
-	for _, x := range list {
-		row := h.incidentRow(r, x.Incident)
-		row.Forget = alerting.IsQuiet(x.Incident)
+	now := time.Now()
+	for i := range rows {
+		row := h.incidentRows(r, &rows[i], now, p.Action)
+		row.Forget = alerting.IsQuiet(rows[i].Worst.Incident)
 		p.Incidents = append(p.Incidents, row)
 	}
 	if next != (alerting.IncidentCursor{}) {

@@ -2,9 +2,11 @@ package console
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -86,9 +88,11 @@ func (h *nowPage) serveNowPage(w http.ResponseWriter, r *http.Request, _ *httpap
 	p.MoreKeys = max(len(names)-maxNowKeys, 0)
 	p.Rows = h.keys.listKeys(r, states, names[:min(len(names), maxNowKeys)])
 	above := map[string]bool{}
-	for _, d := range p.Down {
-		for _, k := range d.Keys {
-			above[k.Name] = true
+	for _, t := range p.Troubled {
+		for _, d := range t.Destinations {
+			for _, k := range d.Keys {
+				above[k.Name] = true
+			}
 		}
 	}
 	for i := range p.Rows {
@@ -106,6 +110,9 @@ func (h *nowPage) serveNowPage(w http.ResponseWriter, r *http.Request, _ *httpap
 func nowDone(query url.Values) string {
 	switch query.Get("done") {
 	case acknowledgeQuery:
+		if n, err := strconv.Atoi(query.Get("count")); err == nil && n > 1 {
+			return fmt.Sprintf("You take care of %d incidents. Nobody else is told.", n)
+		}
 		return "You take care of it. Nobody else is told."
 	case resolveQuery:
 		return "It is resolved. Those who were told of it are told that."
@@ -300,18 +307,23 @@ func (h *nowPage) setIncidents(r *http.Request, p *view.NowPage, s *situation) {
 	if !h.hasRules() {
 		return
 	}
-	list, _, err := h.api.Incidents.SiteIncidents(r.Context(), &alerting.IncidentQuery{Limit: maxNowIncidents})
-	if err != nil {
-		p.Problem = httpapi.ErrQueueUnread
-		return
-	}
-	for _, x := range list {
-		if x.Incident.Stage() == notifier.Resolved {
-			break // the open ones come first
+	p.More = s.open + s.acknowledged
+	for _, stage := range []notifier.IncidentState{notifier.Open, notifier.Acknowledged} {
+		by := alerting.IncidentQuery{Stage: stage, Limit: maxNowIncidents - len(p.Incidents), Fold: true}
+		if by.Limit == 0 {
+			break
 		}
-		p.Incidents = append(p.Incidents, h.incidents.incidentRow(r, x.Incident))
+		rows, _, err := h.api.Incidents.SiteRows(r.Context(), &by)
+		if err != nil {
+			p.Problem = httpapi.ErrQueueUnread
+			return
+		}
+		for i := range rows {
+			row := h.incidents.incidentRows(r, &rows[i], p.Now, p.Root+httpapi.RouteConsole[1:])
+			p.Incidents, p.More = append(p.Incidents, row), p.More-rows[i].Count
+		}
 	}
-	p.More = max(s.open+s.acknowledged-len(p.Incidents), 0)
+	p.More = max(p.More, 0)
 }
 
 // setDown sets the destinations that fail.
@@ -328,14 +340,16 @@ func (h *nowPage) setDown(r *http.Request, p *view.NowPage, s *situation) {
 		return
 	}
 	bars := h.bars(ctx, q)
+	var shown []view.QueuedDestination
 	for _, d := range all {
 		if d.health.State != view.Down && d.health.State != view.Failing {
 			continue
 		}
-		if len(p.Down) == maxNowDown {
+		if len(shown) == maxNowDown {
 			p.MoreDown++
 			continue
 		}
-		p.Down = append(p.Down, d.row(r, bars, p.Root+httpapi.RouteConsole[1:]))
+		shown = append(shown, d.row(r, bars, p.Root+httpapi.RouteConsole[1:]))
 	}
+	p.Troubled = view.ByState(shown)
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -91,9 +92,11 @@ func (h *queuePage) setQueue(r *http.Request, p *view.QueuePage, q *gateway.Room
 		all = all[:maxPageDestinations]
 	}
 	bars := h.bars(ctx, q)
-	for _, d := range all {
-		p.Destinations = append(p.Destinations, d.row(r, bars, address))
+	rows := make([]view.QueuedDestination, len(all))
+	for i := range all {
+		rows[i] = all[i].row(r, bars, address)
 	}
+	p.Troubled = view.ByState(rows)
 }
 
 // keyLinks returns links to the pages of keys.
@@ -110,8 +113,21 @@ type siteDestination struct {
 	id           queue.Hash
 	counted      string // hash by which it is counted (see [tally.HashOf]); "" if unknown
 	keys         []string
+	tags         []string // in any of the keys
 	service, url string
 	health       view.Health
+}
+
+// add adds a key in which the destination has tags.
+func (d *siteDestination) add(key string, tags []string) {
+	if !slices.Contains(d.keys, key) {
+		d.keys = append(d.keys, key)
+	}
+	for _, tag := range tags {
+		if !slices.Contains(d.tags, tag) {
+			d.tags = append(d.tags, tag)
+		}
+	}
 }
 
 // row returns the destination as pages list it. The button at the address also retries dead
@@ -119,10 +135,10 @@ type siteDestination struct {
 func (d *siteDestination) row(r *http.Request, bars *bars, address string) view.QueuedDestination {
 	name := named(d.service, d.url)
 	return view.QueuedDestination{
-		Named: name, URL: d.url, Keys: keyLinks(r, d.keys), Health: d.health, Bar: bars.ofHash(d.keys, d.counted),
+		Named: name, URL: d.url, Tags: d.tags, Keys: keyLinks(r, d.keys), Health: d.health, Bar: bars.ofHash(d.keys, d.counted),
 		Waits: view.Waits{
 			Address: address, Destination: EncodeDestination(d.id),
-			Label: strings.TrimSpace(name.Name + " " + strings.Join(d.keys, " ")), Count: d.health.Waiting,
+			Label: strings.TrimSpace(notifier.NameWithTags(name.Name, d.tags) + " " + strings.Join(d.keys, " ")), Count: d.health.Waiting,
 		},
 	}
 }
@@ -136,7 +152,7 @@ func (h *shared) troubled(ctx context.Context, q *gateway.Rooms) ([]siteDestinat
 		return nil, err
 	}
 	configured := map[queue.Hash]*siteDestination{}
-	for name := range h.Resolved.Keys {
+	for _, name := range slices.Sorted(maps.Keys(h.Resolved.Keys)) {
 		k := h.Resolved.Configured(name)
 		for _, t := range k.Targets {
 			id := q.Outbox.DestinationID(t, k.Limits)
@@ -145,9 +161,7 @@ func (h *shared) troubled(ctx context.Context, q *gateway.Rooms) ([]siteDestinat
 				d = &siteDestination{service: t.Service(), url: t.String(), counted: tally.HashOf(t)}
 				configured[id] = d
 			}
-			if !slices.Contains(d.keys, name) {
-				d.keys = append(d.keys, name)
-			}
+			d.add(name, t.Tags)
 		}
 	}
 	saved, err := h.Saved.List(ctx)
@@ -166,9 +180,9 @@ func (h *shared) troubled(ctx context.Context, q *gateway.Rooms) ([]siteDestinat
 		name := outbox.DecodeName(s.About)
 		switch known := configured[s.Destination]; {
 		case known != nil:
-			d.keys, d.service, d.url, d.counted = known.keys, known.service, known.url, known.counted
+			d.keys, d.tags, d.service, d.url, d.counted = known.keys, known.tags, known.service, known.url, known.counted
 		case slices.Contains(saved, name.Key) && h.reaches(ctx, q, name.Key, &d):
-			d.keys, d.service, d.url = []string{name.Key}, name.Service, name.URL
+			d.service, d.url = name.Service, name.URL
 		case alone && !slices.Contains(saved, name.Key):
 			d.service, d.url = cmp.Or(name.Service, "A destination"), cmp.Or(name.URL, s.Host)
 		default:
@@ -189,8 +203,8 @@ func (h *shared) troubled(ctx context.Context, q *gateway.Rooms) ([]siteDestinat
 	return out, nil
 }
 
-// reaches reports whether a saved key of the site has a destination, and sets the hash by which it
-// is counted. Keys of other sites may have the same name.
+// reaches reports whether a saved key of the site has a destination, and sets its key, its tags and
+// the hash by which it is counted. Keys of other sites may have the same name.
 func (h *shared) reaches(ctx context.Context, q *gateway.Rooms, name string, d *siteDestination) bool {
 	k, err := h.Resolved.Key(ctx, name)
 	if err != nil {
@@ -199,6 +213,7 @@ func (h *shared) reaches(ctx context.Context, q *gateway.Rooms, name string, d *
 	i := slices.IndexFunc(k.Targets, func(t notifier.Target) bool { return q.Outbox.DestinationID(t, k.Limits) == d.id })
 	if i >= 0 {
 		d.counted = tally.HashOf(k.Targets[i])
+		d.add(name, k.Targets[i].Tags)
 	}
 	return i >= 0
 }

@@ -59,6 +59,18 @@ func (h *Incidents) doIncidents(w http.ResponseWriter, r *http.Request, at *Rout
 func (h *Incidents) SiteIncidents(ctx context.Context, by *alerting.IncidentQuery) ([]alerting.StoredIncident,
 	alerting.IncidentCursor, error,
 ) {
+	return ofSite(ctx, h, by, (*alerting.Incidents).List)
+}
+
+// SiteRows returns a page of the incidents of the site's keys, as the console lists them.
+func (h *Incidents) SiteRows(ctx context.Context, by *alerting.IncidentQuery) ([]alerting.ListedIncidents, alerting.IncidentCursor, error) {
+	return ofSite(ctx, h, by, (*alerting.Incidents).Rows)
+}
+
+// ofSite calls list with the places of the site's keys.
+func ofSite[T any](ctx context.Context, h *Incidents, by *alerting.IncidentQuery,
+	list func(*alerting.Incidents, context.Context, []string, *alerting.IncidentQuery) ([]T, alerting.IncidentCursor, error),
+) ([]T, alerting.IncidentCursor, error) {
 	q, err := h.App.Open(nil)
 	if err != nil || q == nil {
 		return nil, alerting.IncidentCursor{}, cmp.Or(err, error(alerting.ErrNoIncidents))
@@ -69,11 +81,11 @@ func (h *Incidents) SiteIncidents(ctx context.Context, by *alerting.IncidentQuer
 	if err != nil {
 		return nil, alerting.IncidentCursor{}, err
 	}
-	list, next, err := q.Alerts.Incidents.List(ctx, places, by)
+	out, next, err := list(q.Alerts.Incidents, ctx, places, by)
 	if err != nil {
 		err = outbox.Unread(fmt.Errorf("listing incidents: %w", err))
 	}
-	return list, next, err
+	return out, next, err
 }
 
 // NameOfIncident returns a function that returns the present name of an incident's key.

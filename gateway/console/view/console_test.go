@@ -38,6 +38,23 @@ var exampleFrame = Frame{
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
+// equalExample returns a row of equal incidents of a key, whose forms are sent to an address.
+func equalExample(action string) IncidentRow {
+	row := IncidentRow{
+		ListedIncident: ListedIncident{
+			Address: "../notify/console/incidents/d1", Title: "Disk <full> on web-3", Key: "many", KeyAddress: "../notify/console/keys/many",
+			Type: "failure", State: IncidentOpen, Since: noon.Add(-time.Minute),
+		}, PublicID: "d1", Now: noon, Action: action, Silence: "../notify/console/silences?key=many#silence",
+	}
+	other := row
+	other.Title, other.PublicID = "", "d2"
+	row.Equal = &EqualIncidents{
+		Rows: []IncidentRow{row, other}, Count: 200, More: 198, Newest: noon.Add(-time.Minute), PublicIDs: "d1 d2 d3",
+		Address: "../notify/console/incidents?key=many&state=open", SilenceAll: "../notify/console/silences?key=many&title=Disk#silence",
+	}
+	return row
+}
+
 // examples has pages by the names of their golden files, each with everything it can show.
 var examples = map[string]Page{
 	"now": NowPage{
@@ -50,27 +67,28 @@ var examples = map[string]Page{
 					Address: "../notify/incidents/a", Title: "Disk <full>", Key: "ops",
 					KeyAddress: "../notify/console/keys/ops", Type: "failure", State: IncidentOpen, Since: noon.Add(-14 * time.Minute), Step: 1, Steps: 2,
 					Next: noon.Add(time.Minute),
-				}, PublicID: "a", Told: "Ann's phone was told", NextTold: "Bob's phone",
+				}, PublicID: "a", Now: noon, Action: "../notify/console", Told: "Ann's phone was told", NextTold: "Bob's phone",
 				Silence: "../notify/console/silences?key=ops#silence", Resolve: true,
 			},
 			{ListedIncident: ListedIncident{
 				Name: "disk db1", Key: "web", State: IncidentOpen, Since: noon.Add(-3 * time.Hour),
 				Silenced: noon.Add(time.Hour),
-			}, PublicID: "b", Silence: "../notify/console/silences?key=web#silence", Resolve: true},
+			}, PublicID: "b", Now: noon, Action: "../notify/console", Silence: "../notify/console/silences?key=web#silence", Resolve: true},
 			{
 				ListedIncident: ListedIncident{
 					Name: "disk db2", Key: "web", State: IncidentOpen, Since: noon.Add(-3 * time.Hour), Steps: 2, Step: 1,
 					Round: 1, Next: noon.Add(time.Minute), Silenced: noon.Add(time.Hour), Partly: true, SilentFor: "JSON boss.example (2:boss)",
 					NextSilent: true,
-				}, PublicID: "d", Told: "Ann was told", NextTold: "Bob", Silence: "../notify/console/silences?key=web#silence",
+				}, PublicID: "d", Now: noon, Action: "../notify/console", Told: "Ann was told", NextTold: "Bob", Silence: "../notify/console/silences?key=web#silence",
 				Resolve: true,
 			},
 			{ListedIncident: ListedIncident{
 				Title: "Certificate", Key: "web", State: IncidentAcknowledged, By: "Ann",
 				Since: noon.Add(-72 * time.Hour), Until: noon.Add(4 * time.Hour),
-			}, PublicID: "c", Resolve: true},
+			}, PublicID: "c", Now: noon, Action: "../notify/console", Resolve: true},
+			equalExample("../notify/console"),
 		},
-		Down: []QueuedDestination{
+		Troubled: ByState([]QueuedDestination{
 			{
 				Named: Named{"Slack #ops", "chat"}, URL: "slack://xxxxx/#ops", Keys: []KeyLink{{"ops", "../notify/console/keys/ops"}},
 				Health: Health{State: Down, Since: noon.Add(-time.Hour), Cause: "the service answered 503", Waiting: 5},
@@ -80,7 +98,7 @@ var examples = map[string]Page{
 				Named: Named{"Telegram", ""}, URL: "tgram://xxxxx", Health: Health{State: Failing, Cause: "the service answered 401"},
 				Waits: Waits{"../notify/console", "aGFzaB", "Telegram", 0},
 			},
-		},
+		}),
 		Rows: []ListedKey{
 			{
 				Name: "ops", Address: "../notify/console/keys/ops", Services: "Slack #ops, ntfy duty", URLs: 2,
@@ -251,9 +269,10 @@ var examples = map[string]Page{
 		Done: "112 that waited and 3 that were given up are being tried now.", Waiting: 112, Held: 27, Sending: 1, GivenUp: 3, Oldest: noon,
 		Size: "1.2 MiB", More: 4,
 		Hurry: "../notify/console/queue", All: &Waits{Address: "../notify/console/queue", Destination: "all", Count: 112},
-		Destinations: []QueuedDestination{
+		Troubled: ByState([]QueuedDestination{
 			{
-				Named: Named{"JSON example.com", "server"}, URL: "json://example.com/", Keys: []KeyLink{{"ops", "../notify/console/keys/ops"}},
+				Named: Named{"JSON example.com", "server"}, URL: "json://example.com/", Tags: []string{"1:oncall"},
+				Keys:   []KeyLink{{"ops", "../notify/console/keys/ops"}},
 				Health: Health{State: Down, Since: noon, Cause: "the service answered 503", Waiting: 112, WaitingSince: noon},
 				Waits:  Waits{"../notify/console/queue", "aGFzaA", "JSON example.com ops", 112},
 			},
@@ -261,7 +280,7 @@ var examples = map[string]Page{
 				Named: Named{"XML example.com", "server"}, URL: "xml://example.com/", Health: Health{State: Failing, Cause: "the service answered 401"},
 				Waits: Waits{"../notify/console/queue", "aGFzaB", "XML example.com", 0},
 			},
-		},
+		}),
 	},
 	"queue_given_up": QueuePage{Root: "../", Numbers: true, Hurry: "../notify/console/queue", GivenUp: 3, Size: "0 B"},
 	"incidents": IncidentsPage{
@@ -269,6 +288,7 @@ var examples = map[string]Page{
 		First: "../notify/console/incidents", More: "../notify/console/incidents?after=x",
 		Action: "../notify/console/incidents", Done: "One incident is forgotten.",
 		Incidents: []IncidentRow{
+			equalExample("../notify/console/incidents"),
 			{
 				ListedIncident: ListedIncident{
 					Address: "../notify/incidents/abc", Title: "db1 is down", Name: "disk <db1>", Key: "ops",

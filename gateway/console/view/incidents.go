@@ -1,6 +1,11 @@
 package view
 
-import "time"
+import (
+	"cmp"
+	"strconv"
+	"strings"
+	"time"
+)
 
 // IncidentState is the state of an incident.
 type IncidentState string
@@ -67,15 +72,58 @@ func (x ListedIncident) Stopped() bool {
 	return x.IsSilent() && !x.Next.After(x.Silenced)
 }
 
+// Kept says what a silence keeps back of the steps; "" for nothing.
+func (x ListedIncident) Kept() string {
+	switch {
+	case x.Steps == 0:
+		return ""
+	case x.Stopped():
+		return "nobody is told before the silence ends"
+	case x.NextSilent:
+		return "a silence keeps back the next step"
+	}
+	return ""
+}
+
 // IncidentRow is an incident of a list, with its buttons.
 type IncidentRow struct {
 	ListedIncident
-	PublicID string // ID in the forms
-	Told     string // whether the latest step has reached somebody; "" for none
-	NextTold string // who is told next; "" if unknown
-	Silence  string // the address at which it can be silenced; "" for none
-	Resolve  bool   // it can be resolved here
-	Forget   bool   // it can be forgotten
+	Now      time.Time // of the page
+	Action   string    // address that the forms are sent to
+	PublicID string    // ID in the forms
+	Told     string    // whether the latest step has reached somebody; "" for none
+	NextTold string    // who is told next; "" if unknown
+	Silence  string    // the address at which it can be silenced; "" for none
+	Resolve  bool      // it can be resolved here
+	Forget   bool      // it can be forgotten
+
+	Equal *EqualIncidents // nil for an incident alone
+}
+
+// EqualIncidents are equal incidents of a key, which are one row. The row has the buttons for all.
+type EqualIncidents struct {
+	Rows       []IncidentRow // the worst of them
+	Count      int           // of all
+	More       int           // those without a row
+	Newest     time.Time     // when the newest was opened
+	PublicIDs  string        // IDs in the form that acknowledges all, with spaces between them
+	Address    string        // address of the list of all
+	SilenceAll string        // the address at which all can be silenced; "" for none
+	SilenceOf  string        // what that silences, such as "“Disk full on web-…”"
+}
+
+// Titles returns the first titles, and the number of others.
+func (e *EqualIncidents) Titles() string {
+	const shown = 2
+	var titles []string
+	for _, x := range e.Rows[:min(len(e.Rows), shown)] {
+		titles = append(titles, cmp.Or(x.Title, x.Name, "Without a title"))
+	}
+	text := strings.Join(titles, ", ")
+	if more := e.Count - len(titles); more > 0 {
+		text += " and " + strconv.Itoa(more) + " more"
+	}
+	return text
 }
 
 // Choices for the filter.

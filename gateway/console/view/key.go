@@ -1,6 +1,7 @@
 package view
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
@@ -129,8 +130,8 @@ func (d Destination) AsksForTest() bool {
 // on a screen.
 const maxShown = 6
 
-// ShownDestinations returns the destinations that the page of the key shows at once: the first
-// ones, and all that may need attention.
+// ShownDestinations returns the destinations that the page of the key shows at once: all that may
+// need attention, the worst first, and the first others.
 func (p KeyPage) ShownDestinations() []Destination { return p.destinations(false) }
 
 // FoldedDestinations returns the other destinations.
@@ -143,7 +144,16 @@ func (p KeyPage) destinations(folded bool) (out []Destination) {
 			out = append(out, d)
 		}
 	}
+	slices.SortStableFunc(out, func(a, b Destination) int { return a.rank() - b.rank() })
 	return out
+}
+
+// rank is the position of a destination in the list, 0 for the worst. Those that are well are equal.
+func (d Destination) rank() int {
+	if d.Health == nil {
+		return Silent.rank()
+	}
+	return min(d.Health.State.rank(), Silent.rank())
 }
 
 // TagList returns the tags one by one.

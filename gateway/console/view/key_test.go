@@ -7,7 +7,7 @@ import (
 )
 
 // TestShownDestinations checks that a key shows the first of many destinations, and all that
-// somebody may have to look at.
+// somebody may have to look at, the worst first.
 func TestShownDestinations(t *testing.T) {
 	fine := &Health{State: Fine, Delivered: time.Unix(1, 0)}
 	all := make([]Destination, 12)
@@ -18,13 +18,14 @@ func TestShownDestinations(t *testing.T) {
 	all[8].Waits = &Waits{}
 	all[9].Status = "delivered" // a test
 	all[10].Health = nil        // without a queue
+	all[11].Health = &Health{State: Failing}
 	for _, tt := range []struct {
 		destinations  []Destination
 		shown, folded []int
 	}{
 		{all[:6], []int{1, 2, 3, 4, 5, 6}, nil},
 		{all[:7], []int{1, 2, 3, 4, 5, 6}, []int{7}},
-		{all, []int{1, 2, 3, 4, 5, 6, 8, 9, 10, 11}, []int{7, 12}},
+		{all, []int{8, 12, 1, 2, 3, 4, 5, 6, 9, 10, 11}, []int{7}},
 	} {
 		p := KeyPage{KeyState: KeyState{Destinations: tt.destinations}}
 		if shown, folded := numbers(p.ShownDestinations()), numbers(p.FoldedDestinations()); !slices.Equal(shown, tt.shown) ||

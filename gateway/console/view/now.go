@@ -21,7 +21,7 @@ type NowPage struct {
 	Incidents []IncidentRow
 	AllOpen   string // the address of all incidents; "" for none
 	More      int    // incidents left out
-	Down      []QueuedDestination
+	Troubled  []TroubledDestinations
 	MoreDown  int
 	Rows      []ListedKey
 	MoreKeys  int
@@ -65,6 +65,6 @@ func (p NowPage) Facts() (facts []Fact) {
 	return facts
 }
 
-var nowParts = newParts(source{templates: []string{"now.html"}, styles: []string{mainStyle}, policy: policyForms})
+var nowParts = newParts(source{templates: []string{"now.html", "now_incidents.html"}, styles: []string{mainStyle}, policy: policyForms})
 
 func (p NowPage) view() view { return view{title: "Now", parts: nowParts, wide: true} }

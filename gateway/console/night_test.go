@@ -1,0 +1,73 @@
+package console_test
+
+import (
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
+)
+
+// TestNightFirst checks what comes first in the worst night: on Now and in the list of incidents
+// those that are about to wake somebody, equal ones as one row, and those that are silent last; and
+// destinations that are down before those that fail, each under their heading and with their tags.
+func TestNightFirst(t *testing.T) {
+	gatewaytest.InNight(t, func(t *testing.T, n *gatewaytest.Night) {
+		for address, want := range map[string][]string{
+			"": {
+				"Payments fail duty · open for 2 min · ntfy ann (1:oncall) was told, ntfy bob (2:oncall) in 3 min Acknowledge Silence",
+				"The shop is down", "ntfy boss (3:oncall) in 11 min",
+				"many: 200 open , newest 8 min ago Disk full on web-200, Disk full on web-199 and 198 more Show 20 of them",
+				"and 180 more Acknowledge all Silence all", "The lab is hot", "The attic is wet",
+				"Down Queue N ntfy phone-07 eu everyone Down for 35 min", "N ntfy phone-13 eu everyone", "Failing Queue N ntfy phone-17 eu everyone",
+			},
+			"/incidents": {
+				"Payments fail", "The shop is down", "many: 200 open failure newest", "Disk full on web-200, Disk full on web-199 and 198 more",
+				"Acknowledge all Silence all", "The lab is hot", "The attic is wet",
+			},
+			"/queue":         {"Down N ntfy phone-07 eu everyone", "N ntfy phone-13 eu everyone", "Failing N ntfy phone-17 eu everyone"},
+			"/keys/everyone": {"N ntfy phone-07 eu Down", "N ntfy phone-13 eu Down", "N ntfy phone-17 eu Failing", "N ntfy phone-01 eu"},
+			"/incidents?key=many&state=open": {"Disk full on web-200", "Disk full on web-151", "More"},
+		} {
+			wantTexts(t, n.Gateway, "/notify/console"+address, want...)
+		}
+		if body := get(n.Gateway, "/notify/console", browser).Body; !strings.Contains(body,
+			`<a href="../notify/console/incidents?key=many&amp;state=open">and 180 more</a>`) || strings.Contains(body, "<script src") {
+			t.Errorf("the row has no link to all: %s", plain(body))
+		}
+		if text := plain(get(n.Gateway, "/notify/console/incidents?key=many", browser).Body); strings.Contains(text, "200 open") {
+			t.Errorf("the list of a key folds its incidents: %s", text)
+		}
+	})
+}
+
+// TestEqualButtons checks that the buttons of equal incidents acknowledge those that the page has
+// shown, and silence those whose titles begin alike.
+func TestEqualButtons(t *testing.T) {
+	gatewaytest.InNight(t, func(t *testing.T, n *gatewaytest.Night) {
+		body := get(n.Gateway, "/notify/console", browser).Body
+		ids := regexp.MustCompile(`name="id" value="([^"]* [^"]*)"`).FindStringSubmatch(body)
+		if ids == nil {
+			t.Fatalf("there is no form for all: %s", body)
+		}
+		if !strings.Contains(body, `silences?key=many&amp;title=Disk&#43;full&#43;on&#43;web-#silence" aria-label="Silence all 200 of many"`) &&
+			!strings.Contains(body, `silences?key=many&amp;title=Disk+full+on+web-#silence" aria-label="Silence all 200 of many"`) {
+			t.Errorf("the button silences something else: %s", body)
+		}
+		n.PostForm("/notify/many", "title=Disk+full+on+web-201&body=b&type=failure&incident=web-201") // after the page was loaded
+		synctest.Wait()
+		r := submit(n.Gateway, "/notify/console?acknowledge", url.Values{"id": {ids[1]}})
+		if at := r.Header.Get("Location"); r.Status != http.StatusSeeOther || at != "../notify/console?count=200&done=acknowledge" {
+			t.Fatalf("%d, %q: %s", r.Status, at, r.Body)
+		}
+		wantTexts(t, n.Gateway, "/notify/console?count=200&done=acknowledge", "You take care of 200 incidents. Nobody else is told.",
+			"Payments fail", "The shop is down", "Disk full on web-201", "The lab is hot", "many: 200 acknowledged")
+		r = submit(n.Gateway, "/notify/console?acknowledge", url.Values{"id": {ids[1]}})
+		if at := r.Header.Get("Location"); at != "../notify/console?done=over" {
+			t.Errorf("a second time: %d, %q", r.Status, at)
+		}
+	})
+}
