@@ -75,7 +75,7 @@ Exit codes:
 		"An answer to choose, 2 to 6 of them; the first one is exit code 0 (repeat it)")
 	flags.BoolVar(&f.request.Text, "text", false, "The answer is a text, in place of options")
 	flags.StringVar(&f.request.Timeout, "timeout", "", "How long people can answer, such as 10m; 10s to 7d (default: 1h)")
-	flags.StringVar(&f.request.Default, "default", "", "The answer that counts if nobody answers")
+	flags.StringVar(&f.request.Default, "default", "", "The answer that is taken if nobody answers")
 	flags.BoolVar(&f.acceptDefault, "accept-default", false, "Use the exit code of the default if nobody answers")
 	flags.StringVarP(&f.request.Title, "title", "t", "", "Title of the message")
 	flags.StringVar(&f.request.Type, "type", "", "info, success, warning or failure (default: info)")

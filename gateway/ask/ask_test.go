@@ -40,7 +40,7 @@ func TestAsk(t *testing.T) {
 		shown := page(g, one+"?answer=deploy")
 		for _, want := range []string{
 			"Deploy 1.4?", "It **adds** a column.", `class="primary" name="answer" value="deploy"`,
-			`<button name="answer" value="wait"`, "wait counts", "JSON 127.0.0.1:",
+			`<button name="answer" value="wait"`, "“wait” is taken", "JSON 127.0.0.1:",
 		} {
 			if !strings.Contains(shown, want) {
 				t.Errorf("the page has no %q: %s", want, shown)
@@ -82,20 +82,26 @@ func TestAsk(t *testing.T) {
 	})
 }
 
-// TestAskExpires checks the outcome of a question that nobody answers, with a default and
-// without one, and that nobody can answer after that.
+// TestAskExpires checks what the page of a question says of the time after it, with a default and
+// without one, the outcome if nobody answers, and that nobody can answer after that. The page once
+// said "no counts", as if the answer "no" did, and "no answer counts".
 func TestAskExpires(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct{ ask, want, shown string }{
-		{deploy, "expired wait", "so the default counts"},
-		{`{"options":["yes","no"],"timeout":"10m"}`, "expired", "Nobody has answered in time"},
-		{`{"text":true,"timeout":"600s","default":"nothing"}`, "expired nothing", "nothing"},
+	for _, tt := range []struct{ ask, open, want, shown string }{
+		{deploy, "“wait” is taken", "expired wait", "so “wait” is taken"},
+		{`{"options":["yes","no"],"timeout":"10m","default":"no"}`, "“no” is taken", "expired no", "so “no” is taken"},
+		{`{"options":["yes","no"],"timeout":"10m"}`, "nothing is decided", "expired", "Nobody has answered in time; nothing is decided"},
+		{`{"text":true,"timeout":"600s","default":"nothing"}`, "“nothing” is taken", "expired nothing", "so “nothing” is taken"},
 	} {
 		dir, p := t.TempDir(), gatewaytest.NewPager(t, http.StatusOK)
 		gatewaytest.InBubble(t, func(t *testing.T) {
-			g := gatewaytest.New(t, options(dir, gatewaytest.Key("k", p.NotifyURL())))
+			g := gatewaytest.New(t, options(dir, gatewaytest.Key("k", p.NotifyURL()+" 1:ann chat")))
 			id := ask(t, g, tt.ask)
 			settle(9*time.Minute + 59*time.Second)
+			if shown := page(g, linkOf(t, p, 0)); !strings.Contains(shown, "<dt>If nobody answers</dt><dd>"+tt.open+"</dd>") ||
+				!strings.Contains(shown, "(1:ann, chat)</dd>") {
+				t.Errorf("the open page: %s", shown)
+			}
 			if got := said(state(t, g, id, "")); got != "open" {
 				t.Errorf("%s: %s", tt.ask, got)
 			}

@@ -55,7 +55,7 @@ type Question struct {
 type Target struct {
 	Hash string
 	URL  string // with its secrets masked, for clients that may send or manage
-	Name string // for everybody who has a link; "" if an earlier version has asked
+	Name string // with its tags, for everybody who has a link; "" if an earlier version has asked
 }
 
 // Outcome is how a question was decided. The zero value is the outcome of an open question.

@@ -183,7 +183,7 @@ func newQuestion(d *dispatch.Delivery, now time.Time) *Question {
 			slices.ContainsFunc(d.Steps, func(n int) bool { return n != 0 }), Outcome: Outcome{State: Open},
 	}
 	for _, t := range d.To.Targets {
-		x.Targets = append(x.Targets, Target{t.Hash(), t.String(), t.Destination.Name()})
+		x.Targets = append(x.Targets, Target{t.Hash(), t.String(), t.Name()})
 	}
 	x.newLinkSecret()
 	return x

@@ -111,9 +111,9 @@ func (x *Question) Summary() string {
 		return fmt.Sprintf("%s, by %s, after %s.", o.Answer, by, took.OpenTime())
 	case Expired:
 		if x.Default != "" {
-			return "Nobody has answered in time, so this counts: " + x.Default
+			return "Nobody has answered in time, so “" + x.Default + "” is taken."
 		}
-		return "Nobody has answered in time."
+		return "Nobody has answered in time; nothing is decided."
 	case Cancelled:
 		return "The question was withdrawn."
 	case Open:

@@ -233,7 +233,7 @@ func TestAskTell(t *testing.T) {
 		g.PostForm("/notify/k", form+"&ask_tell=true&ask_default=wait")
 		settle(11 * time.Minute)
 		a.WantTold(t, "info: Deploy? | b", "info: Deploy? | b", "info: Deploy? | deploy, by Ann (typed), after 2 min.", "info: Deploy? | b",
-			"info: Deploy? | Nobody has answered in time, so this counts: wait")
+			"info: Deploy? | Nobody has answered in time, so “wait” is taken.")
 		b.WantTold(t)
 	})
 }

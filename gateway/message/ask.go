@@ -18,7 +18,7 @@ type Ask struct {
 	Options  []string      // the answer is one of them
 	Text     bool          // the answer is a text
 	Timeout  time.Duration // time to answer; 0 for [DefaultAskTimeout]
-	Default  string        // the answer that counts if nobody answers; "" for none
+	Default  string        // the answer that is taken if nobody answers; "" for none
 	Login    bool          // the page needs the login of the site
 	Tell     bool          // those who were asked are told the outcome
 	Callback string        // the address that gets the outcome; "" for none

@@ -11,7 +11,7 @@ type AskPage struct {
 	Type    string
 	Asked   []string // names of those asked
 	Until   time.Time
-	Default string // the answer that counts if nobody answers; "" for none
+	Default string // the answer that is taken if nobody answers; "" for none
 	Open    bool
 
 	Done    string // what the form has done; "" for nothing

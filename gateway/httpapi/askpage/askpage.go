@@ -65,9 +65,9 @@ func howDecided(x *ask.Question) string {
 		return "Answered"
 	case ask.Expired:
 		if x.Default != "" {
-			return "Nobody has answered in time, so the default counts"
+			return "Nobody has answered in time, so “" + x.Default + "” is taken"
 		}
-		return "Nobody has answered in time"
+		return "Nobody has answered in time; nothing is decided"
 	case ask.Cancelled:
 		return "The question was withdrawn"
 	case ask.Open:

@@ -159,7 +159,7 @@ type question struct {
 	Options  []string `json:"options,omitempty" jsonschema:"2 to 6 different answers of at most 40 characters, of which a person chooses one"`
 	Text     bool     `json:"text,omitempty" jsonschema:"true for a free text in place of options"`
 	Timeout  string   `json:"timeout,omitempty" jsonschema:"how long people can answer, such as 10m; from 10s to 7d, 1h if empty"`
-	Default  string   `json:"default,omitempty" jsonschema:"the answer that counts if nobody answers; empty for none"`
+	Default  string   `json:"default,omitempty" jsonschema:"the answer that is taken if nobody answers; empty: nothing is decided then"`
 	Tag      string   `json:"tag,omitempty" jsonschema:"as for notify"`
 }
 
