@@ -192,6 +192,12 @@ func (s *Silenced) NextStep(x *rules.Incident) (step int, at time.Time) {
 	return step, at
 }
 
+// Keeps reports whether a destination is not told of a step that begins at a time. url is its URL as
+// it is shown.
+func (s *Silenced) Keeps(url string, at time.Time) bool {
+	return !at.After(s.Until) && (s.All() || slices.ContainsFunc(s.Only, func(t notifier.Target) bool { return t.String() == url }))
+}
+
 // Of returns what silences keep back of an open incident.
 func (s *Silences) Of(ctx context.Context, x *rules.Incident) (Silenced, error) {
 	return s.reader().of(ctx, x)

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/caddy-notify/caddy-notify/gateway"
+	"github.com/caddy-notify/caddy-notify/gateway/alerting"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
@@ -34,6 +36,7 @@ const (
 	maxPageResults = 10     // results per message
 	maxPageGroups  = 50     // groups of deliveries in the queue
 	maxPageQueued  = 50     // messages per group
+	maxStepScan    = 500    // messages whose steps silences may keep back
 	maxPageScanned = 10_000 // deliveries in the queue searched for the key's
 )
 
@@ -79,6 +82,7 @@ func newPageQueue(ctx context.Context, q *gateway.Rooms, key site.KeyID) *view.Q
 		hold                   string
 	}
 	at := map[groupID]int{}
+	silenced := silencedSteps(ctx, q)
 	for _, status := range []queue.Status{queue.Dead, queue.Queued, queue.Sending, queue.Held} {
 		after := queue.JobID{}
 		for scanned := 0; ; scanned += outbox.MaxQueuePage {
@@ -107,6 +111,9 @@ func newPageQueue(ctx context.Context, q *gateway.Rooms, key site.KeyID) *view.Q
 					g.Outcome, g.Hold = view.Held, holdText(r.Rule)
 					if r.Rule == notifier.RuleEscalating {
 						g.Outcome = view.Later
+						if s := silenced(jobs[i].Message); s.Keeps(d.Result.Destination, jobs[i].Due) {
+							g.Outcome, g.Hold, jobs[i].Due = view.Held, "A silence keeps the next step back.", s.Until
+						}
 					}
 				}
 				id := groupID{g.Outcome, g.Name, g.URL, jobs[i].Destination, g.Reason, g.Hold}
@@ -129,6 +136,24 @@ func newPageQueue(ctx context.Context, q *gateway.Rooms, key site.KeyID) *view.Q
 		}
 	}
 	return p
+}
+
+// silencedSteps returns a function that returns what silences keep back of the incident of a message.
+func silencedSteps(ctx context.Context, q *gateway.Rooms) func(uuid.UUID) *alerting.Silenced {
+	known := map[uuid.UUID]*alerting.Silenced{}
+	return func(id uuid.UUID) *alerting.Silenced {
+		if known[id] != nil || len(known) == maxStepScan {
+			return cmp.Or(known[id], new(alerting.Silenced))
+		}
+		s := new(alerting.Silenced)
+		known[id] = s
+		if e, err := q.Outbox.Queue.Get(ctx, id); err == nil { // else the page shows the rest
+			if x := q.Alerts.Incidents.OfMessage(ctx, e.Message); x != nil {
+				*s, _ = q.Alerts.Silences.Of(ctx, x)
+			}
+		}
+		return s
+	}
 }
 
 // holdText says why a rule holds a delivery.

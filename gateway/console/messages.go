@@ -202,7 +202,7 @@ func (h *messagePages) historyMessage(r *http.Request, e *history.Entry) view.Li
 
 // queueMessage returns a message of the queue as the pages show it.
 func (h *messagePages) queueMessage(r *http.Request, e *queue.Entry) view.ListedMessage {
-	stored := queued.Message(e)
+	stored := h.results(r.Context(), e)
 	m := view.ListedMessage{
 		ID: stored.ID, Address: httpapi.AddressOf(r, httpapi.RouteConsoleMessages) + "/" + stored.ID, Time: stored.Created,
 		Outcome: view.Outcome(stored.State), Incident: stored.Incident,
@@ -221,6 +221,35 @@ func (h *messagePages) queueMessage(r *http.Request, e *queue.Entry) view.Listed
 	}
 	m.Lines, m.More = resultLines(results)
 	return m
+}
+
+// results returns a message with its results. The result of a step that a silence keeps back has the
+// end of the silence in place of the beginning of the step.
+func (h *messagePages) results(ctx context.Context, e *queue.Entry) *message.QueuedMessage {
+	m := queued.Message(e)
+	if !slices.ContainsFunc(m.Results, isNextStep) {
+		return m
+	}
+	alerts := h.App.Rooms.Alerts
+	x := alerts.Incidents.OfMessage(ctx, e.Message)
+	if x == nil {
+		return m
+	}
+	silenced, err := alerts.Silences.Of(ctx, x)
+	if err != nil {
+		return m // the page shows the rest
+	}
+	for i := range m.Results {
+		if r := &m.Results[i]; isNextStep(*r) && silenced.Keeps(r.Destination, *r.Next) {
+			r.Next, r.Until = nil, &silenced.Until
+		}
+	}
+	return m
+}
+
+// isNextStep reports whether a result is that of a step that has not begun.
+func isNextStep(r message.QueuedResult) bool {
+	return r.Rule == notifier.RuleEscalating && r.Next != nil
 }
 
 // takenBy returns who takes care of the incident of a message, or "". An acknowledgement does not
@@ -251,6 +280,8 @@ func resultLines(all []message.Result) (lines []string, more int) {
 		switch {
 		case r.Rule == notifier.RulePlanned && r.Until != nil:
 			continue // the line of the message says when
+		case r.Rule == notifier.RuleEscalating && r.Until != nil:
+			outcome = view.Held
 		case r.Rule == notifier.RuleEscalating && r.Status == message.StatusQueued:
 			outcome = view.Later
 		case r.Error == nil, r.Status == message.StatusCancelled, r.Status == notifier.Skipped:
@@ -263,7 +294,7 @@ func resultLines(all []message.Result) (lines []string, more int) {
 		}
 		names := others[outcome]
 		// A destination has a result in each round of an escalation.
-		if again := outcome == view.Later || outcome == view.Skipped; !again || !slices.Contains(names, r.Name) {
+		if again := outcome == view.Later || outcome == view.Held || outcome == view.Skipped; !again || !slices.Contains(names, r.Name) {
 			others[outcome] = append(names, r.Name)
 		}
 	}
@@ -274,6 +305,7 @@ func resultLines(all []message.Result) (lines []string, more int) {
 		{view.Delivered, "Delivered to "},
 		{view.Queued, "Waiting for "},
 		{view.Later, "Later, unless acknowledged: "},
+		{view.Held, "A silence keeps it from "},
 		{view.Skipped, "Not needed for "},
 		{view.Cancelled, "Cancelled for "},
 	} {
@@ -436,7 +468,7 @@ func (h *messagePages) serveMessagePage(w http.ResponseWriter, r *http.Request, 
 	p.Keep = view.Length(h.App.Conf.QueueSettings.Keep)
 	rounds := map[string]int{} // indexes of later steps, by destination
 	listed := map[string]bool{}
-	for i, result := range queued.Message(e).Results {
+	for i, result := range h.results(r.Context(), e).Results {
 		j, at := &e.Jobs[i], result.Destination+" "+result.Name // the job has no stored destination
 		waits, step := j.Status.Waits(), result.Rule == notifier.RuleEscalating
 		p.Retry = p.Retry || waits && !step || j.Status == queue.Dead
@@ -504,7 +536,10 @@ func saysHeldDelivery(r *message.QueuedResult) (view.Outcome, view.Says) {
 		return view.Planned, view.Says{Text: "its destinations are looked up when the message is due"}
 	case notifier.RuleEscalating:
 		out = view.Says{Text: "step " + strconv.Itoa(r.Step) + " begins"}
-		if r.Next != nil {
+		switch {
+		case r.Until != nil:
+			out = view.Says{Text: "a silence keeps it back until", At: *r.Until}
+		case r.Next != nil:
 			out.At, out.Then = *r.Next, "unless somebody acknowledges"
 		}
 		return view.Later, out

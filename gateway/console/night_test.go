@@ -28,8 +28,8 @@ func TestNightFirst(t *testing.T) {
 				"Payments fail", "The shop is down", "many: 200 open failure newest", "Disk full on web-200, Disk full on web-199 and 198 more",
 				"Acknowledge all Silence all", "The lab is hot", "The attic is wet",
 			},
-			"/queue":         {"Down N ntfy phone-07 eu everyone", "N ntfy phone-13 eu everyone", "Failing N ntfy phone-17 eu everyone"},
-			"/keys/everyone": {"N ntfy phone-07 eu Down", "N ntfy phone-13 eu Down", "N ntfy phone-17 eu Failing", "N ntfy phone-01 eu"},
+			"/queue":                         {"Down N ntfy phone-07 eu everyone", "N ntfy phone-13 eu everyone", "Failing N ntfy phone-17 eu everyone"},
+			"/keys/everyone":                 {"N ntfy phone-07 eu Down", "N ntfy phone-13 eu Down", "N ntfy phone-17 eu Failing", "N ntfy phone-01 eu"},
 			"/incidents?key=many&state=open": {"Disk full on web-200", "Disk full on web-151", "More"},
 		} {
 			wantTexts(t, n.Gateway, "/notify/console"+address, want...)
@@ -69,5 +69,38 @@ func TestEqualButtons(t *testing.T) {
 		if at := r.Header.Get("Location"); at != "../notify/console?done=over" {
 			t.Errorf("a second time: %d, %q", r.Status, at)
 		}
+	})
+}
+
+// TestNightSilences checks that no page says when a step begins of which a silence tells nobody, and
+// that a page says so of a step that does begin.
+func TestNightSilences(t *testing.T) {
+	gatewaytest.InNight(t, func(t *testing.T, n *gatewaytest.Night) {
+		// The silence of duty is made while steps wait.
+		n.AddSilence("duty", "for=2h&incident=shop&reason=known&who=Ann")
+		lists := []string{
+			"", "/incidents", "/incidents?key=duty", "/messages", "/messages?key=duty", "/keys/duty", "/keys/duty?tab=messages", "/keys/lab",
+			"/keys/lab?tab=messages",
+		}
+		for _, x := range n.ListIncidents("duty") {
+			lists = append(lists, "/incidents/"+x.ID)
+		}
+		for _, m := range regexp.MustCompile(`href="\.\./\.\./notify/console(/messages/[0-9a-f-]{36})"`).
+			FindAllStringSubmatch(get(n.Gateway, "/notify/console/messages?key=duty", browser).Body, -1) {
+			lists = append(lists, m[1])
+		}
+		if len(lists) < 13 {
+			t.Fatalf("there are no pages of messages: %q", lists)
+		}
+		for _, address := range lists {
+			r := get(n.Gateway, "/notify/console"+address, browser)
+			if r.Status != http.StatusOK || strings.Contains(plain(r.Body), "02:46:00") { // the next step about the shop
+				t.Errorf("%s says when a step begins that a silence keeps back: %d %s", address, r.Status, plain(r.Body))
+			}
+		}
+		wantTexts(t, n.Gateway, "/notify/console", "Payments fail", "ntfy bob (2:oncall) in 3 min", "The shop is down",
+			"nobody is told before the silence ends", "silenced until 2000-01-01 04:35")
+		wantTexts(t, n.Gateway, "/notify/console/messages?key=duty", "Delivered; ntfy bob (2:oncall) 2000-01-01 02:38",
+			"Delivered; silent for ntfy boss (3:oncall), ntfy ann (1:oncall), ntfy bob (2:oncall) until 2000-01-01 04:35")
 	})
 }

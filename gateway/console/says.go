@@ -2,6 +2,9 @@ package console
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/message"
@@ -14,15 +17,19 @@ func saysOf(results []message.QueuedResult, by string) (view.Outcome, view.Says)
 	s := sortResults(results)
 	switch {
 	case len(s.failed) > 0:
-		return view.Failed, view.Says{Text: s.of("Failed", s.failed)}
+		return view.Failed, view.Says{Text: s.missing()}
 	case len(s.waiting) > 0:
-		return view.Queued, view.Says{Text: s.of("Waiting for", s.waiting)}
+		return view.Queued, view.Says{Text: s.missing()}
 	case s.held != nil && (s.delivered == 0 || s.held.Rule != notifier.RuleSilenced):
 		return s.saysHeld()
 	case s.step != nil && s.delivered > 0:
 		return view.Delivered, view.Says{Text: "Delivered; " + s.nextStep(), At: *s.step.Next, Then: "unless acknowledged"}
 	case s.step != nil:
 		return view.Queued, view.Says{Text: s.nextStep(), At: *s.step.Next, Then: "unless acknowledged"}
+	case len(s.kept) > 0 && s.delivered > 0:
+		return view.Delivered, view.Says{Text: "Delivered; silent for " + namesOfResults(s.kept) + " until", At: *s.kept[0].Until}
+	case len(s.kept) > 0:
+		return view.Queued, view.Says{Text: "Silenced until", At: *s.kept[0].Until}
 	case s.held != nil: // a silence keeps it from some
 		says := view.Says{Text: "Delivered; silent for " + s.held.Name}
 		if s.held.Until != nil {
@@ -30,7 +37,7 @@ func saysOf(results []message.QueuedResult, by string) (view.Outcome, view.Says)
 		}
 		return view.Delivered, says
 	case len(s.cancelled) > 0 && s.delivered > 0:
-		return view.Cancelled, view.Says{Text: s.of("Cancelled for", s.cancelled)}
+		return view.Cancelled, view.Says{Text: s.missing()}
 	case len(s.cancelled) > 0:
 		return view.Cancelled, view.Says{Text: "Cancelled"}
 	case s.delivered > 0 && (by != "" || s.has(notifier.RuleAcknowledged)):
@@ -48,13 +55,13 @@ type sorted struct {
 	held            *message.QueuedResult // the result of a delivery held by a rule
 	step            *message.QueuedResult // a result of the step that begins next
 	steps           []*message.QueuedResult
+	kept            []*message.QueuedResult // results of steps that a silence keeps back
 	delivered       int
-	all             int
 	rules           map[notifier.Rule]bool
 }
 
 func sortResults(results []message.QueuedResult) *sorted {
-	s := &sorted{all: len(results), rules: map[notifier.Rule]bool{}}
+	s := &sorted{rules: map[notifier.Rule]bool{}}
 	for i := range results {
 		r := &results[i]
 		s.rules[r.Rule] = true
@@ -66,6 +73,8 @@ func sortResults(results []message.QueuedResult) *sorted {
 			if s.step == nil || r.Next.Before(*s.step.Next) {
 				s.step = r
 			}
+		case r.Rule == notifier.RuleEscalating && r.Until != nil:
+			s.kept = append(s.kept, r)
 		case r.Status == message.StatusQueued && r.Rule != "":
 			if s.held == nil || r.Until != nil && (s.held.Until == nil || r.Until.Before(*s.held.Until)) {
 				s.held = r
@@ -83,19 +92,39 @@ func sortResults(results []message.QueuedResult) *sorted {
 
 func (s *sorted) has(rule notifier.Rule) bool { return s.rules[rule] }
 
-// of names the destinations of some results, with their number if they are not all.
-func (s *sorted) of(what string, some []*message.QueuedResult) string {
-	if len(some) > 2 {
-		return fmt.Sprintf("%s %d of %d destinations", what, len(some), s.all)
+// missing says how many destinations have the message, if some have, and names the others.
+func (s *sorted) missing() string {
+	var parts []string
+	if s.delivered > 0 {
+		all := s.delivered + len(s.failed) + len(s.waiting) + len(s.cancelled)
+		parts = append(parts, fmt.Sprintf("%d of %d delivered", s.delivered, all))
 	}
-	names := make([]string, len(some))
-	for i, r := range some {
-		names[i] = r.Name
+	for _, x := range []struct {
+		text string
+		some []*message.QueuedResult
+	}{{"failed: ", s.failed}, {"waiting for ", s.waiting}, {"cancelled for ", s.cancelled}} {
+		if len(x.some) > 0 {
+			parts = append(parts, x.text+namesOfResults(x.some))
+		}
 	}
-	if what == "Failed" {
-		what += ":"
+	return sentenceCase(strings.Join(parts, "; "))
+}
+
+// maxSaid is how many destinations the line of a message names.
+const maxSaid = 2
+
+// namesOfResults names the destinations of results, the first ones if there are many.
+func namesOfResults(some []*message.QueuedResult) string {
+	var names []string
+	for _, r := range some {
+		if !slices.Contains(names, r.Name) {
+			names = append(names, r.Name)
+		}
 	}
-	return what + " " + joinNames(names)
+	if more := len(names) - maxSaid; more > 1 {
+		return joinNames(names[:maxSaid]) + " and " + strconv.Itoa(more) + " more"
+	}
+	return joinNames(names)
 }
 
 // nextStep names the destinations of the step that begins next.

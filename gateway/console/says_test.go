@@ -45,17 +45,34 @@ func TestSays(t *testing.T) {
 		{[]message.QueuedResult{delivered}, "", view.Delivered, view.Says{Text: "Delivered"}},
 		{[]message.QueuedResult{delivered}, "Ann", view.Delivered, view.Says{Text: "Acknowledged by Ann"}},
 		{[]message.QueuedResult{delivered, optional}, "", view.Delivered, view.Says{Text: "Delivered"}},
-		{[]message.QueuedResult{delivered, unusable}, "", view.Failed, view.Says{Text: "Failed: Slack"}},
-		{[]message.QueuedResult{delivered, result("JSON web", notifier.Failed, "")}, "", view.Failed, view.Says{Text: "Failed: JSON web"}},
+		{[]message.QueuedResult{delivered, unusable}, "", view.Failed, view.Says{Text: "1 of 2 delivered; failed: Slack"}},
+		{
+			[]message.QueuedResult{delivered, result("JSON web", notifier.Failed, "")},
+			"", view.Failed,
+			view.Says{Text: "1 of 2 delivered; failed: JSON web"},
+		},
+		{[]message.QueuedResult{result("JSON web", notifier.Failed, "")}, "", view.Failed, view.Says{Text: "Failed: JSON web"}},
+		{
+			[]message.QueuedResult{delivered, result("a", notifier.Failed, ""), result("b", message.StatusQueued, "")},
+			"", view.Failed,
+			view.Says{Text: "1 of 3 delivered; failed: a; waiting for b"},
+		},
 		{
 			[]message.QueuedResult{result("a", notifier.Failed, ""), result("b", notifier.Failed, ""), result("c", notifier.Failed, ""), delivered},
 			"", view.Failed,
-			view.Says{Text: "Failed 3 of 4 destinations"},
+			view.Says{Text: "1 of 4 delivered; failed: a, b, c"},
+		},
+		{
+			[]message.QueuedResult{
+				result("a", notifier.Failed, ""), result("b", notifier.Failed, ""), result("c", notifier.Failed, ""), result("d", notifier.Failed, ""),
+			},
+			"", view.Failed,
+			view.Says{Text: "Failed: a, b and 2 more"},
 		},
 		{
 			[]message.QueuedResult{delivered, result("JSON web", message.StatusQueued, "")},
 			"", view.Queued,
-			view.Says{Text: "Waiting for JSON web"},
+			view.Says{Text: "1 of 2 delivered; waiting for JSON web"},
 		},
 		{
 			[]message.QueuedResult{delivered, step("Bob", 2, 5*time.Minute), step("Eve", 3, 20*time.Minute), step("Bob", 2, time.Hour)},
@@ -63,6 +80,12 @@ func TestSays(t *testing.T) {
 			view.Delivered,
 			view.Says{Text: "Delivered; Bob", At: at.Add(5 * time.Minute), Then: "unless acknowledged"},
 		},
+		{
+			[]message.QueuedResult{delivered, until(notifier.RuleEscalating)}, // a silence keeps the step back
+			"", view.Delivered,
+			view.Says{Text: "Delivered; silent for Slack #ops until", At: at},
+		},
+		{[]message.QueuedResult{until(notifier.RuleEscalating)}, "", view.Queued, view.Says{Text: "Silenced until", At: at}},
 		{
 			[]message.QueuedResult{step("Bob", 2, time.Minute), step("Ann", 2, time.Minute)},
 			"", view.Queued,
@@ -93,7 +116,7 @@ func TestSays(t *testing.T) {
 		{
 			[]message.QueuedResult{delivered, result("JSON web", message.StatusCancelled, "")},
 			"", view.Cancelled,
-			view.Says{Text: "Cancelled for JSON web"},
+			view.Says{Text: "1 of 2 delivered; cancelled for JSON web"},
 		},
 	} {
 		if outcome, says := saysOf(tt.results, tt.by); outcome != tt.outcome || says != tt.says {

@@ -54,7 +54,7 @@ func NewNight(t testing.TB) *Night {
 	}
 }
 
-// InNight runs f in a bubble beside other tests, at 02:38 of a night.
+// InNight runs f in a bubble beside other tests, at 02:35 of a night.
 func InNight(t *testing.T, f func(t *testing.T, n *Night)) {
 	t.Helper()
 	t.Parallel()
