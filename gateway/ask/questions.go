@@ -1,6 +1,7 @@
 package ask
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,6 +87,35 @@ func (q *Questions) Get(ctx context.Context, id uuid.UUID) (*Question, error) {
 	}
 	x.expire(q.outbox.Queue.Now())
 	return x, nil
+}
+
+// OpenOf returns the open questions of the keys with these places that came to a site, those that end
+// soonest first.
+func (q *Questions) OpenOf(ctx context.Context, places []string, siteID string) (out []*Question, err error) {
+	if !q.any.Load() {
+		return nil, nil
+	}
+	sizes, err := q.outbox.Queue.Records.GroupSizes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	now := q.outbox.Queue.Now()
+	for _, place := range places {
+		if sizes[q.group(place)] == 0 {
+			continue
+		}
+		err := outbox.EachOfGroup(ctx, q.outbox.Queue, q.group(place), func(r queue.NamedRecord) bool {
+			if x := questions.Decode(r.Data); x != nil && x.Site == siteID && !x.expire(now) && x.IsOpen() {
+				out = append(out, x)
+			}
+			return true
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(out, func(a, b *Question) int { return cmp.Or(a.Until.Compare(b.Until), a.Created.Compare(b.Created)) })
+	return out, nil
 }
 
 // Ask stores the question of d, a message to a key, and sends it. It returns the report and the ID

@@ -215,6 +215,11 @@ func (h *messagePages) queueMessage(r *http.Request, e *queue.Entry) view.Listed
 		}
 	}
 	m.Outcome, m.Says = saysOf(stored.Results, h.takenBy(r, e, s.Type, stored.Results))
+	if s.Asks && m.Outcome != view.Failed {
+		if x, err := h.App.Rooms.Questions.Get(r.Context(), e.Message.ID); err == nil {
+			m.Outcome, m.Says = saysOfQuestion(x, m.Outcome)
+		}
+	}
 	results := make([]message.Result, len(stored.Results))
 	for i, r := range stored.Results {
 		results[i] = r.Result
@@ -405,10 +410,15 @@ func (h *messagePages) setPlanned(r *http.Request, p *view.MessagesPage, f *mess
 	if p.Later = max(len(all)-maxListedPlanned, 0); p.Later > 0 {
 		all = all[:maxListedPlanned]
 	}
+	titles := h.titles(r)
 	for _, x := range all {
+		title, err := titles.ofPlanned(ctx, q, x.Key, x.ID)
+		if err != nil {
+			return err
+		}
 		address := httpapi.AddressOf(r, httpapi.RouteConsoleMessages) + "/" + x.ID.String()
 		p.Planned = append(p.Planned, view.PlannedMessage{
-			ID: x.ID.String(), Address: address, Cancel: address + "?" + dropQuery, Key: x.Key, KeyAddress: httpapi.ConsoleKey(r, x.Key),
+			Title: title, ID: x.ID.String(), Address: address, Cancel: address + "?" + dropQuery, Key: x.Key, KeyAddress: httpapi.ConsoleKey(r, x.Key),
 			Tags: x.Tags, At: x.At,
 		})
 	}
@@ -459,11 +469,17 @@ func (h *messagePages) serveMessagePage(w http.ResponseWriter, r *http.Request, 
 	if p.Message.Kept {
 		p.Inbox = inboxAt(r, &p.Message)
 	}
+	if x, err := q.Questions.Get(r.Context(), e.Message.ID); err == nil {
+		p.Question = pageQuestion(x)
+	}
 	if x := q.Alerts.Incidents.OfMessage(r.Context(), e.Message); x != nil {
 		p.Incident = h.ListedIncident(r, x).Address
 	}
 	if p.Message.Outcome == view.Planned {
 		p.Planned = e.Jobs[0].Due
+		if p.Message.Title, err = h.titles(r).ofPlanned(r.Context(), q, p.Message.Key, e.Message.ID); err != nil {
+			return outbox.Unread(err)
+		}
 	}
 	p.Keep = view.Length(h.App.Conf.QueueSettings.Keep)
 	rounds := map[string]int{} // indexes of later steps, by destination

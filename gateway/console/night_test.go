@@ -104,3 +104,44 @@ func TestNightSilences(t *testing.T) {
 			"Delivered; silent for ntfy boss (3:oncall), ntfy ann (1:oncall), ntfy bob (2:oncall) until 2000-01-01 04:35")
 	})
 }
+
+// TestNightMessages checks what the lines of messages say in the worst night: how many destinations
+// have a message, what became of a question, and the titles of planned messages.
+func TestNightMessages(t *testing.T) {
+	gatewaytest.InNight(t, func(t *testing.T, n *gatewaytest.Night) {
+		wantTexts(t, n.Gateway, "/notify/console/messages?key=everyone", "Storm warning 1", "17 of 20 delivered; failed: ntfy phone-17 (eu); "+
+			"waiting for ntfy phone-07 (eu), ntfy phone-13 (eu)")
+		wantTexts(t, n.Gateway, "/notify/console/messages?key=approvals",
+			"Restart db1?", "Answered “yes” by Ann", "Reboot web-1?", "Nobody has answered in time, so “no” is taken",
+			"Open the gate?", "Asked, no answer yet; ends 2000-01-01 06:00:00 UTC", "Deploy 1.4?", "Asked, no answer yet; ends 2000-01-01 06:00:00 UTC")
+		wantTexts(t, n.Gateway, "/notify/console/messages?key=family", "Planned", "Take out the bins family · 2000-01-01 04:00:00 UTC",
+			"Holiday in 3 days family · 2000-01-01 10:00:00 UTC")
+		planned := regexp.MustCompile(`href="\.\./\.\.(/notify/console/messages/[0-9a-f-]{36})">Take out`).
+			FindStringSubmatch(get(n.Gateway, "/notify/console/messages?key=family", browser).Body)
+		if planned == nil || !strings.Contains(get(n.Gateway, planned[1], browser).Body, "<h1>Take out the bins</h1>") {
+			t.Errorf("the page of a planned message has no title: %q", planned)
+		}
+	})
+}
+
+// TestNightQuestions checks that Now has the open questions, and that the page of a question has its
+// options, and withdraws it.
+func TestNightQuestions(t *testing.T) {
+	gatewaytest.InNight(t, func(t *testing.T, n *gatewaytest.Night) {
+		wantTexts(t, n.Gateway, "/notify/console", "2 questions wait for an answer", "Questions",
+			"Deploy 1.4? approvals · no answer yet, ends in 4 h (06:00 UTC) · if nobody answers, “no” is taken",
+			"Open the gate? approvals · no answer yet, ends in 4 h (06:00 UTC) · if nobody answers, nothing is decided")
+		at := regexp.MustCompile(`href="\.\.(/notify/console/messages/[0-9a-f-]{36})">Deploy`).
+			FindStringSubmatch(get(n.Gateway, "/notify/console", browser).Body)
+		if at == nil {
+			t.Fatal("the question has no link")
+		}
+		wantTexts(t, n.Gateway, at[1], "Deploy 1.4?", "Asked, no answer yet; ends 2000-01-01 06:00:00 UTC", "Question Withdraw", "Answers yes, no",
+			"Asked ntfy ann (1:oncall), ntfy bob (2:oncall)", "If nobody answers “no” is taken", "Deliveries")
+		if r := submit(n.Gateway, at[1]+"?withdraw", nil); r.Status != http.StatusSeeOther {
+			t.Fatalf("withdrawing answers %d %s", r.Status, r.Body)
+		}
+		wantTexts(t, n.Gateway, at[1], "Withdrawn", "Outcome The question was withdrawn", "Deliveries")
+		wantTexts(t, n.Gateway, "/notify/console", "1 question waits for an answer", "Open the gate?")
+	})
+}

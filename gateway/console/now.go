@@ -29,7 +29,7 @@ import (
 type nowPage struct {
 	*shared
 	keys      *keysPage
-	queue     *queueActions
+	messages  *messagePages
 	incidents *incidentPages
 }
 
@@ -72,6 +72,7 @@ func (h *nowPage) serveNowPage(w http.ResponseWriter, r *http.Request, _ *httpap
 	if states.q != nil {
 		h.setQueue(r, &p, states.q)
 		h.setIncidents(r, &p, &s)
+		h.setQuestions(r, &p, states.q)
 		h.setDown(r, &p, &s)
 	}
 	rough := h.roughStates(states, names)
@@ -168,6 +169,9 @@ func (s *situation) sentence(p *view.NowPage) (string, view.State) {
 	}
 	if s.acknowledged > 0 {
 		parts = append(parts, view.Count(s.acknowledged, "incident acknowledged", "incidents acknowledged"))
+	}
+	if n := len(p.Questions); n > 0 {
+		parts = append(parts, view.Count(n, "question waits for an answer", "questions wait for an answer"))
 	}
 	switch {
 	case len(parts) > 0:

@@ -27,7 +27,7 @@ func New(h *httpapi.API) httpapi.PageFuncs {
 		queue: messages.queue, tests: &keyTests{base, key, add}, devices: &keyDevices{base, key},
 		keys: &keysPage{base}, queued: &queuePage{base, messages.queue}, incidents: &incidentPages{base}, silences: &silencePages{base},
 	}
-	p.now = &nowPage{base, p.keys, messages.queue, p.incidents}
+	p.now = &nowPage{base, p.keys, messages, p.incidents}
 	p.send = &sendPages{base, key}
 	files := &appFiles{base}
 	return httpapi.PageFuncs{
@@ -123,6 +123,7 @@ func (p *pageSet) actions() []httpapi.Action {
 		get(httpapi.RouteConsoleMessage, "", p.messages.serveMessagePage),
 		post(httpapi.RouteConsoleMessage, retryQuery, p.messages.change(retryMessage)),
 		post(httpapi.RouteConsoleMessage, dropQuery, p.messages.change(dropMessage)),
+		post(httpapi.RouteConsoleMessage, withdrawQuery, p.messages.postWithdraw),
 		get(httpapi.RouteConsoleQueue, "", p.queued.serveQueuePage),
 		post(httpapi.RouteConsoleQueue, hurryQuery, p.queued.hurryQueue),
 		post(httpapi.RouteConsoleQueue, dropQuery, p.queued.dropQueue),

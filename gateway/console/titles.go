@@ -6,6 +6,9 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/google/uuid"
+
+	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
@@ -70,6 +73,18 @@ func (t *inboxTitles) set(ctx context.Context, messages []view.ListedMessage) er
 		}
 	}
 	return nil
+}
+
+// ofPlanned returns the title of a planned message, which no inbox has yet, if the client may read the
+// inbox of its key.
+func (t *inboxTitles) ofPlanned(ctx context.Context, q *gateway.Rooms, key string, id uuid.UUID) (string, error) {
+	if !t.h.Resolved.HasInboxes() {
+		return "", nil
+	}
+	if x, err := t.reader(key); x == nil || err != nil {
+		return "", err
+	}
+	return q.Planned.Title(ctx, id)
 }
 
 // inboxAt returns the address of the inbox of a key, at the message that arrived at a time,

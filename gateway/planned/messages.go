@@ -3,6 +3,7 @@ package planned
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -189,6 +190,23 @@ func (p *Messages) List(ctx context.Context, match func(*Message) bool) (out []M
 	}
 	slices.SortFunc(out, func(a, b Message) int { return a.At.Compare(b.At) })
 	return out, nil
+}
+
+// Title returns the title of a planned message, or "" if it has none.
+func (p *Messages) Title(ctx context.Context, id uuid.UUID) (string, error) {
+	m, release, err := p.outbox.Queue.Load(ctx, id)
+	if errors.Is(err, queue.ErrNotFound) {
+		return "", nil
+	}
+	if err != nil {
+		return "", outbox.Unread(err)
+	}
+	defer release()
+	var t queued.Text
+	if err := t.Decode(m.Body); err != nil {
+		return "", fmt.Errorf("reading a planned message: %w", err)
+	}
+	return t.Title, nil
 }
 
 // CancelOf cancels the planned messages of a key for which chosen returns true.

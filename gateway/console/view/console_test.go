@@ -88,6 +88,13 @@ var examples = map[string]Page{
 			}, PublicID: "c", Now: noon, Action: "../notify/console", Resolve: true},
 			equalExample("../notify/console"),
 		},
+		Questions: []OpenQuestion{
+			{
+				Title: "Deploy <1.4>?", Address: "../notify/console/messages/1", Key: "ops", KeyAddress: "../notify/console/keys/ops",
+				Until: noon.Add(3*time.Hour + time.Minute), Default: "no",
+			},
+			{Address: "../notify/console/messages/2", Key: "web", KeyAddress: "../notify/console/keys/web", Until: noon.Add(time.Minute)},
+		},
 		Troubled: ByState([]QueuedDestination{
 			{
 				Named: Named{"Slack #ops", "chat"}, URL: "slack://xxxxx/#ops", Keys: []KeyLink{{"ops", "../notify/console/keys/ops"}},
@@ -207,7 +214,7 @@ var examples = map[string]Page{
 		Scanned: true, Until: noon, Newest: "../notify/console/messages", Older: "../notify/console/messages?before=0195-1",
 		Planned: []PlannedMessage{{
 			ID: "0195-9", Address: "../notify/console/messages/0195-9", Cancel: "../notify/console/messages/0195-9?drop",
-			Key: "ops", KeyAddress: "../notify/console/keys/ops", Tags: "oncall", At: noon.Add(time.Hour),
+			Key: "ops", KeyAddress: "../notify/console/keys/ops", Tags: "oncall", Title: "Bins <out>", At: noon.Add(time.Hour),
 		}}, Later: 3,
 		Messages: []ListedMessage{
 			{
@@ -245,6 +252,16 @@ var examples = map[string]Page{
 				Says: Says{Text: "step 2 begins", At: noon.Add(time.Hour), Then: "unless somebody acknowledges"}, Again: 2,
 			},
 		},
+	},
+	"message_asks": MessagePage{
+		Root: "../", Keep: "7 days", Message: ListedMessage{
+			ID: "0195-1", Time: noon, Outcome: Queued, Says: Says{Text: "Asked, no answer yet; ends", At: noon},
+		},
+		Question: &Question{Options: []string{"yes", "<no>"}, Asked: []string{"ntfy ann (1:oncall)", "JSON <b>"}, Until: noon, Default: "<no>", Open: true},
+	},
+	"message_answered": MessagePage{
+		Root: "../", Keep: "7 days", Message: ListedMessage{ID: "0195-1", Time: noon, Outcome: Delivered, Says: Says{Text: "Answered “x” by Ann"}},
+		Question: &Question{Asked: []string{"ntfy ann"}, Until: noon, Outcome: "Answered", Answer: "<x>", By: "Ann", At: noon},
 	},
 	"message_planned": MessagePage{
 		Root: "../", Keep: "7 days", Retry: true, Drop: true, Planned: noon.Add(time.Hour),

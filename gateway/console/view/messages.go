@@ -67,7 +67,7 @@ type Says struct {
 // Until reports whether the text ends with a word such as "until", which a clock time follows.
 // Otherwise the page says how long ago the time was, or how soon it is.
 func (s Says) Until() bool {
-	return strings.HasSuffix(s.Text, " until") || strings.HasSuffix(s.Text, " for")
+	return strings.HasSuffix(s.Text, " until") || strings.HasSuffix(s.Text, " for") || strings.HasSuffix(s.Text, " ends")
 }
 
 // PlannedMessage is a message that is sent later.
@@ -78,6 +78,7 @@ type PlannedMessage struct {
 	Key        string
 	KeyAddress string // address of the key's page
 	Tags       string // the tag expression; "" for none
+	Title      string // "" if it has none or the client may not read it
 	At         time.Time
 }
 
@@ -217,7 +218,21 @@ type MessagePage struct {
 	Drop       bool      // it has waiting or dead deliveries
 	Planned    time.Time // when the message is sent; zero if it is not planned
 	Incident   string    // the address of the page of its incident; "" for none
+	Question   *Question // nil if it asks nothing
 	Inbox      string    // the address of the inbox with its text; "" for none
+}
+
+// Question is what a message asks, for who may manage.
+type Question struct {
+	Options []string // none for a text
+	Asked   []string // names of those asked
+	Until   time.Time
+	Default string // the answer that is taken if nobody answers; "" for none
+	Open    bool
+	Outcome string // how it was decided; "" while it is open
+	Answer  string
+	By      string
+	At      time.Time
 }
 
 // Delivery is the delivery of a message to one destination.

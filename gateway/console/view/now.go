@@ -23,8 +23,19 @@ type NowPage struct {
 	More      int    // incidents left out
 	Troubled  []TroubledDestinations
 	MoreDown  int
+	Questions []OpenQuestion
 	Rows      []ListedKey
 	MoreKeys  int
+}
+
+// OpenQuestion is a question that nobody has answered yet.
+type OpenQuestion struct {
+	Title      string // "" if it has none or the client may not read it
+	Address    string // address of its message
+	Key        string
+	KeyAddress string // address of the key's page
+	Until      time.Time
+	Default    string // the answer that is taken if nobody answers; "" for none
 }
 
 // Fact is a part of the line below the sentence.
@@ -65,6 +76,6 @@ func (p NowPage) Facts() (facts []Fact) {
 	return facts
 }
 
-var nowParts = newParts(source{templates: []string{"now.html", "now_incidents.html"}, styles: []string{mainStyle}, policy: policyForms})
+var nowParts = newParts(source{templates: []string{"now.html", "now_incidents.html", "now_questions.html"}, styles: []string{mainStyle}, policy: policyForms})
 
 func (p NowPage) view() view { return view{title: "Now", parts: nowParts, wide: true} }

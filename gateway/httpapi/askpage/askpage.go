@@ -38,9 +38,7 @@ func Of(at *ask.At, v *Visit) view.AskPage {
 	if p.User = v.User; p.User == "" {
 		p.User = at.Device()
 	}
-	for _, t := range x.Targets {
-		p.Asked = append(p.Asked, cmp.Or(t.Name, notifier.NameOf("", t.URL), "a destination"))
-	}
+	p.Asked = Asked(x)
 	for _, o := range x.Options {
 		p.Options = append(p.Options, view.AskOption{Text: o, Chosen: o == v.Chosen})
 	}
@@ -54,12 +52,20 @@ func Of(at *ask.At, v *Visit) view.AskPage {
 	if p.Problem == "" {
 		p.Problem = strings.Join(v.Warnings, ". ")
 	}
-	p.Outcome, p.Answer, p.By, p.At = howDecided(x), x.Outcome.Answer, x.Outcome.By, x.Outcome.At
+	p.Outcome, p.Answer, p.By, p.At = HowDecided(x), x.Outcome.Answer, x.Outcome.By, x.Outcome.At
 	return p
 }
 
-// howDecided says how the question was decided, or "" while it is open.
-func howDecided(x *ask.Question) string {
+// Asked returns the names of those who were asked.
+func Asked(x *ask.Question) (names []string) {
+	for _, t := range x.Targets {
+		names = append(names, cmp.Or(t.Name, notifier.NameOf("", t.URL), "a destination"))
+	}
+	return names
+}
+
+// HowDecided says how the question was decided, or "" while it is open.
+func HowDecided(x *ask.Question) string {
 	switch x.Outcome.State {
 	case ask.Answered:
 		return "Answered"
