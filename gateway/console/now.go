@@ -75,6 +75,7 @@ func (h *nowPage) serveNowPage(w http.ResponseWriter, r *http.Request, _ *httpap
 		h.setQuestions(r, &p, states.q)
 		h.setDown(r, &p, &s)
 	}
+	h.setFailures(r, &p, &s)
 	rough := h.roughStates(states, names)
 	names = selectKeys(names, rough, &view.KeysPage{})
 	slices.SortStableFunc(names, func(a, b string) int { // quiet keys come last
@@ -130,6 +131,7 @@ type situation struct {
 	retried            int // failing destinations with a further attempt
 	late               int // beats that are late or have failed
 	keys               int // failing keys without a destination in the queue
+	failures           []openFailure
 }
 
 // urgent returns, in words, what somebody must do something about, and the number of such things.
@@ -173,6 +175,9 @@ func (s *situation) sentence(p *view.NowPage) (string, view.State) {
 	if n := len(p.Questions); n > 0 {
 		parts = append(parts, view.Count(n, "question waits for an answer", "questions wait for an answer"))
 	}
+	if n := len(s.failures); n > 0 {
+		parts = append(parts, view.Count(n, "failure", "failures")+", not followed by a success")
+	}
 	switch {
 	case len(parts) > 0:
 		return sentenceCase(strings.Join(parts, ", ")), state
@@ -205,7 +210,7 @@ func (h *shared) situation(ctx context.Context) (s situation) {
 	ctx, cancel := context.WithTimeout(ctx, outbox.AdminTimeout)
 	defer cancel()
 	q := h.App.Rooms
-	s.keys = h.failingKeys(ctx, q)
+	s.keys, s.failures = h.failingKeys(ctx, q), h.openFailures(ctx, q)
 	if q == nil {
 		return s
 	}

@@ -13,12 +13,13 @@ import (
 // shared is the part that all pages have in common.
 type shared struct {
 	*httpapi.Base
-	api *httpapi.API
+	api      *httpapi.API
+	failures openFailures
 }
 
 // New returns the functions for the pages of a site.
 func New(h *httpapi.API) httpapi.PageFuncs {
-	base := &shared{h.Base, h}
+	base := &shared{Base: h.Base, api: h}
 	messages := &messagePages{base, &queueActions{base}}
 	add := &builder{base}
 	key := &keyPages{base, add, messages}

@@ -60,7 +60,14 @@ var examples = map[string]Page{
 	"now": NowPage{
 		Root: "../", Now: noon, Sentence: "2 incidents open, 1 destination down", State: Failing, Keys: 30, Last: noon.Add(-12 * time.Second),
 		Stored: true, Waiting: 5, Lost: 2, Done: "It is resolved.",
-		Watchdog: &exampleTrouble, AllOpen: "../notify/console/incidents", More: 3, MoreDown: 1, MoreKeys: 26,
+		Watchdog: &exampleTrouble, AllOpen: "../notify/console/incidents", More: 3, MoreDown: 1, MoreKeys: 26, MoreFailures: 2,
+		Failures: []ListedMessage{
+			{
+				Address: "../notify/console/messages/1", Title: "web is <down>", Incident: "7", Source: "uptime_kuma", Key: "web",
+				KeyAddress: "../notify/console/keys/web", Time: noon.Add(-5 * time.Minute),
+			},
+			{Source: "http", Time: noon.Add(-5 * time.Hour)},
+		},
 		Incidents: []IncidentRow{
 			{
 				ListedIncident: ListedIncident{

@@ -24,8 +24,11 @@ type NowPage struct {
 	Troubled  []TroubledDestinations
 	MoreDown  int
 	Questions []OpenQuestion
+	Failures  []ListedMessage // that no success has followed
 	Rows      []ListedKey
 	MoreKeys  int
+
+	MoreFailures int
 }
 
 // OpenQuestion is a question that nobody has answered yet.
@@ -76,6 +79,6 @@ func (p NowPage) Facts() (facts []Fact) {
 	return facts
 }
 
-var nowParts = newParts(source{templates: []string{"now.html", "now_incidents.html", "now_questions.html"}, styles: []string{mainStyle}, policy: policyForms})
+var nowParts = newParts(source{templates: []string{"now.html", "now_incidents.html", "now_questions.html", "now_failures.html"}, styles: []string{mainStyle}, policy: policyForms})
 
 func (p NowPage) view() view { return view{title: "Now", parts: nowParts, wide: true} }
