@@ -30,7 +30,8 @@ type Silence struct {
 	// A tag of URLs. The silence holds for those that have it. Default: every URL.
 	Tag string `json:"tag,omitempty"`
 
-	// What the title of the messages begins with, in any case. Default: every message.
+	// What the title of the messages begins with, in any case. `*` stands for any text.
+	// Default: every message.
 	Title string `json:"title,omitempty"`
 
 	// Why, for those who read the list of silences, or are told.

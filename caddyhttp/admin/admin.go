@@ -108,6 +108,7 @@ func (API) Routes() []caddy.AdminRoute {
 		{http.MethodPost, "/notify/keys/{key}/test", serveTest},
 		{http.MethodGet, "/notify/keys/{key}/silences", serveSilences},
 		{http.MethodPost, "/notify/keys/{key}/silences", serveMakeSilence},
+		{http.MethodPost, "/notify/keys/{key}/silences/{id}", serveExtendSilence},
 		{http.MethodDelete, "/notify/keys/{key}/silences/{id}", serveEndSilence},
 		{http.MethodPost, "/notify/keys/{key}/invitations", serveInvite},
 		{http.MethodGet, "/notify/keys/{key}/devices", serveDevices},

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/caddyserver/caddy/v2"
+	"github.com/google/uuid"
 
 	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/alerting"
@@ -84,15 +85,43 @@ func serveMakeSilence(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, silence.List(r.PathValue("key"), made, silences.Now()))
 }
 
+// serveExtendSilence lets a silence of a key last longer.
+func serveExtendSilence(w http.ResponseWriter, r *http.Request) error {
+	app, definitions, silences, err := silencesOf(w, r)
+	if err != nil {
+		return err
+	}
+	s, err := silence.Read(w, r)
+	if err != nil {
+		return answerError(w, err)
+	}
+	until, err := s.Longer(caddy.ParseDuration)
+	if err != nil {
+		return answerError(w, err)
+	}
+	return forOne(w, r, definitions, silences, func(d site.Definition, id uuid.UUID) (rules.Silence, error) {
+		return silences.Extend(r.Context(), d.Key, app.Conf.SiteID(d.Site), id, "", until)
+	})
+}
+
 // serveEndSilence ends a silence of a key.
 func serveEndSilence(w http.ResponseWriter, r *http.Request) error {
 	app, definitions, silences, err := silencesOf(w, r)
 	if err != nil {
 		return err
 	}
-	var ended rules.Silence
+	return forOne(w, r, definitions, silences, func(d site.Definition, id uuid.UUID) (rules.Silence, error) {
+		return silences.End(r.Context(), d.Key, app.Conf.SiteID(d.Site), id, "")
+	})
+}
+
+// forOne changes the silence in the path of r, which belongs to one of the definitions, and writes it.
+func forOne(w http.ResponseWriter, r *http.Request, definitions []site.Definition, silences *alerting.Silences,
+	change func(site.Definition, uuid.UUID) (rules.Silence, error),
+) (err error) {
+	var changed rules.Silence
 	for _, d := range definitions {
-		ended, err = silences.End(r.Context(), d.Key, app.Conf.SiteID(d.Site), silence.ParseID(r.PathValue("id")), "")
+		changed, err = change(d, silence.ParseID(r.PathValue("id")))
 		if !errors.Is(err, alerting.ErrNoSilence) {
 			break
 		}
@@ -100,7 +129,7 @@ func serveEndSilence(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return answerError(w, err)
 	}
-	return writeJSON(w, silence.New(r.PathValue("key"), &ended, silences.Now()))
+	return writeJSON(w, silence.New(r.PathValue("key"), &changed, silences.Now()))
 }
 
 // answerError answers an operator after an error of a use case. The status is as for a client; the

@@ -52,6 +52,15 @@ func TestSilence(t *testing.T) {
 		"--tell"); code != 0 || !strings.Contains(out, " from ") || !strings.Contains(out, " until ") || len(list()) != 3 {
 		t.Errorf("planned: exit %d\n%s%s", code, out, errs)
 	}
+	longer, _, _ := strings.Cut(made, " ")
+	if out, errs, code := run("ops", "--extend", longer, "--for", "1d"); code != 0 || !strings.Contains(out, longer) || out == made {
+		t.Errorf("extended: exit %d\n%s%s", code, out, errs)
+	} else {
+		made = out
+	}
+	if out, errs, code := run("ops", "--until", "resolved", "--incident", "db1"); code != 0 || !strings.Contains(out, "until it is resolved") {
+		t.Errorf("until resolved: exit %d\n%s%s", code, out, errs)
+	}
 	inConfiguration, _, _ := strings.Cut(configured, " ")
 	if out, _, code := run("ops", "--list", "--json"); code != 0 || !strings.Contains(out, `"reason":"new disks"`) {
 		t.Errorf("exit %d\n%s", code, out)
@@ -63,6 +72,8 @@ func TestSilence(t *testing.T) {
 	for want, args := range map[string][]string{
 		"there is no such silence": {"ops", "--delete", id},
 		"is a line of the key in":  {"ops", "--delete", inConfiguration},
+		"change the line to make":  {"ops", "--extend", inConfiguration, "--for", "1h"},
+		"is made longer by for":    {"ops", "--extend", id, "--for", "1h", "--title", "x"},
 		"from: it must be a time":  {"ops", "--from", "tomorrow", "--for", "2h", "--tag", "all"},
 		"there is no such key":     {"none", "--for", "2h", "--tag", "all"},
 		"match nothing":            {"ops", "--for", "2h"},

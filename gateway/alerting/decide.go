@@ -421,6 +421,9 @@ func (d *decision) countSilenced() error {
 		d.kept = append(d.kept, d.allSteps.ID)
 	}
 	d.keySilences.CountKept(d.kept, d.holding)
+	if dispatch.StateOf(d.message) == notifier.Resolved {
+		d.keySilences.Resolve(d.now, d.message.Incident)
+	}
 	d.keySilences.Home, d.keySilences.Key, d.keySilences.Site = d.at.Home, d.at.Key, d.at.site
 	d.records.putSilences(d.tx, d.silences, d.keySilences, d.now)
 	return nil

@@ -30,7 +30,11 @@ func (i *Incidents) Acknowledge(ctx context.Context, at *StoredIncident, by mess
 // Resolve notes on behalf of a person that an incident is over, and tells who was told of it. It
 // returns what Acknowledge does.
 func (i *Incidents) Resolve(ctx context.Context, at *StoredIncident, by message.Who) (x *rules.Incident, changed bool, err error) {
-	return i.answer(ctx, at, event.IncidentResolved, by, i.resolve)
+	x, changed, err = i.answer(ctx, at, event.IncidentResolved, by, i.resolve)
+	if changed {
+		i.silences.resolved(ctx, x)
+	}
+	return x, changed, err
 }
 
 // answerFunc is what a person does with an incident. It reports whether that has changed it.

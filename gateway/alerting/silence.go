@@ -112,19 +112,27 @@ func silenceError(err error) error {
 	switch {
 	case errors.Is(err, rules.ErrNoSilence):
 		return ErrNoSilence
-	case errors.Is(err, rules.ErrTooManySilences), errors.Is(err, rules.ErrWindowSilence):
+	case errors.Is(err, rules.ErrTooManySilences), errors.Is(err, rules.ErrWindowSilence), errors.Is(err, rules.ErrWindowLonger):
 		return &message.Error{Kind: message.Conflict, Err: err}
+	case errors.Is(err, rules.ErrNotLonger), errors.Is(err, rules.ErrTooLong):
+		return &message.Error{Kind: message.Invalid, Err: err}
 	}
 	return outbox.QueueError(err)
+}
+
+// Check returns an error if a silence concerns no destination of a key.
+func (s *Silences) Check(k *site.Key, x *rules.Silence) error {
+	if x.Tag == "" || strings.EqualFold(x.Tag, rules.AllTags) {
+		return nil
+	}
+	return k.CheckTag(x.Tag)
 }
 
 // Make adds a silence to a key, also if who asks for it goes away. The error is a [*message.Error].
 func (s *Silences) Make(ctx context.Context, k *site.Key, siteID string, x rules.Silence) error {
 	ctx, conf := context.WithoutCancel(ctx), s.outbox.Current()
-	if x.Tag != "" && !strings.EqualFold(x.Tag, rules.AllTags) {
-		if err := k.CheckTag(x.Tag); err != nil {
-			return err
-		}
+	if err := s.Check(k, &x); err != nil {
+		return err
 	}
 	if err := s.change(ctx, conf, silencedAt(k, siteID), true,
 		func(now time.Time, of *rules.KeySilences) error { return of.Add(now, x) }); err != nil {
@@ -165,9 +173,52 @@ func (s *Silences) End(ctx context.Context, k *site.Key, siteID string, id uuid.
 	return x, nil
 }
 
+// Extend lets a silence of a key last longer, also if who asks for it goes away. until returns the
+// new end for the present one. The error is [ErrNoSilence] or another [*message.Error].
+func (s *Silences) Extend(ctx context.Context, k *site.Key, siteID string, id uuid.UUID, who string,
+	until func(end time.Time) time.Time,
+) (x rules.Silence, err error) {
+	ctx, conf, at := context.WithoutCancel(ctx), s.outbox.Current(), silencedAt(k, siteID)
+	err = s.change(ctx, conf, at, false, func(now time.Time, of *rules.KeySilences) (err error) {
+		end := now
+		if found := of.All.ByID(id); found != nil {
+			end = found.Until
+		}
+		x, err = of.Extend(now, id, until(end), k.SilenceWindows())
+		return err
+	})
+	if err != nil {
+		return x, silenceError(err)
+	}
+	by := x
+	by.Who = who
+	s.changed(conf, silenceExtended, k.Name, by)
+	return x, nil
+}
+
+// resolved ends the silences that last until an incident is resolved, because a person has resolved
+// it, also if who did so goes away.
+func (s *Silences) resolved(ctx context.Context, x *rules.Incident) {
+	if !s.Has(PlaceOfIncident(x)) {
+		return
+	}
+	at := silencedKey{site.Place{Home: x.Home, Key: x.Key}, x.Site}
+	err := s.change(context.WithoutCancel(ctx), s.outbox.Current(), at, false, func(now time.Time, of *rules.KeySilences) error {
+		if !of.Resolve(now, notifier.Incident{Name: x.Name, ID: x.Derived}) {
+			return errSameSilences
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, errSameSilences) {
+		s.outbox.Log.Warn("silences of an incident that is resolved cannot be ended; end them on the page of silences", zap.String("key", x.Key),
+			zap.Error(err))
+	}
+}
+
 // Silenced is what silences keep back of an incident.
 type Silenced struct {
 	Until time.Time         // when the first of them ends; zero for none
+	Ends  bool              // it ends when the incident is resolved, and at Until at the latest
 	Only  []notifier.Target // the destinations that are not told; none if no destination is
 	Next  bool              // nobody of the step that begins next is told then
 }
@@ -259,7 +310,7 @@ func (r *silenceReader) of(ctx context.Context, x *rules.Incident) (out Silenced
 		if m == nil {
 			loud = true
 		} else if out.Only = append(out.Only, t); out.Until.IsZero() || m.Until.Before(out.Until) {
-			out.Until = m.Until
+			out.Until, out.Ends = m.Until, m.UntilResolved
 		}
 		if rules.StepOf(t.Tags) == next && (m == nil || m.Until.Before(at)) {
 			out.Next = false
@@ -483,6 +534,7 @@ func (s *Silences) apply(ctx context.Context, conf *outbox.Configuration, r *rul
 const (
 	silenceMade      = "made"
 	silenceBegun     = "begun"
+	silenceExtended  = "extended"
 	silenceEnded     = "ended"
 	silenceCancelled = "cancelled" // before it has begun
 )

@@ -111,7 +111,7 @@ func TestSilenceOfOneStep(t *testing.T) {
 			wantTexts(t, g, address, "silent for JSON 127.0.0.1:", "(1:ann) until")
 		}
 		wantTexts(t, g, "/notify/console", "Disk full", "silent for JSON 127.0.0.1:", "(1:ann) until", "Acknowledge Silence")
-		if body := get(g, "/notify/incidents/"+id, browser).Body; !strings.Contains(body, `value="silence"`) ||
+		if body := get(g, "/notify/incidents/"+id, browser).Body; !strings.Contains(body, "silences?incident=db1") ||
 			strings.Contains(plain(body), "of 1") {
 			t.Errorf("the incident cannot be silenced: %s", body)
 		}

@@ -29,8 +29,7 @@ func (h *incidentPages) incidentRow(r *http.Request, x *rules.Incident) view.Inc
 		}
 	}
 	if !x.Own && out.Key != "" {
-		query := url.Values{"key": {out.Key}, "incident": {cmp.Or(x.Name, x.Derived)}}
-		out.Silence = silencesPage(r) + "?" + query.Encode() + "#silence"
+		out.Silence = httpapi.SilenceAddress(r, url.Values{"key": {out.Key}, "incident": {cmp.Or(x.Name, x.Derived)}})
 	}
 	return out
 }

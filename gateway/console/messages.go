@@ -25,6 +25,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
 // messagePages lists and shows messages.
@@ -474,6 +475,18 @@ func (h *messagePages) serveMessagePage(w http.ResponseWriter, r *http.Request, 
 	}
 	if x := q.Alerts.Incidents.OfMessage(r.Context(), e.Message); x != nil {
 		p.Incident = h.ListedIncident(r, x).Address
+	}
+	if m := &p.Message; m.Key != "" {
+		query := url.Values{"key": {m.Key}}
+		switch {
+		case m.Incident != "":
+			query.Set("incident", m.Incident)
+		case m.Title != "":
+			query.Set("title", m.Title)
+		default:
+			query.Set("tag", rules.AllTags)
+		}
+		p.Silence = httpapi.SilenceAddress(r, query)
 	}
 	if p.Message.Outcome == view.Planned {
 		p.Planned = e.Jobs[0].Due

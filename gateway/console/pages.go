@@ -26,7 +26,7 @@ func New(h *httpapi.API) httpapi.PageFuncs {
 	p := &pageSet{
 		page: key, builder: add, messages: messages,
 		queue: messages.queue, tests: &keyTests{base, key, add}, devices: &keyDevices{base, key},
-		keys: &keysPage{base}, queued: &queuePage{base, messages.queue}, incidents: &incidentPages{base}, silences: &silencePages{base},
+		keys: &keysPage{base}, queued: &queuePage{base, messages.queue}, incidents: &incidentPages{base}, silences: &silencePages{base, messages},
 	}
 	p.now = &nowPage{base, p.keys, messages, p.incidents}
 	p.send = &sendPages{base, key}
@@ -134,6 +134,7 @@ func (p *pageSet) actions() []httpapi.Action {
 		post(httpapi.RouteConsoleIncidents, forgetQuery, p.incidents.postForget),
 		get(httpapi.RouteConsoleSilences, "", p.silences.serveSilencesPage),
 		post(httpapi.RouteConsoleSilences, makeQuery, p.silences.postSilence),
+		post(httpapi.RouteConsoleSilences, extendQuery, p.silences.postSilenceLonger),
 		post(httpapi.RouteConsoleSilences, endQuery, p.silences.postSilenceEnd),
 	}
 }

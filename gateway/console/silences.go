@@ -22,12 +22,16 @@ import (
 )
 
 // silencePages lists, makes and ends the silences of keys.
-type silencePages struct{ *shared }
+type silencePages struct {
+	*shared
+	messages *messagePages
+}
 
 // The query parameters of the forms on the page of silences.
 const (
-	makeQuery = "make"
-	endQuery  = "end"
+	makeQuery   = "make"
+	extendQuery = "extend"
+	endQuery    = "end"
 )
 
 // serveSilencesPage lists the silences of the keys of the site.
@@ -37,6 +41,8 @@ func (h *silencePages) serveSilencesPage(w http.ResponseWriter, r *http.Request,
 	switch query.Get("done") {
 	case makeQuery:
 		p.Done = "The silence is made."
+	case extendQuery:
+		p.Done = "The silence lasts longer."
 	case endQuery:
 		p.Done = "The silence has ended. What is still open is told."
 	}
@@ -49,8 +55,8 @@ func (h *silencePages) serveSilencesPage(w http.ResponseWriter, r *http.Request,
 	default:
 		p.Action = silencesPage(r)
 		p.New = view.SilenceForm{Key: query.Get("key"), Title: query.Get("title"), Incident: query.Get("incident"), Tag: query.Get("tag")}
-		h.setReach(r.Context(), &p.New)
-		p.Lengths = httpapi.SilenceLengths()
+		p.Offer = h.offer(r, &p.New, q)
+		p.Lengths, p.Longer = httpapi.SilenceLengths(), silenceEnds(q.Outbox.Queue.Now(), "")
 		h.setSilences(r, &p, q)
 	}
 	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsoleSilences, p)
@@ -61,14 +67,9 @@ func silencesPage(r *http.Request) string {
 	return httpapi.AddressOf(r, httpapi.RouteConsoleSilences)
 }
 
-// silenceAddress returns the address of the page for silencing a key or, with a tag, some of its
-// URLs.
+// silenceAddress returns the address of the page for silencing the destinations of a key with a tag.
 func silenceAddress(r *http.Request, key, tag string) string {
-	query := url.Values{"key": {key}}
-	if tag != "" {
-		query.Set("tag", tag)
-	}
-	return silencesPage(r) + "?" + query.Encode() + "#silence"
+	return httpapi.SilenceAddress(r, url.Values{"key": {key}, "tag": {tag}})
 }
 
 // setSilences sets the silences on the page, in order of their ends.
@@ -101,7 +102,7 @@ func (h *silencePages) setSilences(r *http.Request, p *view.SilencesPage, q *gat
 			listed := view.ListedSilence{
 				ID: s.ID.String(), Key: name, KeyAddress: httpapi.ConsoleKey(r, name), Until: s.Until, Incident: s.Incident, Tag: s.Tag, Title: s.Title,
 				Reason: s.Reason, Who: s.Who, Messages: s.Count,
-				Configured: s.Window != uuid.UUID{}, Told: s.Tell,
+				Configured: s.Window != uuid.UUID{}, Told: s.Tell, ToEnd: s.UntilResolved,
 			}
 			if s.Planned(now) {
 				listed.From = s.From
@@ -174,6 +175,22 @@ func zoned(text string) string {
 	return at.Format(time.RFC3339)
 }
 
+// postSilenceLonger lets a silence of the page last longer.
+func (h *silencePages) postSilenceLonger(w http.ResponseWriter, r *http.Request, _ *httpapi.Route) error {
+	if err := h.readPageForm(w, r); err != nil {
+		return err
+	}
+	k, silences, err := h.api.Silences.Of(r.Context(), r.PostForm.Get("key"))
+	if err == nil {
+		longer := silence.Request{For: r.PostForm.Get("for"), Until: r.PostForm.Get("until")}
+		_, err = h.api.Silences.ExtendSilence(r, silences, k, r.PostForm.Get("id"), longer)
+	}
+	if err != nil {
+		return err
+	}
+	return httpapi.SeeOther(w, silencesPage(r), "done="+extendQuery)
+}
+
 // postSilenceEnd ends a silence of the page.
 func (h *silencePages) postSilenceEnd(w http.ResponseWriter, r *http.Request, _ *httpapi.Route) error {
 	if err := h.readPageForm(w, r); err != nil {
@@ -194,7 +211,7 @@ func (h *keyPages) setSilence(r *http.Request, p *view.KeyPage, k *site.Key) {
 	if !h.Has.Queue || k.Unqueued || h.MayManage(r) != nil || !h.Has.Console {
 		return
 	}
-	p.Silence = silenceAddress(r, k.Name, "")
+	p.Silence = silenceAddress(r, k.Name, rules.AllTags)
 	for i := range p.Destinations {
 		if tag, shared := ownTag(k, k.Targets[i]); tag != "" {
 			p.Destinations[i].Silence = silenceAddress(r, k.Name, tag)
@@ -226,18 +243,4 @@ func taggedTargets(k *site.Key, tag string) (out []notifier.Target) {
 		}
 	}
 	return out
-}
-
-// setReach sets the destinations that the silence in the form affects.
-func (h *silencePages) setReach(ctx context.Context, f *view.SilenceForm) {
-	if f.Key == "" || f.Tag == "" {
-		return
-	}
-	k, err := h.Resolved.Key(ctx, f.Key)
-	if err != nil {
-		return // the form reports this when it is sent
-	}
-	for _, t := range taggedTargets(k, f.Tag) {
-		f.Reach = append(f.Reach, t.Name())
-	}
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/gateway/alerting"
@@ -37,8 +38,8 @@ func TestSilencesPage(t *testing.T) {
 			!strings.Contains(got, `value="phone"`) {
 			t.Error(got)
 		}
-		if got := page("/notify/console/keys/k"); !strings.Contains(got, `href="../../../notify/console/silences?key=k#silence"`) ||
-			!strings.Contains(got, `console/silences?key=k&amp;tag=phone#silence"`) {
+		if got := page("/notify/console/keys/k"); !strings.Contains(got, `href="../../../notify/console/silences?key=k&amp;tag=all"`) ||
+			!strings.Contains(got, `console/silences?key=k&amp;tag=phone"`) {
 			t.Error(got)
 		}
 		resp := g.PostForm("/notify/console/silences?make", "key=k&for=2h&title=disk&reason=new+disks&who=ann", html...)
@@ -91,28 +92,109 @@ func TestSilenceOfDestination(t *testing.T) {
 		"json://127.0.0.1:1/a 1:oncall ann", "json://127.0.0.1:1/b 2:oncall", "json://127.0.0.1:1/c"))))
 	body := get(g, "/notify/console/keys/k", browser).Body
 	for _, want := range []string{
-		`silences?key=k&amp;tag=ann#silence" aria-label="Silence JSON 127.0.0.1:1">Silence</a>`,
-		`silences?key=k&amp;tag=oncall#silence" aria-label="Silence 2 destinations with the tag oncall">Silence 2 destinations with the tag ` +
+		`silences?key=k&amp;tag=ann" aria-label="Silence JSON 127.0.0.1:1">Silence</a>`,
+		`silences?key=k&amp;tag=oncall" aria-label="Silence 2 destinations with the tag oncall">Silence 2 destinations with the tag ` +
 			`oncall</a>`,
 	} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the page lacks %s: %s", want, body)
 		}
 	}
-	if n := strings.Count(body, "silences?key=k&amp;tag="); n != 2 {
-		t.Errorf("%d destinations can be silenced by a tag", n)
+	if n := strings.Count(body, "silences?key=k&amp;tag="); n != 3 {
+		t.Errorf("the key and %d destinations can be silenced by a tag", n-1)
 	}
 	for query, want := range map[string]string{
-		"?key=k&tag=oncall": "It stands for JSON 127.0.0.1:1 (1:oncall, ann), JSON 127.0.0.1:1 (2:oncall).",
-		"?key=k&tag=ann":    "It stands for JSON 127.0.0.1:1 (1:oncall, ann).",
-		"?key=k&tag=none":   "Tag of URLs",
-		"?key=none&tag=ann": "Tag of URLs",
+		"?key=k&tag=oncall": "It concerns JSON 127.0.0.1:1 (1:oncall, ann), JSON 127.0.0.1:1 (2:oncall).",
+		"?key=k&tag=ann":    "It concerns JSON 127.0.0.1:1 (1:oncall, ann).",
+		"?key=k&tag=none":   "No destination of the key k has the tag none",
+		"?key=none&tag=ann": "There is no such key",
 	} {
 		if body := get(g, "/notify/console/silences"+query, browser).Body; !strings.Contains(body, want) ||
-			strings.Contains(want, "stands") != strings.Contains(body, "stands for") {
+			strings.Contains(want, "concerns") != strings.Contains(body, "It concerns") {
 			t.Errorf("%s: %s", query, plain(body))
 		}
 	}
+}
+
+// TestSilenceOffer checks that the page says what a silence would match before it is made, offers to
+// make it with one click, and says what to write instead of what cannot match.
+func TestSilenceOffer(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
+		ruled := gatewaytest.Key("ruled", p.NotifyURL()+"?tz=UTC phone", p.NotifyURL()+"/2 mail")
+		ruled.Rules, ruled.Inbox = &rules.Rules{Dedupe: &rules.Dedupe{Window: time.Hour}}, 7*24*time.Hour
+		o := openConsole(ruled, gatewaytest.Key("plain", p.NotifyURL()+" phone"))
+		o.Queue = &outbox.Settings{Path: dir}
+		g := gatewaytest.New(t, o)
+		g.PostForm("/notify/plain", "title=Old&body=x")
+		time.Sleep(25 * time.Hour)
+		for _, x := range []string{
+			"ruled title=Disk+full&type=failure&incident=db1", "ruled title=Disk+is+full+on+db2&type=warning&incident=db2",
+			"ruled title=OK:+disk&type=info", "ruled title=Backup&tag=mail", "plain title=Disk+full", "plain title=Disk+empty",
+		} {
+			key, form, _ := strings.Cut(x, " ")
+			g.PostForm("/notify/"+key, form+"&body=x")
+		}
+		synctest.Wait()
+		for query, want := range map[string]string{
+			"key=ruled&title=disk":               "It matches 2 open incidents, 2 messages of the last day",
+			"key=ruled&title=*disk":              "It matches 2 open incidents, 3 messages of the last day",
+			"key=ruled&title=*disk*full*db*":     "It matches 1 open incident, 1 message of the last day",
+			"key=ruled&title=*":                  "It matches 2 open incidents, 4 messages of the last day",
+			"key=ruled&incident=db1":             "It matches 1 open incident, 1 message of the last day",
+			"key=ruled&incident=db1&title=other": "It matches nothing now",
+			"key=ruled&tag=all":                  "It matches 2 open incidents, 4 messages of the last day",
+			"key=ruled&tag=mail":                 "It matches 2 open incidents, 4 messages of the last day",
+			"key=ruled&tag=phone":                "It matches 2 open incidents, 3 messages of the last day",
+			"key=ruled&title=nothing":            "It matches nothing now",
+			"key=plain&tag=*":                    "It matches 2 messages of the last day",
+			"key=plain&title=disk": "It matches 0 messages of the last day, and maybe some of 2 messages whose titles are " +
+				"not kept",
+			"key=ruled&title=disk.*":     "Title: a regular expression does not work here; write how the title begins, with * for any text",
+			"key=ruled&title=(disk|cpu)": "Title: a regular expression does not work here",
+			"key=ruled&tag=ph*":          "Tag: * does not stand for a part of a tag; write one whole tag of URLs",
+			"key=ruled&tag=fone":         "No destination of the key ruled has the tag fone",
+			"key=none&tag=all":           "There is no such key",
+		} {
+			body := get(g, "/notify/console/silences?"+query, browser).Body
+			if got := plain(body); !strings.Contains(got, want) {
+				t.Errorf("%s: the page lacks %q: %s", query, want, got)
+			}
+			if offers := strings.Contains(body, `name="for" value="1h">1 hour</button>`); offers != strings.HasPrefix(want, "It matches") {
+				t.Errorf("%s: it is offered: %t", query, offers)
+			}
+			if ends := strings.Contains(body, `value="resolved"`); ends != strings.Contains(query, "incident") {
+				t.Errorf("%s: until it is resolved is offered: %t", query, ends)
+			}
+		}
+		for button, want := range map[string]string{
+			"for=1h":         "until 2000-01-02 02:00:00 UTC",
+			"until=08:00":    "until " + morning(time.Now()).UTC().Format("2006-01-02 15:04:05 UTC"),
+			"until=resolved": "until it is resolved, or 2000-02-01 01:00:00 UTC",
+		} {
+			r := g.PostForm("/notify/console/silences?make", "key=ruled&incident=db1&"+button, "Accept", browser)
+			id := g.ListSilences("ruled")[0].ID
+			if got := plain(get(g, "/notify/console/silences", browser).Body); r.Status != http.StatusSeeOther || !strings.Contains(got, want) {
+				t.Errorf("%s: %d, the page lacks %q: %s", button, r.Status, want, got)
+			}
+			r = g.PostForm("/notify/console/silences?extend", "key=ruled&for=1h&id="+id, "Accept", browser)
+			longer := r.Status == http.StatusSeeOther && r.Header.Get("Location") == "../../notify/console/silences?done=extend"
+			if strings.Contains(button, "resolved") == longer {
+				t.Errorf("%s: extending it answers %d %q", button, r.Status, r.Header.Get("Location"))
+			}
+			if status := g.EndSilence("ruled", id); status != http.StatusOK {
+				t.Errorf("ending it answers %d", status)
+			}
+		}
+	})
+}
+
+// morning returns the next eight o'clock of the server.
+func morning(now time.Time) time.Time {
+	at := time.Date(now.Year(), now.Month(), now.Day(), 8, 0, 0, 0, time.Local)
+	if !at.After(now) {
+		at = at.AddDate(0, 0, 1)
+	}
+	return at
 }
 
 // TestWithoutQueue checks which keys can have silences and questions, and that code, the HTTP API and,

@@ -85,7 +85,7 @@ const Answered = "notify_answered"
 //
 //	key       the name of the key
 //	silence   the ID of the silence
-//	change    made, begun, ended, or cancelled before it has begun; one that begins when it is
+//	change    made, extended, begun, ended, or cancelled before it has begun; one that begins when it is
 //	          made is only made, and one of the configuration is not
 //	from      when it begins
 //	until     when it ends, or would have ended

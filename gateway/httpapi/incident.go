@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -257,6 +258,7 @@ func (h *Incidents) SetSilenced(ctx context.Context, x *rules.Incident, out *vie
 		return // the page shows the rest
 	}
 	out.Silenced, out.Partly, out.NextSilent, out.SilentFor = s.Until, len(s.Only) > 0, s.Next, strings.Join(s.Names(), ", ")
+	out.SilentToEnd = s.Ends
 }
 
 // userOf returns the user found by Caddy's authentication, or "".
@@ -278,7 +280,7 @@ func (h *Incidents) incidentPage(r *http.Request, found *foundIncident) view.Inc
 	case !p.Console:
 		p.Incident.KeyAddress, p.Incident.SilentFor = "", ""
 	case x.IsOpen() && !x.Own && !p.Incident.IsSilent():
-		p.Silence = SilenceLengths()
+		p.Silence = SilenceAddress(r, url.Values{"key": {p.Incident.Key}, "incident": {cmp.Or(x.Name, x.Derived)}})
 	}
 	add := func(at time.Time, worse bool, format string, args ...any) {
 		if !at.IsZero() {

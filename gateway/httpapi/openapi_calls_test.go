@@ -226,6 +226,7 @@ func silenceCalls(t *testing.T, s *gatewaytest.Station) map[string][]describedCa
 	for op, target := range map[string]string{
 		"GET " + httpapi.RouteSilences: "/notify/k/silences", "GET " + httpapi.RouteSilence: one,
 		"DELETE " + httpapi.RouteSilence: other, "POST " + httpapi.RouteSilences: "/notify/k/silences",
+		"POST " + httpapi.RouteSilence: one,
 	} {
 		for _, c := range []describedCall{
 			{g: g, target: target},
@@ -233,7 +234,9 @@ func silenceCalls(t *testing.T, s *gatewaytest.Station) map[string][]describedCa
 			{g: g, target: strings.Replace(target, "/k/", "/none/", 1)},
 			{g: notOpen, target: target},
 		} {
-			c.contentType, c.body = gatewaytest.TypeForm, "for=1h&title=y"
+			if c.contentType, c.body = gatewaytest.TypeForm, "for=1h&title=y"; op == "POST "+httpapi.RouteSilence {
+				c.body = "for=1h"
+			}
 			calls[op] = append(calls[op], c)
 		}
 	}
@@ -252,6 +255,12 @@ func silenceCalls(t *testing.T, s *gatewaytest.Station) map[string][]describedCa
 		describedCall{g: full, target: "/notify/k/silences", contentType: gatewaytest.TypeForm, body: "for=1h&title=y"},
 		describedCall{g: g, target: "/notify/k/silences", contentType: gatewaytest.TypeForm, body: strings.Repeat("x", silence.MaxRequest+1)},
 		describedCall{g: g, target: "/notify/k/silences", contentType: "text/plain", body: "x"})
+	op = "POST " + httpapi.RouteSilence
+	calls[op] = append(calls[op],
+		describedCall{g: g, target: one, contentType: gatewaytest.TypeForm, body: "for=1h&title=x"},
+		describedCall{g: configured, target: inConfiguration, contentType: gatewaytest.TypeForm, body: "for=1h"},
+		describedCall{g: g, target: one, contentType: gatewaytest.TypeForm, body: strings.Repeat("x", silence.MaxRequest+1)},
+		describedCall{g: g, target: one, contentType: "text/plain", body: "x"})
 	return calls
 }
 

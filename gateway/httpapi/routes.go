@@ -87,6 +87,7 @@ func patternsOf(specs []RouteSpec) (patterns []string) {
 func RouteSpecs() []RouteSpec {
 	get, post := []string{http.MethodGet, http.MethodHead}, []string{http.MethodPost}
 	both := []string{http.MethodGet, http.MethodHead, http.MethodPost}
+	all := []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodDelete}
 	getDelete := []string{http.MethodGet, http.MethodHead, http.MethodDelete}
 	messages := func(h *API) handler { return h.notifications.serveNotify }
 	silences := func(h *API) handler { return h.Silences.serveSilences }
@@ -121,7 +122,7 @@ func RouteSpecs() []RouteSpec {
 		{RouteBadge, get, accessAnyone, withPush, appFile, openapi.NotDescribed},
 		{site.RouteNotifyKey, both, accessSender, nil, messages, openapi.Key},
 		{RouteSilences, both, accessManage, nil, silences, openapi.Silences},
-		{RouteSilence, getDelete, accessManage, nil, silences, openapi.Silence},
+		{RouteSilence, all, accessManage, nil, silences, openapi.Silence},
 		{RouteInbox, get, accessInbox, withInbox, inbox, openapi.Inbox},
 		{RouteInboxStream, get[:1], accessInbox, withInbox, inbox, openapi.Stream},
 		{RouteNtfyInbox, get[:1], accessInbox, withInbox, func(h *API) handler { return h.Inboxes.serveNtfyInbox }, openapi.Ntfy},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/url"
 
 	"github.com/caddy-notify/caddy-notify/gateway/alerting"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
@@ -59,6 +60,13 @@ func (h *Silences) doSilences(w http.ResponseWriter, r *http.Request, at *Route)
 		if err != nil {
 			return err
 		}
+		if at.ID != "" {
+			longer, err := h.ExtendSilence(r, silences, k, at.ID, x)
+			if err != nil {
+				return err
+			}
+			return WriteJSON(w, http.StatusOK, silence.New(k.Name, longer, silences.Now()))
+		}
 		made, err := h.MakeSilence(r, silences, k, x)
 		if err != nil {
 			return err
@@ -103,10 +111,26 @@ func (h *Silences) MakeSilence(r *http.Request, of *alerting.Silences, k *site.K
 	return &x, of.Make(r.Context(), k, h.Site(), x)
 }
 
+// ExtendSilence lets a silence of a key last longer for the client of r.
+func (h *Silences) ExtendSilence(r *http.Request, of *alerting.Silences, k *site.Key, id string, s silence.Request) (*rules.Silence, error) {
+	until, err := s.Longer(h.ParseDuration)
+	if err != nil {
+		return nil, err
+	}
+	longer, err := of.Extend(r.Context(), k, h.Site(), silence.ParseID(id), environment.User(r), until)
+	return &longer, err
+}
+
 // EndSilence ends a silence of a key for the client of r.
 func (h *Silences) EndSilence(r *http.Request, of *alerting.Silences, k *site.Key, id string) (*rules.Silence, error) {
 	ended, err := of.End(r.Context(), k, h.Site(), silence.ParseID(id), environment.User(r))
 	return &ended, err
+}
+
+// SilenceAddress returns the address of the page that makes a silence of what the query names, relative
+// to a request.
+func SilenceAddress(r *http.Request, query url.Values) string {
+	return AddressOf(r, RouteConsoleSilences) + "?" + query.Encode()
 }
 
 // SilenceLengths returns choices for the length of a silence.

@@ -4,13 +4,17 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi/silence"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
 // TestSilenceRefused checks the errors of requests for silences.
@@ -35,6 +39,10 @@ func TestSilenceRefused(t *testing.T) {
 			{"/notify/k/silences", "title=x", 400, "needs an end"},
 			{"/notify/k/silences", "title=x&for=2h&until=2000-01-01T03:00:00Z", 400, "not both"},
 			{"/notify/k/silences", "title=x&for=-2h", 400, "duration above 0"},
+			{"/notify/k/silences", "title=disk.*&for=2h", 400, "a regular expression does not work here"},
+			{"/notify/k/silences", "tag=on*&for=2h", 400, "write one whole tag of URLs"},
+			{"/notify/k/silences", "title=x&until=resolved", 400, "name the incident"},
+			{"/notify/k/silences", "title=x&until=25:00", 400, "with a date and a zone"},
 			{"/notify/k/silences", "title=x&until=tomorrow", 400, "with a date and a zone"},
 			{"/notify/k/silences", "title=x&until=1999-12-31T00:00:00Z", 400, "past"},
 			{"/notify/k/silences", "title=x&for=31d", 400, "30 days"},
@@ -112,6 +120,123 @@ func TestPlannedSilenceJSON(t *testing.T) {
 			t.Errorf("status %d, %s", resp.Status, resp.Body)
 		}
 	})
+}
+
+// TestSilenceExtended checks that a silence can be made longer, by a duration and until a time, and
+// that what it holds waits until then.
+func TestSilenceExtended(t *testing.T) {
+	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
+		ops := gatewaytest.Key("k", p.NotifyURL())
+		ops.Rules = &rules.Rules{Dedupe: &rules.Dedupe{Window: time.Hour}}
+		g := gatewaytest.New(t, gatewaytest.Options{
+			Site:  site.Options{Keys: []site.KeyOptions{ops}, Managers: gatewaytest.Everybody()},
+			Queue: &outbox.Settings{Path: dir},
+		})
+		resp := g.PostForm("/notify/k/silences", "title=*disk&for=1h")
+		at := resp.Header.Get("Location")
+		g.PostForm("/notify/k", "title=A+disk+is+full&body=x&type=failure&incident=db1")
+		for _, tt := range []struct {
+			form   string
+			status int
+			want   string
+		}{
+			{"for=30m", 200, `"until":"2000-01-01T01:30:00Z"`},
+			{"until=2000-01-01T02:00:00Z", 200, `"until":"2000-01-01T02:00:00Z"`},
+			{"until=2000-01-01T01:00:00Z", 400, "write a later time"},
+			{"for=31d", 400, "more than 30 days"},
+			{"until=resolved", 400, "a silence is made longer by for"},
+			{"for=1h&title=x", 400, "and nothing else"},
+			{"for=1h&until=08:00", 400, "a silence is made longer by for"},
+			{"for=-1h", 400, "a silence is made longer by for"},
+			{"", 400, "a silence is made longer by for"},
+		} {
+			if r := g.PostForm(at, tt.form); r.Status != tt.status || !strings.Contains(r.Body, tt.want) {
+				t.Errorf("%s: %d %s", tt.form, r.Status, r.Body)
+			}
+		}
+		time.Sleep(119 * time.Minute)
+		synctest.Wait()
+		if p.Count() != 0 {
+			t.Error("the first end of the silence counts")
+		}
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		if p.Count() != 1 {
+			t.Errorf("%d messages came at the end", p.Count())
+		}
+		if r := g.PostForm(at, "for=1h"); r.Status != http.StatusNotFound {
+			t.Errorf("a silence that has ended: %d", r.Status)
+		}
+	})
+}
+
+// TestSilenceUntilResolved checks that a silence of an incident ends with it, whether a message or a
+// person resolves it, and that its next opening is told.
+func TestSilenceUntilResolved(t *testing.T) {
+	for name, tt := range map[string]struct {
+		rules   *rules.Rules
+		resolve func(g *gatewaytest.Gateway)
+	}{
+		"a message": {nil, func(g *gatewaytest.Gateway) { g.PostForm("/notify/k", "title=OK&body=x&type=success&incident=db1") }},
+		"a message, with a rule": {
+			&rules.Rules{Dedupe: &rules.Dedupe{Window: time.Hour}},
+			func(g *gatewaytest.Gateway) { g.PostForm("/notify/k", "title=OK&body=x&type=success&incident=db1") },
+		},
+		"a person": {&rules.Rules{Dedupe: &rules.Dedupe{Window: time.Hour}}, func(g *gatewaytest.Gateway) {
+			g.PostForm("/notify/incidents/"+g.ListIncidents("k")[0].ID, "do=resolve")
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
+				k := gatewaytest.Key("k", p.NotifyURL())
+				k.Rules = tt.rules
+				g := gatewaytest.New(t, gatewaytest.Options{
+					Global: site.Options{Keys: []site.KeyOptions{k}},
+					Site:   site.Options{Managers: gatewaytest.Everybody()},
+					Queue:  &outbox.Settings{Path: dir},
+				})
+				g.PostForm("/notify/k", "title=Disk&body=x&type=warning&incident=db1")
+				if r := g.PostForm("/notify/k/silences", "until=resolved&incident=db1"); r.Status != http.StatusCreated ||
+					!strings.Contains(r.Body, `"until_resolved":true`) {
+					t.Fatalf("%d %s", r.Status, r.Body)
+				}
+				g.PostForm("/notify/k", "title=Disk&body=x&type=failure&incident=db1")
+				g.PostForm("/notify/k", "title=OK&body=x&type=success&incident=db2")
+				time.Sleep(5 * time.Second)
+				synctest.Wait()
+				if n := len(g.ListSilences("k")); n != 1 || p.Count() != 2 {
+					t.Fatalf("after the resolution of another: %d silences, %d messages", n, p.Count())
+				}
+				tt.resolve(g)
+				time.Sleep(5 * time.Second)
+				synctest.Wait()
+				if n := len(g.ListSilences("k")); n != 0 || p.Count() != 3 {
+					t.Errorf("after the resolution: %d silences, %d messages", n, p.Count())
+				}
+				g.PostForm("/notify/k", "title=Disk&body=x&type=failure&incident=db1")
+				time.Sleep(5 * time.Second)
+				synctest.Wait()
+				if p.Count() != 4 {
+					t.Errorf("after the next opening: %d messages", p.Count())
+				}
+			})
+		})
+	}
+}
+
+// TestSilenceUntilClock checks that a time of the day is the next one in the zone of the server.
+func TestSilenceUntilClock(t *testing.T) {
+	t.Parallel()
+	from := time.Date(2026, 3, 28, 22, 30, 0, 0, time.Local)
+	for text, want := range map[string]time.Time{
+		"08:00": time.Date(2026, 3, 29, 8, 0, 0, 0, time.Local),
+		"23:15": time.Date(2026, 3, 28, 23, 15, 0, 0, time.Local),
+		"22:30": time.Date(2026, 3, 29, 22, 30, 0, 0, time.Local),
+	} {
+		if got, err := silence.ReadEnd(text, from); err != nil || !got.Equal(want) {
+			t.Errorf("%s: %s, %v", text, got, err)
+		}
+	}
 }
 
 // TestSilenceOnFullDisk checks the answer to a request for a silence when the disk of the

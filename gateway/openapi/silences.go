@@ -26,13 +26,11 @@ func Silences() About {
 				"description": "When it begins, at most a year from now. Without it, and with a time in the past, it begins now.",
 			},
 			"for": described(text(), "How long it lasts, such as `30m`, `2h` or `3d`, at most 30 days. It counts from `from`."),
-			"until": Schema{
-				"type": "string", "format": "date-time",
-				"description": "When it ends, at most 30 days after `from`. Either `for` or `until` is required.",
-			},
+			"until": described(text(), "When it ends, at most 30 days after `from`: a time, such as `2026-03-28T07:00:00Z`; a time of the day "+
+				"by the server's clock, such as `08:00`; or `resolved`, when the incident is. Either `for` or `until` is required."),
 			"incident": described(text(), "The name of an incident, or the ID that destinations know it by."),
 			"tag":      described(text(), "A tag of URLs; `all` stands for every URL."),
-			"title":    described(text(), "What the title begins with, in any case."),
+			"title":    described(text(), "What the title begins with, in any case; `*` stands for any text."),
 			"reason":   Schema{"type": "string", "maxLength": 200},
 			"tell": described(Schema{"type": "boolean"},
 				"Whether a message tells its beginning, and another one its end. In a form, also `yes`."),
@@ -63,6 +61,23 @@ func Silence() About {
 			http.StatusForbidden:          result(silenceForbidden),
 			http.StatusNotFound:           result(silenceEnded),
 			http.StatusServiceUnavailable: result(queueUnreadable),
+		},
+	}, {
+		Method: http.MethodPost, ID: "extendSilence", Tag: ofMessages,
+		Summary: "Make a silence longer",
+		Body: forms(Schema{"type": "object", "properties": Schema{
+			"for":   described(text(), "How much longer it lasts, such as `1h`."),
+			"until": described(text(), "When it ends: a time, such as `2026-03-28T07:00:00Z`, or the next time of the day, such as `08:00`."),
+		}, "additionalProperties": false}, mediaJSON, mediaForm),
+		Answers: map[int]Answer{
+			http.StatusOK:                    answersJSON("The silence.", bodyOf("Silence")),
+			http.StatusBadRequest:            result("The new end is missing or malformed, not later, or more than 30 days from now."),
+			http.StatusForbidden:             result(silenceForbidden),
+			http.StatusNotFound:              result(silenceEnded),
+			http.StatusConflict:              result("The silence stands in the configuration."),
+			http.StatusRequestEntityTooLarge: result("The body is too large."),
+			http.StatusUnsupportedMediaType:  result("The body is neither JSON nor a form."),
+			http.StatusServiceUnavailable:    result("The queue cannot be written at the moment."),
 		},
 	}, {
 		Method: http.MethodDelete, ID: "endSilence", Tag: ofMessages,

@@ -121,7 +121,7 @@ func records() []record {
 		All: Silences{silence, {ID: uuid.UUID{6}, Made: at(1), Until: at(4), Title: "Disk"}},
 	}
 	silence.From, silence.Tell, silence.Begun, silence.Window = at(1), true, true, uuid.UUID{7}
-	silence.For = time.Hour
+	silence.For, silence.UntilResolved = time.Hour, true
 	planned := &KeySilences{Home: "site s", Key: "ops", Site: "s", All: Silences{silence}}
 	return []record{
 		recordOf("subject", subject, (*Subject).Fields),

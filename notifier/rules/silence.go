@@ -31,7 +31,10 @@ type Silence struct {
 
 	Incident string // the name of an incident, or the ID that destinations know it by
 	Tag      string // of destinations; AllTags for every one
-	Title    string // what the title begins with, in any case
+	Title    string // what the title begins with, in any case; * stands for any text
+
+	// UntilResolved means that it ends when its incident is resolved, at Until at the latest.
+	UntilResolved bool
 
 	Reason string
 	Who    string // who has made it
@@ -68,12 +71,18 @@ func (s *Silence) Normalize(now time.Time) (err error) {
 	if s.Incident, _, err = notifier.IncidentName(s.Incident); err != nil {
 		return errors.New("incident: " + err.Error())
 	}
+	if s.Tag == anyText {
+		s.Tag = AllTags
+	}
+	if err := cmp.Or(checkSilenceTag(s.Tag, errTag), checkTitle(&s.Title)); err != nil {
+		return err
+	}
 	switch {
 	case s.Incident == "" && s.Tag == "" && s.Title == "":
 		return errors.New("it would match nothing; write an incident, a tag of URLs (all " +
 			"stands for every URL), or a title, which is the beginning of the title of messages")
-	case s.Tag != "" && !strings.EqualFold(s.Tag, AllTags) && !notifier.ValidTag(s.Tag):
-		return errors.New("tag: it must be one tag of URLs, such as phone, or all")
+	case s.UntilResolved && s.Incident == "":
+		return errors.New("until: resolved is for a silence of an incident; name the incident, or write a time or, with for, a duration")
 	case !s.Until.After(now):
 		return errors.New("it would end in the past; write a later until, or for with a duration, such as 2h")
 	case !s.Until.After(s.From):
@@ -171,10 +180,18 @@ func (s *Silence) Concerns(tags []string) bool {
 // matches reports whether the silence holds for messages with a title about an
 // incident.
 func (s *Silence) matches(incident notifier.Incident, title string) bool {
-	if s.Incident != "" && s.Incident != incident.Name && s.Incident != incident.ID {
-		return false
-	}
-	return len(title) >= len(s.Title) && strings.EqualFold(title[:len(s.Title)], s.Title)
+	return (s.Incident == "" || s.isAbout(incident)) && titleMatches(s.Title, title)
+}
+
+// isAbout reports whether the silence names an incident.
+func (s *Silence) isAbout(incident notifier.Incident) bool {
+	return s.Incident == incident.Name || s.Incident == incident.ID
+}
+
+// Matches reports whether the silence matches a message about an incident to destinations of which
+// one has the tags.
+func (s *Silence) Matches(incident notifier.Incident, title string, tags []string) bool {
+	return s.Concerns(tags) && s.matches(incident, title)
 }
 
 // MatchesIncident reports whether the silence holds for an incident, or has stopped its steps.
@@ -482,4 +499,5 @@ func (s *Silence) fields(c *wire.Codec) {
 	wire.True(c, 12, &s.Begun)
 	wire.Array(c, 13, s.Window[:])
 	wire.Number(c, 14, &s.For)
+	wire.True(c, 15, &s.UntilResolved)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/caddy-notify/caddy-notify/internal/wire"
+	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
 // KeySilences are the silences of a key, which are one record. The zero value has none.
@@ -27,6 +28,9 @@ var (
 	ErrTooManySilences = errors.New("the key has 200 silences, as many as are allowed; end some of them, or make one that matches more")
 	ErrNoSilence       = errors.New("there is no such silence; it has ended, or the ID belongs to another key")
 	ErrWindowSilence   = errors.New("this silence is a line of the key in the configuration; remove the line to end it")
+	ErrWindowLonger    = errors.New("this silence is a line of the key in the configuration; change the line to make it longer")
+	ErrNotLonger       = errors.New("the silence lasts until then or longer already; write a later time, or a longer duration")
+	ErrTooLong         = errors.New("the silence would last for more than 30 days from now; write an earlier time")
 )
 
 // Add adds a silence, or returns [ErrTooManySilences].
@@ -67,6 +71,37 @@ func (s *KeySilences) End(now time.Time, id uuid.UUID, windows []SilenceWindow) 
 		s.Ended = now
 	}
 	return ended, nil
+}
+
+// Extend lets the silence with an ID last until a later time. It returns an error if there is none,
+// if it is one of the windows of the key, or if the time is too early or too late.
+func (s *KeySilences) Extend(now time.Time, id uuid.UUID, until time.Time, windows []SilenceWindow) (extended Silence, err error) {
+	found := s.All.Listed(now, windows).ByID(id)
+	switch {
+	case found == nil:
+		return extended, ErrNoSilence
+	case found.Window != (uuid.UUID{}):
+		return extended, ErrWindowLonger
+	case !until.After(found.Until):
+		return extended, ErrNotLonger
+	case until.Sub(now) > MaxSilenceTime:
+		return extended, ErrTooLong
+	}
+	x := s.All.ByID(id)
+	x.Until, x.For = until, until.Sub(x.Begins())
+	return *x, nil
+}
+
+// Resolve ends the silences that last until an incident is resolved, because it is. It reports
+// whether there are some.
+func (s *KeySilences) Resolve(now time.Time, incident notifier.Incident) (ended bool) {
+	for i := range s.All {
+		x := &s.All[i]
+		if x.UntilResolved && x.active(now) && x.isAbout(incident) {
+			x.Until, ended = now, true // the end is noted and told when it is due
+		}
+	}
+	return ended
 }
 
 // remove removes the silence with an ID.

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -10,15 +11,13 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-
-	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
 // SilenceWindow is a silence that recurs at wall-clock times. Each recurrence is a [Silence].
 type SilenceWindow struct {
 	Window
 	Tag    string // of destinations; "" for every one
-	Title  string // what the title begins with, in any case; "" for every message
+	Title  string // what the title begins with, in any case, with * for any text; "" for every message
 	Reason string
 	Tell   bool
 
@@ -27,10 +26,10 @@ type SilenceWindow struct {
 
 // Check returns an error if the window is malformed.
 func (w *SilenceWindow) Check() error {
-	w.id = w.ID()
-	if w.Tag != "" && !notifier.ValidTag(w.Tag) {
-		return errors.New("tag: it must be one tag of URLs, such as phone; without it, the silence holds for every URL")
+	if err := cmp.Or(checkSilenceTag(w.Tag, errWindowTag), checkTitle(&w.Title)); err != nil {
+		return err
 	}
+	w.id = w.ID()
 	return checkSilenceTexts(w.Title, w.Reason)
 }
 
@@ -99,8 +98,7 @@ func checkSilenceWindows(windows []SilenceWindow) error {
 
 // includes reports whether the window matches everything that o matches.
 func (w *SilenceWindow) includes(o *SilenceWindow) bool {
-	return (w.Tag == "" || strings.EqualFold(w.Tag, o.Tag)) &&
-		len(w.Title) <= len(o.Title) && strings.EqualFold(w.Title, o.Title[:len(w.Title)])
+	return (w.Tag == "" || strings.EqualFold(w.Tag, o.Tag)) && titleMatches(w.Title, o.Title)
 }
 
 // WithWindows returns the silences, with a silence for each window that holds at now. It leaves out

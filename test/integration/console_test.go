@@ -298,19 +298,23 @@ func TestConsoleSilences(t *testing.T) {
 	address, _ := newConsole(t)
 	withAndWithoutScript(t, func(ctx context.Context, _ bool) {
 		run(t, ctx, open(address+"/notify/console/keys/ops"),
-			chromedp.Click("#reaches ~ .buttons .menu summary", chromedp.ByQuery),
-			chromedp.Click("a[href$='silences?key=ops#silence']", chromedp.ByQuery))
-		shows(t, ctx, "#silence", "Make one")
+			chromedp.Click("a[href$='silences?key=ops&tag=all']", chromedp.ByQuery))
+		shows(t, ctx, "#silence", "It matches")
 		run(t, ctx,
+			chromedp.Click("details.card summary", chromedp.ByQuery),
+			chromedp.SendKeys("#title", "disk", chromedp.ByQuery), chromedp.Click("details.card button", chromedp.ByQuery))
+		shows(t, ctx, "#silence", "disk…")
+		run(t, ctx,
+			chromedp.Click("#silence summary", chromedp.ByQuery),
 			chromedp.SetAttributeValue("#for option[value='8h']", "selected", "selected", chromedp.ByQuery),
-			chromedp.SendKeys("#title", "disk", chromedp.ByQuery), chromedp.SendKeys("#reason", "the night", chromedp.ByQuery),
-			chromedp.Click("#silence button", chromedp.ByQuery))
+			chromedp.SendKeys("#reason", "the night", chromedp.ByQuery),
+			chromedp.Click("#silence details button", chromedp.ByQuery))
 		shows(t, ctx, ".done", "The silence is made.")
 		shows(t, ctx, "#live-silences", "the night")
 		if got := text(t, ctx, "#live-silences"); !strings.Contains(got, "disk…") || !strings.Contains(got, "0 messages") {
 			t.Errorf("the page lists %q", got)
 		}
-		run(t, ctx, chromedp.Click("#live-silences button", chromedp.ByQuery))
+		run(t, ctx, chromedp.Click("#live-silences form[action$='?end'] button", chromedp.ByQuery))
 		shows(t, ctx, "#live-silences", "Nothing is silent")
 	})
 }

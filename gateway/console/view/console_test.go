@@ -75,18 +75,18 @@ var examples = map[string]Page{
 					KeyAddress: "../notify/console/keys/ops", Type: "failure", State: IncidentOpen, Since: noon.Add(-14 * time.Minute), Step: 1, Steps: 2,
 					Next: noon.Add(time.Minute),
 				}, PublicID: "a", Now: noon, Action: "../notify/console", Told: "Ann's phone was told", NextTold: "Bob's phone",
-				Silence: "../notify/console/silences?key=ops#silence", Resolve: true,
+				Silence: "../notify/console/silences?key=ops&tag=all", Resolve: true,
 			},
 			{ListedIncident: ListedIncident{
 				Name: "disk db1", Key: "web", State: IncidentOpen, Since: noon.Add(-3 * time.Hour),
 				Silenced: noon.Add(time.Hour),
-			}, PublicID: "b", Now: noon, Action: "../notify/console", Silence: "../notify/console/silences?key=web#silence", Resolve: true},
+			}, PublicID: "b", Now: noon, Action: "../notify/console", Silence: "../notify/console/silences?key=web&tag=all", Resolve: true},
 			{
 				ListedIncident: ListedIncident{
 					Name: "disk db2", Key: "web", State: IncidentOpen, Since: noon.Add(-3 * time.Hour), Steps: 2, Step: 1,
 					Round: 1, Next: noon.Add(time.Minute), Silenced: noon.Add(time.Hour), Partly: true, SilentFor: "JSON boss.example (2:boss)",
 					NextSilent: true,
-				}, PublicID: "d", Now: noon, Action: "../notify/console", Told: "Ann was told", NextTold: "Bob", Silence: "../notify/console/silences?key=web#silence",
+				}, PublicID: "d", Now: noon, Action: "../notify/console", Told: "Ann was told", NextTold: "Bob", Silence: "../notify/console/silences?key=web&tag=all",
 				Resolve: true,
 			},
 			{ListedIncident: ListedIncident{
@@ -318,7 +318,7 @@ var examples = map[string]Page{
 					Address: "../notify/incidents/abc", Title: "db1 is down", Name: "disk <db1>", Key: "ops",
 					KeyAddress: "../notify/console/keys/ops", Type: "failure", State: IncidentOpen, Since: noon, Step: 2, Steps: 3, Round: 2,
 					Next: noon.Add(time.Minute),
-				}, PublicID: "abc", Told: "Ann was told", Silence: "../notify/console/silences?key=ops#silence",
+				}, PublicID: "abc", Told: "Ann was told", Silence: "../notify/console/silences?key=ops&tag=all",
 				Resolve: true,
 			},
 			{ListedIncident: ListedIncident{
@@ -372,7 +372,7 @@ var examples = map[string]Page{
 			State: IncidentOpen, Since: noon, Step: 2, Steps: 3, Round: 1, Next: noon.Add(time.Minute),
 		},
 		Events:  []IncidentEvent{{Time: noon.Add(time.Minute), Text: "step 1 was told"}, {Time: noon, Text: "opened", Worse: true}},
-		Silence: []Choice{{"30m", "30 minutes", false}, {"2h", "2 hours", true}},
+		Silence: "../notify/console/silences?incident=a&key=ops",
 	},
 	"incident_done": IncidentPage{
 		Root: "../", User: "ann", Action: "../notify/incidents/abc", Resolve: true,
@@ -397,14 +397,21 @@ var examples = map[string]Page{
 	},
 	"silences": SilencesPage{
 		Root: "../", Action: "../notify/console/silences", Done: "The silence is made.", Keys: []string{"home", "ops"},
-		New:     SilenceForm{Key: "ops", Title: "disk", Incident: "db1", Tag: "phone", Reach: []string{"Ann (phone)", "Bob (2:phone)"}},
+		New:     SilenceForm{Key: "ops", Title: "disk", Incident: "db1", Tag: "phone"},
 		Lengths: []Choice{{"2h", "2 hours", true}, {"8h", "8 hours", false}},
+		Longer:  []Choice{{Value: "1h", Label: "1 hour"}, {Value: "08:00", Label: "Until 8:00"}},
+		Offer: &SilenceOffer{
+			Matches: "3 open incidents, 14 messages of the last day", Reach: []string{"Ann (phone)", "Bob (2:phone)"},
+			Ends: []Choice{
+				{Value: "1h", Label: "1 hour"}, {Value: "08:00", Label: "Until 8:00"}, {Value: "resolved", Label: "Until it is resolved"},
+			},
+		},
 		Silences: []ListedSilence{
 			{
 				ID: "1", Key: "ops", KeyAddress: "../notify/console/keys/ops", Until: noon, Title: "disk <full>", Tag: "phone", Reason: "new disks",
 				Who: "ann", Messages: 12,
 			},
-			{ID: "2", Key: "home", KeyAddress: "../notify/console/keys/home", Until: noon.Add(time.Hour), Incident: "db1", Messages: 1},
+			{ID: "2", Key: "home", KeyAddress: "../notify/console/keys/home", Until: noon.Add(time.Hour), Incident: "db1", Messages: 1, ToEnd: true},
 			{
 				ID: "3", Key: "home", KeyAddress: "../notify/console/keys/home", From: noon.Add(time.Hour), Until: noon.Add(2 * time.Hour), Title: "db",
 				Told: true,
@@ -414,6 +421,10 @@ var examples = map[string]Page{
 				Reason: "backups", Configured: true,
 			},
 		},
+	},
+	"silences_refused": SilencesPage{
+		Root: "../", Action: "../notify/console/silences", New: SilenceForm{Key: "ops", Tag: "all"}, User: "ann",
+		Offer: &SilenceOffer{Problem: "There is no such key"},
 	},
 	"silences_none":    SilencesPage{Root: "../", Action: "../notify/console/silences", User: "ann"},
 	"silences_problem": SilencesPage{Root: "../", Problem: "The queue cannot be read at the moment."},

@@ -54,14 +54,17 @@ type ListedIncident struct {
 	By         string    // who acknowledged or resolved it; "" if unknown
 	Until      time.Time // when an acknowledgement ends; zero for never
 
-	Step       int       // the number of the step that began last, from 1; 0 before the first
-	Steps      int       // the number of the last step of a round; 0 without escalation
-	Round      int       // from 1
-	Next       time.Time // time of the next step; zero for none
-	Silenced   time.Time // until when a silence holds back part of it; zero for none
-	Partly     bool      // the silence affects only some destinations
-	SilentFor  string    // names them, for managers
-	NextSilent bool      // the silence holds back the whole next step
+	Step     int       // the number of the step that began last, from 1; 0 before the first
+	Steps    int       // the number of the last step of a round; 0 without escalation
+	Round    int       // from 1
+	Next     time.Time // time of the next step; zero for none
+	Silenced time.Time // until when a silence holds back part of it; zero for none
+	Partly   bool      // the silence affects only some destinations
+
+	SilentToEnd bool // the silence ends when the incident is resolved, and at Silenced at the latest
+
+	SilentFor  string // names them, for managers
+	NextSilent bool   // the silence holds back the whole next step
 }
 
 // IsSilent reports whether a silence keeps the incident from every destination.
@@ -159,7 +162,7 @@ type IncidentPage struct {
 	User        string // who is logged in; "" for a field with the name
 	Acknowledge bool   // it can be acknowledged
 	Resolve     bool   // it can be resolved
-	Silence     []Choice
+	Silence     string // the address at which it can be silenced; "" for none
 }
 
 // IncidentEvent is an event in the life of an incident, the latest first.

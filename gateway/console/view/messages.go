@@ -220,6 +220,7 @@ type MessagePage struct {
 	Incident   string    // the address of the page of its incident; "" for none
 	Question   *Question // nil if it asks nothing
 	Inbox      string    // the address of the inbox with its text; "" for none
+	Silence    string    // the address at which messages such as this one are silenced; "" for none
 }
 
 // Question is what a message asks, for who may manage.

@@ -12,14 +12,26 @@ type SilencesPage struct {
 	Silences []ListedSilence
 	Keys     []string    // to choose from
 	New      SilenceForm // initial values of the form
-	Lengths  []Choice    // choices of its length
+	Offer    *SilenceOffer
+	Lengths  []Choice // choices of its length
+	Longer   []Choice // how much longer a silence can last, as in SilenceOffer
+}
+
+// SilenceOffer offers to silence what the form names.
+type SilenceOffer struct {
+	Problem string   // why that cannot be silenced; "" if it can
+	Matches string   // what it matches now, such as "3 open incidents, 14 messages of the last day"
+	Reach   []string // the destinations that get nothing; none for all
+	Ends    []Choice // when it can end, as the value of the field for or until
 }
 
 // SilenceForm has the fields of a silence to make.
 type SilenceForm struct {
 	Key, Title, Incident, Tag string
-	Reach                     []string // the destinations with the tag; none if unknown
 }
+
+// Given reports whether the form names something to silence.
+func (f SilenceForm) Given() bool { return f.Title+f.Incident+f.Tag != "" }
 
 // ListedSilence is a silence.
 type ListedSilence struct {
@@ -36,6 +48,7 @@ type ListedSilence struct {
 	Messages   int  // messages that it has kept from a destination
 	Configured bool // it is part of the configuration
 	Told       bool // its beginning and its end are notified
+	ToEnd      bool // it ends when its incident is resolved, and at Until at the latest
 }
 
 var silencesParts = newParts(source{templates: []string{"silences.html"}, styles: []string{mainStyle}, policy: policyForms})

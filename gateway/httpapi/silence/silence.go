@@ -22,7 +22,7 @@ import (
 type Request struct {
 	From     string `json:"from"`  // a time; "" for now
 	For      string `json:"for"`   // a duration from From, such as 2h
-	Until    string `json:"until"` // a time; instead of For
+	Until    string `json:"until"` // instead of For: a time, a time of the day, or "resolved"
 	Incident string `json:"incident"`
 	Tag      string `json:"tag"`
 	Title    string `json:"title"`
@@ -121,21 +121,65 @@ func (s *Request) silence(user string, now time.Time, parse func(string) (time.D
 	}
 	switch {
 	case (s.For == "") == (s.Until == ""):
-		err = errors.New("a silence needs an end: for with a duration, such as 2h, or until with a time, such as 2026-03-28T07:00:00Z, " +
-			"and not both")
+		err = errors.New("a silence needs an end: for with a duration, such as 2h, or until with a time, such as 2026-03-28T07:00:00Z or " +
+			"08:00, or resolved for an incident, and not both")
 	case s.For != "":
 		var d time.Duration
 		if d, err = parse(s.For); err != nil || d <= 0 {
 			err = errors.New("for: it must be a duration above 0, such as 30m, 2h or 3d")
 		}
 		x.For, x.Until = d, x.From.Add(d)
+	case strings.EqualFold(s.Until, UntilResolved):
+		x.UntilResolved, x.Until = true, x.From.Add(rules.MaxSilenceTime)
 	default:
-		x.Until, err = readTime("until", s.Until)
+		x.Until, err = ReadEnd(s.Until, x.From)
 	}
 	if err == nil {
 		err = x.Normalize(now)
 	}
 	return x, err
+}
+
+// errLonger is returned for a request to extend a silence that has no new end, or more than that.
+var errLonger = errors.New("a silence is made longer by for with a duration, such as 1h, or until with a time, such as " +
+	"2026-03-28T07:00:00Z or 08:00, and nothing else")
+
+// Longer returns the function that returns the new end of a silence for the present one. The error is
+// a [*message.Error].
+func (s *Request) Longer(parse func(string) (time.Duration, error)) (func(end time.Time) time.Time, error) {
+	d, errFor := parse(s.For)
+	_, errUntil := ReadEnd(s.Until, time.Time{})
+	switch {
+	case *s != Request{For: s.For, Until: s.Until} || (s.For == "") == (s.Until == ""),
+		s.For != "" && (errFor != nil || d <= 0), s.Until != "" && errUntil != nil:
+		return nil, &message.Error{Kind: message.Invalid, Err: errLonger}
+	case s.For != "":
+		return func(end time.Time) time.Time { return end.Add(d) }, nil
+	}
+	return func(end time.Time) time.Time {
+		at, _ := ReadEnd(s.Until, end)
+		return at
+	}, nil
+}
+
+// UntilResolved is the field until of a silence that ends when its incident is resolved.
+const UntilResolved = "resolved"
+
+// ReadEnd reads the end of a silence that begins at a time. A time of the day, such as 08:00, is the
+// next one in the zone of the server.
+func ReadEnd(text string, from time.Time) (time.Time, error) {
+	clock, err := time.Parse("15:04", text)
+	if err != nil {
+		return readTime("until", text)
+	}
+	local := from.Local() //nolint:gosmopolitan // its users live in the server's zone
+	at := func(days int) time.Time {
+		return time.Date(local.Year(), local.Month(), local.Day()+days, clock.Hour(), clock.Minute(), 0, 0, local.Location())
+	}
+	if at(0).After(from) {
+		return at(0), nil
+	}
+	return at(1), nil
 }
 
 // readTime reads a time from a field. "" means the zero time.
@@ -158,6 +202,7 @@ type JSON struct {
 	Made       time.Time `json:"made,omitzero"` // missing for a configured silence
 	From       time.Time `json:"from"`
 	Until      time.Time `json:"until"`
+	Resolved   bool      `json:"until_resolved,omitempty"` // it ends when its incident is resolved, and then at the latest
 	Incident   string    `json:"incident,omitempty"`
 	Tag        string    `json:"tag,omitempty"`
 	Title      string    `json:"title,omitempty"`
@@ -177,8 +222,8 @@ const (
 // New returns the JSON of a silence of a key.
 func New(key string, s *rules.Silence, now time.Time) JSON {
 	x := JSON{
-		ID: s.ID.String(), Key: key, State: Active, From: s.Begins().UTC(), Until: s.Until.UTC(), Incident: s.Incident, Tag: s.Tag,
-		Title:  s.Title,
+		ID: s.ID.String(), Key: key, State: Active, From: s.Begins().UTC(), Until: s.Until.UTC(), Resolved: s.UntilResolved,
+		Incident: s.Incident, Tag: s.Tag, Title: s.Title,
 		Reason: s.Reason, Who: s.Who, Tell: s.Tell, Configured: s.Window != uuid.UUID{}, Messages: s.Count,
 	}
 	if s.Planned(now) {
