@@ -138,7 +138,6 @@ func TestInboxRefused(t *testing.T) {
 		},
 		{"configs {\nmanage\n" + inbox + "}", "", "Testfile:4: configs: inbox: messages are kept in the queue, and there is none"},
 		{"configs {\n" + inbox + "}", queue, "Testfile:3: configs: inbox: nobody can read it, because nobody may manage; add manage"},
-		{"key k {\n" + inbox + reader + "dedupe 1h\n}", queue, "dedupe: it has no effect, because rules are for URLs and the key has none"},
 		{"key k {\n" + inbox + reader + "default_tag a\n}", queue, "no URL of the key has this tag"},
 		{"", queue + "key k {\n" + inbox + "queue off\n}", "key k: inbox: messages are kept in the queue, which the key does not use"},
 	} {
@@ -150,6 +149,7 @@ func TestInboxRefused(t *testing.T) {
 		{"", queue + "key k {\n" + inbox + "}", "nobody can read it, because the key has no reader"},
 		{"console {\nmanage open\n}", queue + "key k {\n" + inbox + "}", ""},
 		{"", queue + "key k {\n" + inbox + reader + "}", ""},
+		{"", queue + "key k {\n" + inbox + reader + "dedupe 1h\n}", ""},
 	} {
 		h, err := provision(t, tt.block, tt.global)
 		if err != nil {

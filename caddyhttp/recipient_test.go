@@ -44,11 +44,13 @@ func TestUnknownRecipients(t *testing.T) {
 func TestUnknownRecipientsBesideSites(t *testing.T) {
 	caddyhttptest.ReplaceShared(t) // Caddy keeps its log open
 	const site = "http://localhost:9080 {\nroute {\nnotify\n}\n}\n"
+	inbox := "notify {\nqueue {\npath " + t.TempDir() + "\n}\nkey k {\ninbox 1h\nreader reader-of-the-inbox\n}\n}\n"
 	for options, want := range map[string]string{
 		"notify {\nkey k {\nurl json://h a\n}\n}\nlog x {\noutput notify nope\n}":          "the global option notify has no key nope",
 		"notify {\nkey k {\nurl json://h a\n}\n}\nlog x {\noutput notify k {\ntag b\n}\n}": "has the tag b",
 		"log x {\noutput notify nope\n}":                                                   "the global option notify is missing",
 		"notify {\nkey k {\nurl json://h a\n}\n}\nlog x {\noutput notify k\n}":             "",
+		inbox + "events {\non x notify k\n}\nlog x {\noutput notify k\n}":                  "",
 	} {
 		for range 20 { // the order is random
 			err := caddy.Validate(adapted(t, "{\nadmin off\npersist_config off\n"+options+"\n}\n"+site))

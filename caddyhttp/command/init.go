@@ -26,8 +26,11 @@ type initFlags struct {
 // localSite is the value of --site for programs on this machine only. A port may follow.
 const localSite = "local"
 
-// toDevice is the value of --to for a phone or a browser.
-const toDevice = "phone"
+// Values of --to without a notification URL.
+const (
+	toDevice = "phone" // a phone or a browser, without an app
+	toApp    = "app"   // ntfy's app, which reads the inbox of the key
+)
 
 func initCommand() *cobra.Command {
 	f := new(initFlags)
@@ -35,8 +38,8 @@ func initCommand() *cobra.Command {
 		Use:   "init [--out <folder>] [--site <address>] [--to <url>|@<file>] [--keep=false]",
 		Short: "Writes a first Caddyfile, after three questions",
 		Long: `
-Writes a Caddyfile for a gateway with one key and the console, checks that it loads,
-and sends a test message. It asks three questions in a terminal. A question that a
+Writes a Caddyfile for a gateway with one key and the console, where keys can be added
+and messages read for a week, checks that it loads, and sends a test message. It asks three questions in a terminal. A question that a
 flag answers is not asked:
 
   --site  Who may send? "local" is programs on this machine, without a password, at
@@ -45,7 +48,10 @@ flag answers is not asked:
           made and kept in a file.
   --to    Where do messages go? A notification URL, or what a service gives out:
           the address of a webhook, a token, an e-mail address. "phone" is your
-          phone or browser, without an app, which needs a domain name in --site.
+          phone or browser, without an app. It needs HTTPS that the phone trusts: in
+          --site a domain name, or the name of this machine in Tailscale or the like.
+          Without either, "app" is ntfy's app, which reads the messages at this
+          machine over your network.
           In a terminal, what is missing is asked for, such as the app password of
           "gmail".
           "@file" and "@-" (standard input) keep it out of the list of processes.
@@ -75,7 +81,7 @@ Exit codes:
 	flags.StringVarP(&f.out, "out", "o", "notify", "The folder for the Caddyfile and the secrets")
 	flags.StringVar(&f.site, "site", localSite,
 		"Who may send: local or local:<port>, or the address of the site for everybody with the password")
-	flags.StringVar(&f.to, "to", "", "Where messages go: a notification URL, what a service gives out, or phone; @file or @- reads it")
+	flags.StringVar(&f.to, "to", "", "Where messages go: a notification URL, what a service gives out, phone or app; @file or @- reads it")
 	flags.BoolVar(&f.keep, "keep", true, "Keep messages that cannot be delivered at once")
 	flags.BoolVar(&f.noTest, "no-test", false, "Send no test message")
 	return cmd
@@ -88,7 +94,7 @@ func (f *initFlags) run(cmd *cobra.Command, _ []string) error {
 	}
 	const remedy = "choose another folder with --out, or change what is there"
 	absent := []string{filepath.Join(out, folder.Caddyfile)}
-	for _, name := range []string{initKey, folder.Password, initConsole, initToken} {
+	for _, name := range []string{initKey, folder.Password, initConsole, initReader} {
 		absent = append(absent, filepath.Join(out, folder.Secrets, name))
 	}
 	if err := folder.CheckAbsent(absent, remedy); err != nil {
@@ -115,7 +121,7 @@ func (f *initFlags) run(cmd *cobra.Command, _ []string) error {
 	if err := first.report(cmd.OutOrStdout(), out); err != nil {
 		return err
 	}
-	if f.noTest || first.device {
+	if f.noTest || first.url == "" {
 		return nil
 	}
 	return first.sendTest(cmd)
@@ -153,8 +159,12 @@ func (f *initFlags) answers(cmd *cobra.Command, a *asker) (*firstConfig, error) 
 	switch {
 	case text == toDevice:
 		if first.device = true; first.public() == "" {
-			return nil, fmt.Errorf("--to: %w; give --site with such a name", errNoPublic)
+			return nil, errors.New("--to: a phone or a browser needs HTTPS with a certificate that it trusts; give --site with a domain name, " +
+				"such as alerts.example.com, or with the name of this machine in Tailscale or the like; " +
+				"or give --to app, and ntfy's app reads the messages over your network")
 		}
+	case text == toApp:
+		first.setApp()
 	case !a.canAsk():
 		first.url, first.service, err = urlOf(text)
 		if err != nil {
@@ -165,8 +175,8 @@ func (f *initFlags) answers(cmd *cobra.Command, a *asker) (*firstConfig, error) 
 			return nil, err
 		}
 	}
-	if first.device {
-		first.keep = true // the queue keeps the devices, too
+	if first.url == "" {
+		first.keep = true // the queue keeps devices and inboxes, too
 	} else if !changed("keep") && a.canAsk() {
 		if first.keep, err = a.askKeep(); err != nil {
 			return nil, err

@@ -133,8 +133,11 @@ func (a *asker) askURL(first *firstConfig, text string) error {
 			return err
 		case c == nil:
 			continue
+		case c.app:
+			first.setApp()
+			return nil
 		case c.device:
-			if first.device, err = a.askPublic(first); err != nil || first.device {
+			if err = a.askPublic(first); err != nil || first.device || first.app {
 				return err
 			}
 			continue
@@ -153,29 +156,49 @@ func (a *asker) askChoice(text string) (_ *choice, err error) {
 		if text, err = a.ask(`2. Where do messages go?
    Paste what a service gave you: the address of a webhook, a token, an e-mail address,
    a notification URL. Or choose: type what you use, such as telegram, ntfy, gmail or
-   teams, or what it is for, such as chat, phone, mail or sms.`); err != nil || text == "" {
+   teams, or what it is for, such as chat, phone, mail or sms. A phone needs an app, or
+   HTTPS that it trusts: phone shows the ways.`); err != nil || text == "" {
 			return nil, err
 		}
 	}
 	return a.choose(text)
 }
 
-// askPublic asks for the name at which devices reach the gateway, unless the site has one. It
-// reports whether there is one.
-func (a *asker) askPublic(first *firstConfig) (bool, error) {
+// threeWays says how a phone gets messages.
+const threeWays = `   A phone or a browser takes messages without an app only over HTTPS that it trusts.
+   There are three ways:
+   A domain name that leads to this machine: type it, such as alerts.example.com.
+   Tailscale or the like: type the name that this machine has there, such as
+   nas.tail1234.ts.net. HTTPS must be turned on there.
+   Neither: type app. ntfy's app then reads the messages at this machine, over your
+   network, without an account.
+   Which way? Enter: another text.`
+
+// askPublic asks for the name at which devices reach the gateway, unless the site has one. It sets
+// neither device nor app if there is none.
+func (a *asker) askPublic(first *firstConfig) error {
 	for first.public() == "" {
-		text, err := a.ask("   " + upperFirst(errNoPublic.Error()) + ".\n   Which name has this machine? Enter: another text.")
-		if err != nil || text == "" {
-			return false, err
+		text, err := a.ask(threeWays)
+		switch {
+		case err != nil || text == "":
+			return err
+		case strings.EqualFold(text, toApp):
+			first.setApp()
+			return nil
 		}
 		named := new(firstConfig)
 		if err := named.setSite(text); err != nil {
 			a.explain(err.Error())
 			continue
 		}
+		if named.public() == "" {
+			a.explain("Phones do not trust the certificate of " + text + ", or there is none.")
+			continue
+		}
 		first.site, first.port = named.site, ""
 	}
-	return true, nil
+	first.device = true
+	return nil
 }
 
 // upperFirst returns a text that begins with an ASCII letter with a capital one.
@@ -187,13 +210,16 @@ type choice struct {
 	provider *mailbox.Provider // of the mailbox; nil for none
 	address  string            // of the mailbox; "" if that is not known
 	device   bool              // a phone or a browser, and no service
+	app      bool              // ntfy's app, which reads an inbox, and no service
 }
 
 // name returns what a list calls the choice.
 func (c *choice) name() string {
 	switch {
 	case c.device:
-		return "This phone or browser: no app, no account"
+		return "This phone or browser: no app, no account; needs HTTPS that it trusts"
+	case c.app:
+		return "ntfy's app, which reads this machine over your network: no account, no domain"
 	case c.provider != nil:
 		return c.provider.Name
 	}
@@ -203,7 +229,7 @@ func (c *choice) name() string {
 // named returns the choices that text names or describes.
 func named(text string) (found []*choice) {
 	if device.IsMeant(text) {
-		found = append(found, &choice{device: true})
+		found = append(found, &choice{device: true}, &choice{app: true})
 	}
 	var services []notifier.Found
 	if s := notifier.Named(text); s != nil {
@@ -446,7 +472,7 @@ func (a *asker) askKeep() (bool, error) {
 func urlOf(text string) (url, service string, err error) {
 	found, err := notifier.Recognize(text)
 	if err != nil {
-		if choices := named(text); len(choices) > 0 && !choices[0].device {
+		if choices := named(text); len(choices) > 0 && choices[0].Service.Name != "" {
 			return "", "", fmt.Errorf("%q is not enough; run this in a terminal, which asks for the rest, "+
 				"or give the notification URL, as caddy notify services %s shows it", text, text)
 		}

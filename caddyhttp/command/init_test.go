@@ -46,7 +46,8 @@ func TestInit(t *testing.T) {
 			url:  strings.Replace(destination, "://", "://user:secretsecret@", 1),
 			want: []string{
 				"\n\t\tqueue\n", "http://:8080 {\n\tbind 127.0.0.1\n",
-				"\tbasic_auth @console {\n\t\tadmin $2a$04$", "\t\tconsole {\n\t\t\tmanage admin\n",
+				"\tbasic_auth @console {\n\t\tadmin $2a$04$", "\t\tconsole\n", "\t\t\tinbox 7d\n\t\t\trate 30/1m\n",
+				"\t\tconfigs {\n\t\t\tmanage admin\n\t\t\tinbox 7d\n\t\t\trate 30/1m\n", "\t\tegress {\n\t\t\tallow private_ranges\n",
 			}, lacks: "basic_auth {", says: "full\" http://127.0.0.1:8080/notify/ops\n",
 		},
 		"another port": {
@@ -57,15 +58,32 @@ func TestInit(t *testing.T) {
 		"a phone": {
 			args: "--no-test --keep=false --site alerts.example.com --to phone",
 			want: []string{
-				"\n\t\tqueue\n", "\n\t\tpush\n\t\tpublic_url https://alerts.example.com\n",
-				"\t\t\ttoken {file.", "basic_auth @console {",
+				"\n\t\tqueue\n", "\n\t\tpush\n\t\tpublic_url https://alerts.example.com\n", "\t\t\trate 30/1m\n",
+				"\t@login {\n\t\tnot path /notify/*/devices ", "basic_auth @login {\n\t\tmonitoring $2a$04$",
 			},
-			lacks: "monitoring", says: "\n  caddy notify invite ops\n",
+			lacks: "\t\t\turl {", says: "\n  caddy notify invite ops\n",
+		},
+		"a phone in Tailscale": {
+			args: "--no-test --site nas.tail1234.ts.net --to phone",
+			want: []string{"\n\t\tpush\n\t\tpublic_url https://nas.tail1234.ts.net\n"}, says: "\n  caddy notify invite ops\n",
+		},
+		"ntfy's app": {
+			args: "--no-test --keep=false --to app",
+			want: []string{"\n:8080 {\n", "\t\t\tinbox 7d\n", "\t\t\treader {file.", "\t\t\trate 30/1m\n", "basic_auth @login {", "/notify/*/ntfy/*/ws"},
+			says: "\n  Service URL  http://localhost:8080/notify/ops/ntfy\n",
 		},
 		"a name": {
-			args: "--site alerts.example.com --keep=false --to " + destination,
-			want: []string{"\n\t\t# queue\n", "\nalerts.example.com {\n", "\t\tmonitoring $2a$04$", "\t\tadmin $2a$04$"},
+			args: "--site alerts.example.com --to " + destination,
+			want: []string{
+				"\nalerts.example.com {\n", "\t\tmonitoring $2a$04$", "\t\tadmin $2a$04$", "\n\t\tpush\n\t\tpublic_url https://alerts.example.com\n",
+				"\t\t# egress {\n\t\t# \tallow private_ranges\n",
+			},
 			says: " https://alerts.example.com/notify/ops\n", url: destination,
+		},
+		"nothing kept": {
+			args: "--site alerts.example.com --keep=false --to " + destination,
+			want: []string{"\n\t\t# queue\n", "\n\t\t# push\n", "\t\t\t# inbox 7d\n\t\t\t# rate 30/1m\n", "\tbasic_auth {\n"},
+			says: "Start the gateway", url: destination,
 		},
 		"a port": {
 			args: "--site :8088 --to " + destination, want: []string{"\n:8088 {\n", "basic_auth {"},
@@ -123,6 +141,7 @@ func TestInit(t *testing.T) {
 				t.Errorf("it does not load: %v", err)
 			}
 			checkInitModes(t, out)
+			checkInitLogin(t, string(text))
 			for user, file := range map[string]string{initUser: folder.Password, initAdmin: initConsole} {
 				_, hash, ok := strings.Cut(string(text), "\t"+user+" $")
 				if !ok && user == initUser {
@@ -135,6 +154,30 @@ func TestInit(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// checkInitLogin reports what a Caddyfile leaves out of its login unless the documentation leaves it out, too, whose
+// matchers are tested with phones and with ntfy's clients.
+func checkInitLogin(t *testing.T, caddyfile string) {
+	t.Helper()
+	_, login, ok := strings.Cut(caddyfile, "\t@login {\n")
+	if !ok {
+		return
+	}
+	var pages strings.Builder
+	for _, name := range []string{"phone.md", "inbox.md"} {
+		page, err := os.ReadFile(filepath.Join("../../docs", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages.Write(page)
+	}
+	login, _, _ = strings.Cut(login, "\n\t}")
+	for line := range strings.SplitSeq(login, "\n") {
+		if !strings.Contains(pages.String(), strings.TrimPrefix(line, "\t")+"\n") {
+			t.Errorf("no page has the line %q", line)
+		}
 	}
 }
 
@@ -174,9 +217,11 @@ func TestInitMistakes(t *testing.T) {
 		"--site a/b --to json://x": "--site: this is no address of a site; " +
 			"write local, local:8081 for another port, a domain name",
 		"--site local:0 --to json://x":                   "--site: this is no port; write for example local:8081",
-		"--to phone":                                     "--to: a phone or a browser needs a domain name with HTTPS",
-		"--to phone --site :8080":                        "--to: a phone or a browser needs a domain name with HTTPS",
-		"--to phone --site http://alerts.example.com":    "--to: a phone or a browser needs a domain name with HTTPS",
+		"--to phone":                                     "--to: a phone or a browser needs HTTPS with a certificate that it trusts; give --site with a domain name",
+		"--to phone --site :8080":                        "or with the name of this machine in Tailscale or the like; or give --to app, and ntfy's app reads",
+		"--to phone --site http://alerts.example.com":    "--to: a phone or a browser needs HTTPS",
+		"--to phone --site nas.local":                    "--to: a phone or a browser needs HTTPS",
+		"--to phone --site 192.168.1.5":                  "--to: a phone or a browser needs HTTPS",
 		"--to mailtos://me:secretsecret/x@example.com:y": "--to: E-Mail: port",
 		"--site nonsense --to json:x":                    "--site: this is no address of a site",
 		"--site {x} --to json://x":                       "--site: this is no address of a site",
@@ -201,7 +246,7 @@ func TestInitMistakes(t *testing.T) {
 func TestInitExisting(t *testing.T) {
 	for _, name := range []string{
 		folder.Caddyfile, filepath.Join(folder.Secrets, initKey), filepath.Join(folder.Secrets, folder.Password),
-		filepath.Join(folder.Secrets, initConsole), filepath.Join(folder.Secrets, initToken),
+		filepath.Join(folder.Secrets, initConsole), filepath.Join(folder.Secrets, initReader),
 	} {
 		out := t.TempDir()
 		if err := os.Mkdir(filepath.Join(out, folder.Secrets), 0o700); err != nil {
@@ -261,7 +306,15 @@ func TestInitQuestions(t *testing.T) {
 		"a phone": {
 			answers: "\nphone\n1\nlocalhost\nalerts.example.com\n",
 			want:    firstConfig{site: "alerts.example.com", device: true, keep: true},
-			asks:    []string{"\n   1  This phone or browser: no app, no account\n   2  ", "A phone or a browser needs a domain name with HTTPS"},
+			asks: []string{
+				"HTTPS that it trusts: phone shows the ways", "\n   1  This phone or browser: no app, no account; needs HTTPS that it trusts\n   2  ntfy's app",
+				"over HTTPS that it trusts.", "A domain name", "Tailscale or the like", "type app.", "Phones do not trust the certificate of localhost",
+			},
+		},
+		"an app":         {answers: "local:9090\nphone\n2\n", want: firstConfig{site: ":9090", app: true, keep: true}},
+		"an app instead": {answers: "\nphone\n1\nnas.local\napp\n", want: firstConfig{site: ":8080", app: true, keep: true}},
+		"an app at a name": {
+			answers: "http://nas.lan\nphone\n1\nAPP\n", want: firstConfig{site: "http://nas.lan", app: true, keep: true},
 		},
 		"no phone": {answers: "alerts.example.com\npush\n1\n", want: firstConfig{site: "alerts.example.com", device: true, keep: true}},
 		"another way": {
@@ -380,7 +433,10 @@ func TestInitQuestions(t *testing.T) {
 			if got.admin == "" {
 				t.Error("the console has no password")
 			}
-			got.password, got.admin = "", ""
+			if (got.reader != "") != got.app {
+				t.Error("an app and a reader belong together")
+			}
+			got.password, got.admin, got.reader = "", "", ""
 			if *got != tt.want {
 				t.Errorf("%+v, want %+v", *got, tt.want)
 			}

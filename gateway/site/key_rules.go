@@ -49,16 +49,13 @@ func scopesOf(r *rules.Rules) (all []namedScope) {
 }
 
 // checkRules returns an error and the name of the rule if a rule of k does not fit its targets.
-// With push, a device may have a tag later.
+// With push, a device may have a tag later. A key without targets has incidents, with any rule.
 func (k *Key) checkRules(public string, push bool) (rule string, err error) {
 	if k.Rules == nil {
 		return "", nil
 	}
 	all := scopesOf(k.Rules)
 	first := all[0].name
-	if len(k.Targets) == 0 {
-		return first, fmt.Errorf("%s: it has no effect, because rules are for URLs and the key has none; add a URL, or remove the rule", first)
-	}
 	tags := map[string]string{} // tags, with the names of the rules
 	for _, x := range all {
 		if x.scope.Tag != "" {

@@ -57,8 +57,8 @@ func TestKeyMistakes(t *testing.T) {
 			k.Tokens, k.Readers = []string{other, secret}, []string{secret}
 		},
 		"inbox: it must be a duration from 1m to 90d": func(k *site.KeyOptions) { k.Inbox = 91 * 24 * time.Hour },
-		"dedupe: it has no effect, because rules are for URLs": func(k *site.KeyOptions) {
-			k.URLs, k.Inbox, k.Rules = nil, time.Hour, &rules.Rules{Dedupe: &rules.Dedupe{Window: time.Minute}}
+		"dedupe: tag: no URL of the key has the tag nobody": func(k *site.KeyOptions) {
+			k.URLs, k.Inbox, k.Rules = nil, time.Hour, &rules.Rules{Dedupe: &rules.Dedupe{Window: time.Minute, Scope: rules.Scope{Tag: "nobody"}}}
 		},
 		"hold: tag: no URL of the key has the tag nobody": func(k *site.KeyOptions) {
 			k.Rules = &rules.Rules{Hold: &rules.Lasting{For: time.Minute, Scope: rules.Scope{Tag: "nobody"}}}

@@ -63,7 +63,8 @@ func (r *Recipient) Find(settings *site.Site) (*site.Key, []notifier.Target, err
 		return nil, nil, errs.Prefix("tag", err)
 	}
 	targets := k.Select(e)
-	if len(targets) == 0 && settings.Push == nil { // otherwise a device may have the tag later
+	inboxOnly := len(k.Targets) == 0 && k.Inbox > 0
+	if len(targets) == 0 && settings.Push == nil && !inboxOnly { // with push, a device may have the tag later
 		err := fmt.Errorf("none of the %d destinations of the key %s has the tag %s", len(k.Targets), r.Key, r.Tag)
 		return nil, nil, r.Caddyfile.Locate("tag", err)
 	}
