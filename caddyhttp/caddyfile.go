@@ -55,7 +55,7 @@ func parseSite(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
 			"write handle_path /alerts/* { notify { … } }")
 	}
 	if paths != nil {
-		if err := checkMatcher(h, handler, has, paths); err != nil {
+		if err := cmp.Or(checkMatcher(h, handler, has, paths), handler.Console.checkHome(paths)); err != nil {
 			return nil, at.WrapErr(err)
 		}
 	}
@@ -217,6 +217,7 @@ func parseGlobalOption(d *caddyfile.Dispenser, existing any) (any, error) {
 //		}
 //		console {
 //			manage [open|<user...>]
+//			home on|off
 //		}
 //		propagate_trace on|off
 //		page on|off

@@ -1,14 +1,19 @@
 package caddyhttp
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"math"
+	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
+	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/errs"
 )
@@ -27,6 +32,49 @@ type Console struct {
 	// `{http.auth.user.id}` names them. Then a client certificate does not suffice.
 	// Default: every user, and every client with a certificate.
 	ManageUsers []string `json:"manage_users,omitempty"`
+
+	// Whether the address `/` of the site leads to the console, below the prefix of the site if it
+	// has one. It does so only where the handlers after this one do not answer, or answer with
+	// 404. Default: false.
+	Home bool `json:"home,omitempty"`
+}
+
+// isHome reports whether a request is for the address that leads to the console with home.
+func isHome(r *http.Request) bool {
+	return r.URL.Path == "/" && (r.Method == http.MethodGet || r.Method == http.MethodHead)
+}
+
+// serveHome sends a visitor to the console, unless next answers the request.
+func serveHome(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
+	notFound := func(status int, _ http.Header) bool { return status == http.StatusNotFound }
+	rec := caddyhttp.NewResponseRecorder(w, new(bytes.Buffer), notFound)
+	err := next.ServeHTTP(rec, r)
+	if e, ok := errors.AsType[caddyhttp.HandlerError](err); err != nil && (!ok || e.StatusCode != http.StatusNotFound) {
+		return err
+	}
+	if status := rec.Status(); err == nil && status != 0 && status != http.StatusNotFound {
+		return nil
+	}
+	for name := range w.Header() { // they describe the answer that nobody gets
+		if strings.HasPrefix(name, "Content-") {
+			w.Header().Del(name)
+		}
+	}
+	w.Header().Set("Location", strings.TrimPrefix(httpapi.RouteConsole, "/")) // relative, because the site may have a prefix
+	w.WriteHeader(http.StatusFound)
+	return nil
+}
+
+// checkHome returns an error if no path of a matcher is the address that home is about.
+func (c *Console) checkHome(paths []string) error {
+	root := func(pattern string) bool {
+		rest := strings.Trim(pattern, "*")
+		return rest == "" || rest == "/" || strings.HasPrefix(rest, "{")
+	}
+	if c == nil || !c.Home || slices.ContainsFunc(paths, root) {
+		return nil
+	}
+	return errors.New("console: home has no effect, because the matcher excludes the address /; add / to the matcher, or remove home")
 }
 
 // Values of manage in console and configs.
@@ -80,6 +128,7 @@ func (b *settingsBlock) readConsole(d *caddyfile.Dispenser, _ []string) error {
 	b.to.Caddyfile.Record("console", d)
 	return block.ReadOptional(d, "console", block.Options{
 		"manage": {Usage: "manage [open|<user...>]", Max: math.MaxInt, Line: readManage(&b.to.Console.Manage, &b.to.Console.ManageUsers)},
+		"home":   {Usage: "home on|off", Min: 1, Max: 1, Line: block.On(&b.to.Console.Home)},
 	})
 }
 

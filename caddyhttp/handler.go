@@ -50,7 +50,8 @@ func init() {
 type Handler struct {
 	Settings // embedded for JSON; Handler has most of its methods from Settings
 
-	api *httpapi.API
+	api  *httpapi.API
+	home bool // see Console.Home
 
 	shared process.Use
 	app    *App
@@ -80,6 +81,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if err != nil {
 		return block.LogRejected(log, err)
 	}
+	h.home = settled.console != nil && settled.console.Home
 	settled.Site.Devices = newKeyDevices(h.app, settled.Site).Receivers()
 	owner := h.configsOwner(h)
 	if h.Configs == nil {
@@ -121,10 +123,13 @@ func (h *Handler) Cleanup() error {
 // ServeHTTP implements caddyhttp.MiddlewareHandler. It does not use the
 // module's context, because a request can outlive its configuration.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
-	if !h.api.Serve(w, environment.With(r, &requestEnvironment)) {
-		return next.ServeHTTP(w, r)
+	switch {
+	case h.api.Serve(w, environment.With(r, &requestEnvironment)):
+		return nil
+	case h.home && isHome(r):
+		return serveHome(w, r, next)
 	}
-	return nil
+	return next.ServeHTTP(w, r)
 }
 
 // Interface guards

@@ -46,7 +46,7 @@ func TestInit(t *testing.T) {
 			url:  strings.Replace(destination, "://", "://user:secretsecret@", 1),
 			want: []string{
 				"\n\t\tqueue\n", "http://:8080 {\n\tbind 127.0.0.1\n",
-				"\tbasic_auth @console {\n\t\tadmin $2a$04$", "\t\tconsole\n", "\t\t\tinbox 7d\n\t\t\trate 30/1m\n",
+				"\tbasic_auth @console {\n\t\tadmin $2a$04$", "\t\tconsole {\n\t\t\thome on\n", "\t\t\tinbox 7d\n\t\t\trate 30/1m\n",
 				"\t\tconfigs {\n\t\t\tmanage admin\n\t\t\tinbox 7d\n\t\t\trate 30/1m\n", "\t\tegress {\n\t\t\tallow private_ranges\n",
 			}, lacks: "basic_auth {", says: "full\" http://127.0.0.1:8080/notify/ops\n",
 		},
