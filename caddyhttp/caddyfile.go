@@ -177,6 +177,7 @@ func parseGlobalOption(d *caddyfile.Dispenser, existing any) (any, error) {
 //		config_id on|off
 //		ask_callback on|off
 //		mcp on|off
+//		titles on|off
 //		default_urls <url...>
 //		services {
 //			allow <scheme...>
@@ -349,7 +350,11 @@ func (b *settingsBlock) options() block.Options {
 		"stateless":    {Usage: "stateless on|off", Min: 1, Max: 1, Line: block.OnOff(&b.to.Stateless)},
 		"ask_callback": {Usage: "ask_callback on|off", Min: 1, Max: 1, Line: block.OnOff(&b.to.AskCallback)},
 		"mcp":          {Usage: "mcp on|off", Min: 1, Max: 1, Line: block.OnOff(&b.to.MCP)},
-		"config_id":    {Usage: "config_id on|off", Min: 1, Max: 1, Line: block.OnOff(&b.to.ConfigID)},
+		"titles": {Usage: "titles on|off", Min: 1, Max: 1, At: func(d *caddyfile.Dispenser, args []string) error {
+			b.to.Caddyfile.Record("titles", d)
+			return block.OnOff(&b.to.Titles)(args)
+		}},
+		"config_id": {Usage: "config_id on|off", Min: 1, Max: 1, Line: block.OnOff(&b.to.ConfigID)},
 		"default_urls": {
 			Usage: "default_urls <url...>", Min: 1, Max: math.MaxInt, Repeat: true,
 			At: func(d *caddyfile.Dispenser, urls []string) error {

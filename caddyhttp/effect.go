@@ -89,6 +89,10 @@ func (s *Settings) checkQueue(r *site.Site, durable bool) error {
 			return s.optionError(name, "fallback", err)
 		}
 	}
+	if s.Titles != nil && *s.Titles && !durable {
+		return s.Caddyfile.Locate("titles", errors.New("titles: the queue keeps them with the results of messages, and there is none; "+
+			"add queue to the global option notify, or remove the line"))
+	}
 	return cmp.Or(s.checkQueued(durable), s.checkRuler(durable))
 }
 

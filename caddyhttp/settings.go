@@ -44,6 +44,10 @@ type Settings struct {
 	// must have one. Default: false.
 	MCP *bool `json:"mcp,omitempty"`
 
+	// Keeps the titles of messages to keys with their results in the queue, for those who may
+	// manage or read a key, whether it has an `inbox` or not. Default: false.
+	Titles *bool `json:"titles,omitempty"`
+
 	// Lets the header `X-Apprise-Config-ID`, with which clients of Apprise 2 name the
 	// key, name keys without a token. No path matcher sees it. Default: false; then
 	// a request with the header needs a token of the key.

@@ -45,7 +45,7 @@ func TestInit(t *testing.T) {
 			args: "--to " + strings.Replace(destination, "://", "://user:secretsecret@", 1),
 			url:  strings.Replace(destination, "://", "://user:secretsecret@", 1),
 			want: []string{
-				"\n\t\tqueue\n", "http://:8080 {\n\tbind 127.0.0.1\n",
+				"\n\t\tqueue\n", "\n\t\ttitles on\n", "http://:8080 {\n\tbind 127.0.0.1\n",
 				"\tbasic_auth @console {\n\t\tadmin $2a$04$", "\t\tconsole {\n\t\t\thome on\n", "\t\t\tinbox 7d\n\t\t\trate 30/1m\n",
 				"\t\tconfigs {\n\t\t\tmanage admin\n\t\t\tinbox 7d\n\t\t\trate 30/1m\n", "\t\tegress {\n\t\t\tallow private_ranges\n",
 			}, lacks: "basic_auth {", says: "full\" http://127.0.0.1:8080/notify/ops\n",
@@ -82,7 +82,7 @@ func TestInit(t *testing.T) {
 		},
 		"nothing kept": {
 			args: "--site alerts.example.com --keep=false --to " + destination,
-			want: []string{"\n\t\t# queue\n", "\n\t\t# push\n", "\t\t\t# inbox 7d\n\t\t\t# rate 30/1m\n", "\tbasic_auth {\n"},
+			want: []string{"\n\t\t# queue\n\t\t# titles on\n", "\n\t\t# push\n", "\t\t\t# inbox 7d\n\t\t\t# rate 30/1m\n", "\tbasic_auth {\n"},
 			says: "Start the gateway", url: destination,
 		},
 		"a port": {

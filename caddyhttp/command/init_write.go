@@ -159,9 +159,12 @@ func (c *firstConfig) writeOptions(w *folder.CaddyfileWriter, secret func(name, 
 	if c.keep {
 		w.Comment("Keeps messages that cannot be delivered at once, and tries again, also after a\ncrash or a restart.")
 		w.Line("queue")
+		w.Line("")
+		w.Comment("The console shows the titles of messages, as long as their results.")
+		w.Line("titles on")
 	} else {
 		w.Comment("Remove the # to keep messages that cannot be delivered at once, and to try again,\nalso after a crash or a restart. " +
-			"The lines below that need it begin with # as well.\nqueue")
+			"The lines below that need it begin with # as well.\nqueue\ntitles on")
 	}
 	w.Line("")
 	c.writePush(w)

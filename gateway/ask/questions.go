@@ -1,6 +1,7 @@
 package ask
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -114,7 +115,9 @@ func (q *Questions) OpenOf(ctx context.Context, places []string, siteID string) 
 			return nil, err
 		}
 	}
-	slices.SortFunc(out, func(a, b *Question) int { return cmp.Or(a.Until.Compare(b.Until), a.Created.Compare(b.Created)) })
+	slices.SortFunc(out, func(a, b *Question) int {
+		return cmp.Or(a.Until.Compare(b.Until), a.Created.Compare(b.Created), bytes.Compare(a.ID[:], b.ID[:]))
+	})
 	return out, nil
 }
 

@@ -73,9 +73,9 @@ type messageSearch struct {
 	pages  *messagePages
 	r      *http.Request
 	filter messageFilter
-	titles *inboxTitles // finds titles; nil for none
-	before uuid.UUID    // searches messages before it; zero for the latest
-	scan   int          // maximum number of messages searched
+	titles *titles   // finds titles; nil for none
+	before uuid.UUID // searches messages before it; zero for the latest
+	scan   int       // maximum number of messages searched
 
 	list messageList // the result
 }
@@ -110,7 +110,10 @@ func (s *messageSearch) scanQueue(ctx context.Context, m outbox.Messages) error 
 			return err
 		}
 		s.list.next = next
-		fitting := s.fitting(entries)
+		fitting, err := s.fitting(entries)
+		if err != nil {
+			return err
+		}
 		if s.titles != nil {
 			if err := s.titles.set(ctx, fitting); err != nil {
 				return err
@@ -134,18 +137,20 @@ func (s *messageSearch) scanQueue(ctx context.Context, m outbox.Messages) error 
 
 // fitting returns the entries that came to the site and fit, apart from their titles. No more
 // follow after one that is too old.
-func (s *messageSearch) fitting(entries []*queue.Entry) []view.ListedMessage {
+func (s *messageSearch) fitting(entries []*queue.Entry) ([]view.ListedMessage, error) {
 	out, siteID := make([]view.ListedMessage, 0, len(entries)), s.pages.Site()
 	for _, e := range entries {
 		s.list.until = e.Message.Created
-		if m := s.pages.queueMessage(s.r, e); m.Time.Before(s.filter.since) {
+		if m, err := s.pages.queueMessage(s.r, e, s.titles); err != nil {
+			return nil, err
+		} else if m.Time.Before(s.filter.since) {
 			s.list.next = uuid.UUID{}
 		} else if queued.SiteID(e.Message) == siteID && outbox.SentAs(e) == (uuid.UUID{}) &&
 			(m.Outcome != view.Planned || s.filter.state == string(view.Planned)) && s.filter.fits(&m) {
 			out = append(out, m)
 		}
 	}
-	return out
+	return out, nil
 }
 
 // addRefusals adds the refused requests from the time range of the messages, in order.
@@ -201,16 +206,20 @@ func (h *messagePages) historyMessage(r *http.Request, e *history.Entry) view.Li
 	return m
 }
 
-// queueMessage returns a message of the queue as the pages show it.
-func (h *messagePages) queueMessage(r *http.Request, e *queue.Entry) view.ListedMessage {
+// queueMessage returns a message of the queue as the pages show it, with the title that titles finds in
+// its summary; nil finds none.
+func (h *messagePages) queueMessage(r *http.Request, e *queue.Entry, titles *titles) (m view.ListedMessage, err error) {
 	stored := h.results(r.Context(), e)
-	m := view.ListedMessage{
+	m = view.ListedMessage{
 		ID: stored.ID, Address: httpapi.AddressOf(r, httpapi.RouteConsoleMessages) + "/" + stored.ID, Time: stored.Created,
 		Outcome: view.Outcome(stored.State), Incident: stored.Incident,
 	}
 	var s queued.Summary
 	if s.Decode(e.Message.Summary) == nil {
 		m.Key, m.Source, m.Type = s.Key, s.Source, string(s.Type)
+		if m.Title, err = titles.kept(&s); err != nil {
+			return m, err
+		}
 		if m.Key != "" {
 			m.KeyAddress = httpapi.ConsoleKey(r, m.Key)
 		}
@@ -226,7 +235,7 @@ func (h *messagePages) queueMessage(r *http.Request, e *queue.Entry) view.Listed
 		results[i] = r.Result
 	}
 	m.Lines, m.More = resultLines(results)
-	return m
+	return m, nil
 }
 
 // results returns a message with its results. The result of a step that a silence keeps back has the
@@ -335,7 +344,7 @@ func (h *messagePages) serveMessagesPage(w http.ResponseWriter, r *http.Request,
 			Title: strings.TrimSpace(query.Get("title")),
 		},
 	}
-	p.Titles, p.Stored = p.Filter.Title != "" || h.Resolved.HasInboxes(), h.Has.Queue
+	p.Titles, p.Stored = p.Filter.Title != "" || h.Resolved.HasInboxes() || h.Resolved.Titles, h.Has.Queue
 	f := messageFilter{key: p.Filter.Key, state: p.Filter.State, kind: p.Filter.Type, title: p.Filter.Title}
 	if p.Filter.Since != "" {
 		d, ok := sinceChoices[p.Filter.Since]
@@ -462,8 +471,10 @@ func (h *messagePages) serveMessagePage(w http.ResponseWriter, r *http.Request, 
 	if err != nil {
 		return err
 	}
-	shown := []view.ListedMessage{h.queueMessage(r, e)}
-	if err := h.titles(r).set(r.Context(), shown); err != nil {
+	titles := h.titles(r)
+	one, err := h.queueMessage(r, e, titles)
+	shown := []view.ListedMessage{one}
+	if err = cmp.Or(err, titles.set(r.Context(), shown)); err != nil {
 		return outbox.Unread(err)
 	}
 	p := view.MessagePage{Root: api.RootOf(r.URL.Path), Message: shown[0]}

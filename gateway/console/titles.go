@@ -12,46 +12,71 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
+	"github.com/caddy-notify/caddy-notify/gateway/queued"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
-// The queue has no texts. Titles of messages come from the inboxes of their keys, for clients that
-// may read them.
+// The queue has no texts of messages that it has delivered. Where a site keeps titles, they stand in
+// the summaries of messages; others come from the inboxes of their keys. Both are for clients that may
+// read the key.
 
-// inboxTitles finds the titles of messages for the client of a request.
-type inboxTitles struct {
+// titles finds the titles of messages for the client of a request.
+type titles struct {
 	h     *messagePages
 	r     *http.Request
-	found *httpapi.Lookup // of the page's key; nil for none
-	// readers are the readers of the keys asked for; nil for a key without an inbox.
-	readers map[string]*httpapi.InboxReader
+	found *httpapi.Lookup         // of the page's key; nil for none
+	keys  map[string]*readableKey // that were asked for
+}
+
+// readableKey is a key for the client of a request. The zero value is a key that it may not read.
+type readableKey struct {
+	place site.Place
+	inbox *httpapi.InboxReader // nil for none
 }
 
 // titles returns a finder of titles for the client of r.
-func (h *messagePages) titles(r *http.Request) *inboxTitles {
-	return &inboxTitles{h: h, r: r, readers: map[string]*httpapi.InboxReader{}}
+func (h *messagePages) titles(r *http.Request) *titles {
+	return &titles{h: h, r: r, keys: map[string]*readableKey{}}
 }
 
-// reader returns the client as a reader of a key's inbox, or nil if there is no inbox or the client
-// may not read it.
-func (t *inboxTitles) reader(key string) (*httpapi.InboxReader, error) {
-	if x, ok := t.readers[key]; ok {
+// key returns a key as the client may read it.
+func (t *titles) key(name string) (*readableKey, error) {
+	if x, ok := t.keys[name]; ok {
 		return x, nil
 	}
-	lookup := t.h.Lookup(key)
-	if t.found != nil && t.found.Name == key {
+	lookup := t.h.Lookup(name)
+	if t.found != nil && t.found.Name == name {
 		lookup = t.found
 	}
-	x, err := t.h.api.Inboxes.Reader(t.r, lookup)
+	x := &readableKey{}
+	k, err := t.h.api.Inboxes.MayRead(t.r, lookup)
+	if err == nil {
+		x.place = k.Place(t.h.Site())
+		x.inbox, err = t.h.api.Inboxes.Reader(t.r, lookup)
+	}
 	if e, ok := api.ErrorOf(err); err != nil && (!ok || e.Status == http.StatusServiceUnavailable) {
 		return nil, err
 	}
-	t.readers[key] = x
+	t.keys[name] = x
 	return x, nil
 }
 
-// set sets the titles of messages in the queue. They arrived one after the other, so the messages
+// kept returns the title in the summary of a message, or "" if the client may not read it. A later
+// key of the same name has another place.
+func (t *titles) kept(s *queued.Summary) (string, error) {
+	if t == nil || s.Title == "" {
+		return "", nil
+	}
+	x, err := t.key(s.Key)
+	if err != nil || x.place != s.At {
+		return "", err
+	}
+	return s.Title, nil
+}
+
+// set sets the titles of messages in the queue that inboxes have. They arrived one after the other, so the messages
 // of a key are in one range of its inbox.
-func (t *inboxTitles) set(ctx context.Context, messages []view.ListedMessage) error {
+func (t *titles) set(ctx context.Context, messages []view.ListedMessage) error {
 	if !t.h.Resolved.HasInboxes() {
 		return nil
 	}
@@ -62,12 +87,12 @@ func (t *inboxTitles) set(ctx context.Context, messages []view.ListedMessage) er
 		}
 	}
 	for key, messages := range ofKey {
-		x, err := t.reader(key)
+		x, err := t.key(key)
 		if err != nil {
 			return err
 		}
-		if x != nil {
-			if err := x.SetTitles(ctx, messages); err != nil {
+		if x.inbox != nil {
+			if err := x.inbox.SetTitles(ctx, messages); err != nil {
 				return err
 			}
 		}
@@ -75,13 +100,11 @@ func (t *inboxTitles) set(ctx context.Context, messages []view.ListedMessage) er
 	return nil
 }
 
-// ofPlanned returns the title of a planned message, which no inbox has yet, if the client may read the
-// inbox of its key.
-func (t *inboxTitles) ofPlanned(ctx context.Context, q *gateway.Rooms, key string, id uuid.UUID) (string, error) {
-	if !t.h.Resolved.HasInboxes() {
-		return "", nil
-	}
-	if x, err := t.reader(key); x == nil || err != nil {
+// ofPlanned returns the title of a planned message, which no inbox and no summary has yet, if the client
+// may read its key.
+func (t *titles) ofPlanned(ctx context.Context, q *gateway.Rooms, key string, id uuid.UUID) (string, error) {
+	x, err := t.key(key)
+	if err != nil || x.inbox == nil && !(t.h.Resolved.Titles && x.place != site.Place{}) {
 		return "", err
 	}
 	return q.Planned.Title(ctx, id)

@@ -2,12 +2,17 @@ package console_test
 
 import (
 	"fmt"
+	"io/fs"
 	"net/http"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/caddyserver/certmagic"
 
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
@@ -204,5 +209,94 @@ func TestConsoleTitlesOfSaved(t *testing.T) {
 	body := get(g, "/notify/console/keys/mine?tab=messages", browser).Body
 	if !strings.Contains(body, `href="../../../notify/mine/messages"`) || strings.Contains(body, "$READER") {
 		t.Errorf("the page of a saved key, which has no reader: %s", body)
+	}
+}
+
+// TestConsoleTitlesKept checks that the pages show titles of messages to keys without an inbox where the site keeps titles:
+// as long as the result is kept, at every destination, and only while the key exists. The store has no title in the clear,
+// and neither who knows the ID of a message nor a message without a key shows one.
+func TestConsoleTitlesKept(t *testing.T) {
+	t.Parallel()
+	s := gatewaytest.NewStation(t)
+	o, path := queued(openConfigs(gatewaytest.Key("fine", s.NotifyURL("/fine")), gatewaytest.Key("down", s.NotifyURL("/overload")))), t.TempDir()
+	o.Site.Titles, o.Process, o.Queue.Path = new(true), gatewaytest.NewProcess(t), path
+	o.Storage = &certmagic.FileStorage{Path: t.TempDir()}
+	g := gatewaytest.New(t, o)
+	add := func() {
+		t.Helper()
+		if r := g.PostForm("/add/mine", "urls="+s.NotifyURL("/fine")); r.Status != http.StatusOK {
+			t.Fatal(r.Body)
+		}
+	}
+	add()
+	id := g.PostForm("/notify/fine", "title=Disk+full&body=confidential").Header.Get("X-Message-Id")
+	g.PostForm("/notify/down", "title=Disk+slow&body=confidential&wait=0")
+	g.PostForm("/notify/mine", "title=%3Cb%3EDisk%3C%2Fb%3E+gone&body=confidential&format=html")
+	g.PostForm("/notify/fine", "body=confidential")
+	g.PostForm("/notify/fine", "title="+strings.Repeat("long+", 100)+"&body=confidential")
+	if r := g.PostForm("/notify", "title=Disk+of+a+stranger&body=confidential&urls="+s.NotifyURL("/fine")); r.Status != http.StatusOK {
+		t.Fatal(r.Body)
+	}
+	check := func(when string, want ...string) {
+		t.Helper()
+		body := get(g, "/notify/console/messages?title=disk", browser).Body
+		if got := titlesOf(body); !slices.Equal(got, want) {
+			t.Errorf("%s: the titles are %q, want %q", when, got, want)
+		}
+		for _, path := range []string{"", "/keys/fine?tab=messages", "/messages/" + id} {
+			if body := get(g, "/notify/console"+path, browser).Body; strings.Contains(body, "confidential") || strings.Contains(body, "stranger") {
+				t.Errorf("%s: %s shows a text", when, path)
+			}
+		}
+	}
+	check("at once", "Disk gone", "Disk slow", "Disk full")
+	for path, want := range map[string]string{"/keys/fine?tab=messages": "Disk full", "/messages/" + id: "<h1>Disk full</h1>"} {
+		if body := get(g, "/notify/console"+path, browser).Body; !strings.Contains(body, want) {
+			t.Errorf("%s lacks %q: %s", path, want, plain(body))
+		}
+	}
+	if r := g.Message(http.MethodGet, id, gatewaytest.TypeJSON); r.Status != http.StatusOK || strings.Contains(r.Body, "Disk") {
+		t.Errorf("who knows the ID: %d %s", r.Status, r.Body)
+	}
+	g.Stop()
+	err := filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(name)
+		if strings.Contains(string(b), "Disk") {
+			t.Errorf("%s has a title", name)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Process = gatewaytest.NewProcess(t)
+	g = gatewaytest.New(t, o)
+	check("after a restart", "Disk gone", "Disk slow", "Disk full")
+	g.PostForm("/del/mine", "")
+	check("without the key", "Disk slow", "Disk full")
+	add()
+	check("with a later key of the name", "Disk slow", "Disk full")
+	g.Stop()
+	o.Process, o.Site.Titles = gatewaytest.NewProcess(t), nil
+	g = gatewaytest.New(t, o)
+	g.PostForm("/notify/fine", "title=Disk+later&body=confidential")
+	check("turned off", "Disk slow", "Disk full") // what was kept before
+}
+
+// TestConsoleTitlesForReaders checks that a title is shown to nobody who may not read the key.
+func TestConsoleTitlesForReaders(t *testing.T) {
+	t.Parallel()
+	s := gatewaytest.NewStation(t)
+	o := queued(openConsole(gatewaytest.Key("fine", s.NotifyURL("/fine"))))
+	o.Site.Titles, o.Site.Managers = new(true), &site.Managers{Named: []string{"ann"}}
+	g := gatewaytest.New(t, o)
+	g.PostForm("/notify/fine", "title=Disk+full&body=x")
+	for _, path := range []string{"/notify/console/messages", "/notify/console", "/notify/fine", "/notify/messages", "/notify/fine/messages"} {
+		if r := get(g, path, browser); strings.Contains(r.Body, "Disk") {
+			t.Errorf("%s: %d %s", path, r.Status, r.Body)
+		}
 	}
 }

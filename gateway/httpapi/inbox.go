@@ -269,7 +269,7 @@ func (x *InboxReader) enterWaiting(r *http.Request) (leave func(), err error) {
 
 // Reader returns the client of r as a reader of the inbox of a key.
 func (h *Inboxes) Reader(r *http.Request, key *Lookup) (*InboxReader, error) {
-	k, err := h.inboxToRead(r, r.Context(), key)
+	k, err := h.MayRead(r, key)
 	if err != nil {
 		return nil, err
 	}
@@ -292,6 +292,11 @@ func (h *Inboxes) Reader(r *http.Request, key *Lookup) (*InboxReader, error) {
 			return err == nil && now.Inbox == k.Inbox && now.ID == k.ID // another key of this name may have been saved
 		},
 	}}, nil
+}
+
+// MayRead returns a key if the client of r may read its messages. The key need not have an inbox.
+func (h *Inboxes) MayRead(r *http.Request, key *Lookup) (*site.Key, error) {
+	return h.inboxToRead(r, r.Context(), key)
 }
 
 // inboxToRead returns a key if the client of r may read its inbox. Saved keys can change

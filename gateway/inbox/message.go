@@ -9,6 +9,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/caddy-notify/caddy-notify/gateway/message"
+	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/internal/wire"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
@@ -59,15 +60,12 @@ type File struct {
 
 // newMessage returns m as a key keeps it until expires. Its Cursor is not set.
 func newMessage(m *notifier.Message, id, source string, expires time.Time) *Message {
-	dialect := m.Dialect
+	title := queued.PlainTitle(m, maxTitle)
 	m = m.WithoutDialect()
 	out := &Message{
-		ID: id, Time: m.Time, Expires: expires, Type: m.Type, Title: markup.TruncateBytes(markup.OneLine(m.Title), maxTitle),
+		ID: id, Time: m.Time, Expires: expires, Type: m.Type, Title: title,
 		Body: markup.TruncateBytes(m.Body, maxBody), Format: m.Format, Cut: len(m.Body) > maxBody, Foreign: m.Foreign, Incident: m.Incident.Name,
 		Source: source,
-	}
-	if m.Format != notifier.Text && dialect == "" { // else the title is plain
-		out.Title = markup.TruncateBytes(markup.OneLine(out.Plain(m.Title)), maxTitle)
 	}
 	for _, a := range m.Attachments[:min(len(m.Attachments), maxFiles)] {
 		out.Files = append(out.Files, File{markup.TruncateBytes(a.Name, maxFileName), markup.TruncateBytes(a.ContentType, maxFileName), a.Size})

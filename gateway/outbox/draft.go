@@ -156,7 +156,10 @@ func finalSummaryOf(d *dispatch.Delivery) queued.Summary {
 		Site: d.Site, Incident: d.Message.Incident.Name, Key: d.Key, Source: d.Source, Type: d.Message.Type,
 		Asks: d.Question != nil,
 	}
-	if slices.ContainsFunc(d.To.Targets, func(t notifier.Target) bool { return site.IsDevice(t.String()) }) {
+	if d.Settings.Titles && d.Key != "" && !d.To.Transient {
+		s.Title = queued.PlainTitle(d.Message, queued.MaxTitle)
+	}
+	if s.Title != "" || slices.ContainsFunc(d.To.Targets, func(t notifier.Target) bool { return site.IsDevice(t.String()) }) {
 		s.At = d.At
 	}
 	return s

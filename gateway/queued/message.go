@@ -182,8 +182,12 @@ type Summary struct {
 
 	Asks bool // the message is a question
 
-	// At is the place of the key, for finding the receipts of its devices; zero without devices.
+	// At is the place of the key, for finding the receipts of its devices, and whose Title is; zero
+	// without both.
 	At site.Place
+
+	// Title is the title of a message to a key, where the site keeps titles.
+	Title string
 
 	Chains Chains // none for a final message
 }
@@ -200,6 +204,7 @@ func (s *Summary) fields(c *wire.Codec) {
 	wire.True(c, 20, &s.Asks)
 	wire.Text(c, 21, &s.At.Home)
 	wire.Text(c, 22, &s.At.Key)
+	wire.Text(c, 23, &s.Title)
 }
 
 func chainFields(chain *[][]int, c *wire.Codec) { wire.Records(c, 1, chain, numberFields) }
@@ -211,6 +216,22 @@ func (s *Summary) Encode() []byte { return wire.Append(nil, s, (*Summary).fields
 
 // Decode decodes the summary of a message.
 func (s *Summary) Decode(b []byte) error { return wire.Decode(b, s, (*Summary).fields) }
+
+// MaxTitle is the maximum length of the title in a summary, in bytes.
+const MaxTitle = 200
+
+// PlainTitle returns the title of a message as one line of plain text of at most max bytes.
+func PlainTitle(m *notifier.Message, max int) string {
+	title := m.Title
+	switch {
+	case m.Format == "" || m.Format == notifier.Text || m.Dialect != "": // it is plain
+	case m.Foreign:
+		title = markup.ConvertForeign(title, m.Format, notifier.Text, false)
+	default:
+		title = markup.Convert(title, m.Format, notifier.Text)
+	}
+	return markup.TruncateBytes(markup.OneLine(title), max)
+}
 
 // SiteID returns the ID of a stored message's site, or "" if the message is damaged.
 func SiteID(m *queue.Message) string {

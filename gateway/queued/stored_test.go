@@ -59,7 +59,7 @@ func exampleResult() *message.Result {
 func exampleSummary() *Summary {
 	return &Summary{
 		Site: "site", Incident: "disk db1", Key: "ops", Source: "grafana", Type: notifier.Warning, Known: "known", Asks: true,
-		At:     site.Place{Home: "home", Key: "ops"},
+		At: site.Place{Home: "home", Key: "ops"}, Title: "Disk full",
 		Chains: Chains{All: [][][]int{{{0, 2}, {1}}, {{3}, {4, 300}}}, Optional: []int{0, 4}},
 	}
 }
@@ -113,7 +113,7 @@ func forms() map[string]form {
 		"summary": {
 			summary, summary.Encode, func(b []byte) (any, error) { v := new(Summary); return v, v.Decode(b) },
 			"\n\n\n\x04\b\x00\b\x02\n\x02\b\x01\n\v\n\x02\b\x03\n\x05\b\x04\b\xac\x02\x10\x00\x10\x04\x1a\x04site\"\bdisk db1*" +
-				"\x03ops2\agrafana:\awarningB\x05known\xa0\x01\x01\xaa\x01\x04home\xb2\x01\x03ops",
+				"\x03ops2\agrafana:\awarningB\x05known\xa0\x01\x01\xaa\x01\x04home\xb2\x01\x03ops\xba\x01\tDisk full",
 		},
 		"ruled": {
 			ruled, ruled.Encode, func(b []byte) (any, error) { v, err := DecodeRuled(b); return &v, err },

@@ -28,6 +28,7 @@ type Options struct {
 	Stateless *bool // POST /notify takes URLs of clients; default: true
 	Callbacks *bool // a question may name an address that gets the outcome; default: the value of Stateless
 	MCP       *bool // agents can use keys by the Model Context Protocol; default: false
+	Titles    *bool // the titles of messages to keys are kept with their results; default: false
 	ConfigID  *bool // X-Apprise-Config-ID names keys without a token, too; default: false
 
 	Services *ServiceRule   // default: all services
@@ -136,6 +137,7 @@ func New(o Options) (*Site, error) {
 	set(&s.Callbacks, s.callbacks)
 	set(&s.ConfigID, o.ConfigID)
 	set(&s.MCP, o.MCP)
+	set(&s.Titles, o.Titles)
 	set(&s.PropagateTrace, o.PropagateTrace)
 	set(&s.Page, o.Page)
 	s.PublicURL, s.Ruler = cmp.Or(o.PublicURL, s.PublicURL), cmp.Or(o.Ruler, s.Ruler)

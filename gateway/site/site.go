@@ -17,6 +17,7 @@ type Site struct {
 	Stateless      bool              // POST /notify takes URLs of clients
 	Callbacks      bool              // a question may name an address that gets the outcome
 	MCP            bool              // agents can use keys by the Model Context Protocol
+	Titles         bool              // the titles of messages to keys are kept with their results
 	ConfigID       bool              // X-Apprise-Config-ID names keys without a token, too
 	DefaultTargets []notifier.Target // of default_urls
 	Services       *ServiceRule      // nil for all

@@ -24,7 +24,7 @@ type Message struct {
 	Body []byte
 
 	// Summary is kept until the results are forgotten. It must not hold the
-	// text.
+	// text. Stores encrypt it.
 	Summary []byte
 
 	// Files are stored once for all jobs and removed together with Body.
