@@ -141,12 +141,13 @@ func (s *messageSearch) fitting(entries []*queue.Entry) ([]view.ListedMessage, e
 	out, siteID := make([]view.ListedMessage, 0, len(entries)), s.pages.Site()
 	for _, e := range entries {
 		s.list.until = e.Message.Created
-		if m, err := s.pages.queueMessage(s.r, e, s.titles); err != nil {
-			return nil, err
-		} else if m.Time.Before(s.filter.since) {
+		if m := s.pages.queueMessage(s.r, e); m.Time.Before(s.filter.since) {
 			s.list.next = uuid.UUID{}
 		} else if queued.SiteID(e.Message) == siteID && outbox.SentAs(e) == (uuid.UUID{}) &&
 			(m.Outcome != view.Planned || s.filter.state == string(view.Planned)) && s.filter.fits(&m) {
+			if err := s.titles.setKept(&m, e.Message); err != nil {
+				return nil, err
+			}
 			out = append(out, m)
 		}
 	}
@@ -206,20 +207,16 @@ func (h *messagePages) historyMessage(r *http.Request, e *history.Entry) view.Li
 	return m
 }
 
-// queueMessage returns a message of the queue as the pages show it, with the title that titles finds in
-// its summary; nil finds none.
-func (h *messagePages) queueMessage(r *http.Request, e *queue.Entry, titles *titles) (m view.ListedMessage, err error) {
+// queueMessage returns a message of the queue as the pages show it.
+func (h *messagePages) queueMessage(r *http.Request, e *queue.Entry) view.ListedMessage {
 	stored := h.results(r.Context(), e)
-	m = view.ListedMessage{
+	m := view.ListedMessage{
 		ID: stored.ID, Address: httpapi.AddressOf(r, httpapi.RouteConsoleMessages) + "/" + stored.ID, Time: stored.Created,
 		Outcome: view.Outcome(stored.State), Incident: stored.Incident,
 	}
 	var s queued.Summary
 	if s.Decode(e.Message.Summary) == nil {
 		m.Key, m.Source, m.Type = s.Key, s.Source, string(s.Type)
-		if m.Title, err = titles.kept(&s); err != nil {
-			return m, err
-		}
 		if m.Key != "" {
 			m.KeyAddress = httpapi.ConsoleKey(r, m.Key)
 		}
@@ -235,7 +232,7 @@ func (h *messagePages) queueMessage(r *http.Request, e *queue.Entry, titles *tit
 		results[i] = r.Result
 	}
 	m.Lines, m.More = resultLines(results)
-	return m, nil
+	return m
 }
 
 // results returns a message with its results. The result of a step that a silence keeps back has the
@@ -471,10 +468,8 @@ func (h *messagePages) serveMessagePage(w http.ResponseWriter, r *http.Request, 
 	if err != nil {
 		return err
 	}
-	titles := h.titles(r)
-	one, err := h.queueMessage(r, e, titles)
-	shown := []view.ListedMessage{one}
-	if err = cmp.Or(err, titles.set(r.Context(), shown)); err != nil {
+	titles, shown := h.titles(r), []view.ListedMessage{h.queueMessage(r, e)}
+	if err := cmp.Or(titles.setKept(&shown[0], e.Message), titles.set(r.Context(), shown)); err != nil {
 		return outbox.Unread(err)
 	}
 	p := view.MessagePage{Root: api.RootOf(r.URL.Path), Message: shown[0]}

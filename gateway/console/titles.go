@@ -14,6 +14,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
 // The queue has no texts of messages that it has delivered. Where a site keeps titles, they stand in
@@ -61,17 +62,18 @@ func (t *titles) key(name string) (*readableKey, error) {
 	return x, nil
 }
 
-// kept returns the title in the summary of a message, or "" if the client may not read it. A later
-// key of the same name has another place.
-func (t *titles) kept(s *queued.Summary) (string, error) {
-	if t == nil || s.Title == "" {
-		return "", nil
+// setKept sets the title of a message that stands in its summary, if the client may read it. A later key
+// of the same name has another place. t may be nil.
+func (t *titles) setKept(m *view.ListedMessage, of *queue.Message) error {
+	var s queued.Summary
+	if t == nil || s.Decode(of.Summary) != nil || s.Title == "" {
+		return nil //nolint:nilerr // what cannot be read has no title
 	}
 	x, err := t.key(s.Key)
-	if err != nil || x.place != s.At {
-		return "", err
+	if err == nil && x.place == s.At {
+		m.Title = s.Title
 	}
-	return s.Title, nil
+	return err
 }
 
 // set sets the titles of messages in the queue that inboxes have. They arrived one after the other, so the messages
