@@ -13,6 +13,9 @@ import (
 	"time"
 )
 
+// collectedTime is the time that memory takes until it is given back after a garbage collection.
+const collectedTime = 5 * time.Second
+
 // queue measures messages with a queue in a folder, and without one. Messages with
 // Prefer: respond-async are stored before the response.
 func (b *bench) queue() error {
@@ -60,22 +63,30 @@ func (b *bench) queue() error {
 	fill := hang(c)
 	fill.requests = b.queued
 	if _, err = b.load(fill); err == nil {
+		came := c.besideDatabase()
+		_, err = c.heap()
+		time.Sleep(collectedTime)
+		fmt.Printf("\nwhile %d wait: %.1f MiB resident beside the database when they have come in, %.1f MiB after a garbage collection\n",
+			b.queued, came, c.besideDatabase())
+	}
+	if err == nil {
 		err = b.table(fmt.Sprintf("while %d wait", b.queued), synchronous("with a queue", c, 202.3), async(c))
 	}
 	c.stop()
 	if err != nil {
 		return err
 	}
-	var first, resident []float64
+	var first, resident, beside []float64
 	for range b.rounds {
 		c, err := b.start(config)
 		if err != nil {
 			return err
 		}
-		first, resident = append(first, ms(c.answered)), append(resident, c.memory("VmRSS"))
+		first, resident, beside = append(first, ms(c.answered)), append(resident, c.memory("VmRSS")), append(beside, c.besideDatabase())
 		c.stop()
 	}
-	fmt.Printf("a start while %d wait: first answer after %.0f ms, %.1f MiB resident\n", b.queued, median(first), median(resident))
+	fmt.Printf("a start while %d wait: first answer after %.0f ms, %.1f MiB resident, %.1f beside the database\n",
+		b.queued, median(first), median(resident), median(beside))
 	return nil
 }
 

@@ -215,6 +215,23 @@ func (p *process) memory(field string) float64 {
 	return 0
 }
 
+// besideDatabase returns the resident size of the process in MiB without the mapped database of its queue.
+func (p *process) besideDatabase() (size float64) {
+	data, _ := os.ReadFile(fmt.Sprintf("/proc/%d/smaps", p.command.Process.Pid))
+	counts := false
+	for line := range strings.Lines(string(data)) {
+		fields := strings.Fields(line)
+		switch {
+		case !strings.HasSuffix(fields[0], ":"): // the first line of a mapping
+			counts = !strings.HasSuffix(fields[len(fields)-1], "/queue.db")
+		case fields[0] == "Rss:" && counts:
+			kb, _ := strconv.ParseFloat(fields[1], 64)
+			size += kb / 1024
+		}
+	}
+	return size
+}
+
 // resetPeak sets VmHWM to the current size.
 func (p *process) resetPeak() error {
 	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", p.command.Process.Pid), []byte("5"), 0o600)
