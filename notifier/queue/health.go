@@ -201,6 +201,13 @@ func (h *health) succeeded(id Hash, d *destination, t int64) (wake bool) {
 	return wake
 }
 
+// wakeUp lets the store offer jobs of a destination again.
+func (h *health) wakeUp(id Hash) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.wake[id] = struct{}{}
+}
+
 // failed records an attempt that has failed at t in a way that may get better. The caller
 // holds the lock.
 func (h *health) failed(id Hash, d *destination, a Attempt, t int64) {

@@ -192,12 +192,15 @@ func (p *Prefetch) empty(l *prefetchLane) (jobs []claimedJob) {
 	return jobs
 }
 
-// settled notes that the outcome of a job is stored.
-func (p *Prefetch) settled(destination Hash) {
+// settled notes that the outcome of a job is stored. It reports whether there is room again for jobs
+// of the destination, which may have had none because too many outcomes were not stored. Nothing
+// else tells the store of it, if all these outcomes are in one transaction.
+func (p *Prefetch) settled(destination Hash) (room bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	l := p.lanes[destination]
 	if l.unsettled--; l.unsettled == 0 {
 		delete(p.lanes, destination)
 	}
+	return l.unsettled == maxUnsettled-PerDestination
 }

@@ -161,7 +161,7 @@ func (q *scheduler) putBack(jobs []claimedJob) {
 		if q.begin(&q.running, 1) {
 			go func() {
 				defer q.end(&q.running, 1)
-				defer q.prefetch.settled(c.destination)
+				defer q.settled(c)
 				q.settle(attempt{job: c.Job, out: Outcome{Postponed: true}, untried: true, deferrable: true})
 			}()
 		}
@@ -192,11 +192,19 @@ func (q *scheduler) release(c claimedJob) {
 	q.beginNext(c.destination)
 }
 
+// settled is called when the outcome of a claimed job is stored.
+func (q *scheduler) settled(c claimedJob) {
+	if q.prefetch.settled(c.destination) {
+		q.health.wakeUp(c.destination)
+		q.signal()
+	}
+}
+
 // deliver makes an attempt for a job.
 func (q *scheduler) deliver(c claimedJob) {
 	defer q.signal()
 	defer q.end(&q.running, 1)
-	defer q.prefetch.settled(c.destination)
+	defer q.settled(c)
 	defer q.release(c)
 	j, claimed, began, runs := c.Job, c.at, q.Now(), q.clock.runs()
 	if f, ok := q.failedSince(j, began); ok {
