@@ -7,13 +7,15 @@ import (
 	"strings"
 )
 
-// alert is the payload of Alertmanager with one alert, as Alertmanager 0.28 sends it.
+// alert is a payload of Alertmanager with one alert.
 const alert = `{"receiver":"web","status":"firing","alerts":[{"status":"firing","labels":{"alertname":"DiskAlmostFull",` +
-	`"instance":"host-7:9100","severity":"warning"},"annotations":{"description":"Volume /data is at 91%","summary":"Disk almost full"},` +
-	`"startsAt":"2026-11-29T03:00:00Z","endsAt":"0001-01-01T00:00:00Z","generatorURL":"http://prometheus:9090/graph?g0.expr=disk",` +
-	`"fingerprint":"c29f1a7e4b1d2a35"}],"groupLabels":{"alertname":"DiskAlmostFull"},"commonLabels":{"alertname":"DiskAlmostFull",` +
-	`"instance":"host-7:9100","severity":"warning"},"commonAnnotations":{"description":"Volume /data is at 91%","summary":"Disk almost full"},` +
-	`"externalURL":"http://alertmanager:9093","version":"4","groupKey":"{}:{alertname=\"DiskAlmostFull\"}","truncatedAlerts":0}`
+	`"instance":"host-7:9100","severity":"warning"},"annotations":{"description":"Volume /data is at 91%",` +
+	`"summary":"Disk almost full"},"startsAt":"2026-11-29T03:00:00Z","endsAt":"0001-01-01T00:00:00Z",` +
+	`"generatorURL":"http://prometheus:9090/graph?g0.expr=disk","fingerprint":"c29f1a7e4b1d2a35"}],` +
+	`"groupLabels":{"alertname":"DiskAlmostFull"},"commonLabels":{"alertname":"DiskAlmostFull",` +
+	`"instance":"host-7:9100","severity":"warning"},"commonAnnotations":{"description":"Volume /data is at 91%",` +
+	`"summary":"Disk almost full"},"externalURL":"http://alertmanager:9093","version":"4",` +
+	`"groupKey":"{}:{alertname=\"DiskAlmostFull\"}","truncatedAlerts":0}`
 
 // further is the number of destinations of a message in addition to the first one.
 const further = 10
@@ -30,13 +32,13 @@ func (b *bench) messages() error {
 		}
 		defer c.stop()
 		withURL := message[:len(message)-1] + `,"urls":"` + p.gatewayURL("/") + `"}`
+		one := []*process{c}
 		if err := b.table("one destination, "+p.name,
-			&row{name: "reverse_proxy", processes: []*process{c}, address: c.proxy, paths: []string{"/"}},
-			&row{name: "a key", processes: []*process{c}, paths: []string{"/notify/one"}, most: p.key},
-			&row{name: "URL in the request", processes: []*process{c}, paths: []string{"/notify"}, body: withURL, most: p.url},
-			&row{name: "a key, in the format of Alertmanager", processes: []*process{c}, paths: []string{"/notify/one/alertmanager"}, body: alert, most: p.source},
-			&row{name: "the same from reverse_proxy", processes: []*process{c}, address: c.proxy, paths: []string{"/"}, body: alert},
-			&row{name: fmt.Sprintf("a key with %d destinations", 1+further), processes: []*process{c}, paths: []string{"/notify/more"}, most: p.further},
+			&row{name: "reverse_proxy", processes: one, address: c.proxy, paths: []string{"/"}},
+			&row{name: "a key", processes: one, paths: []string{"/notify/one"}, most: p.key},
+			&row{name: "URL in the request", processes: one, paths: []string{"/notify"}, body: withURL, most: p.url},
+			&row{name: "an alert of Alertmanager", processes: one, paths: []string{"/notify/one/alertmanager"}, body: alert, most: p.source},
+			&row{name: fmt.Sprintf("a key with %d destinations", 1+further), processes: one, paths: []string{"/notify/more"}, most: p.further},
 		); err != nil {
 			return err
 		}
