@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -45,7 +46,7 @@ func Recognize(text string) ([]Recognized, error) {
 	if len(text) > maxRecognized {
 		return nil, &URLError{Problem: "the text is too long for an address or a token", Fix: "paste only the address or the token"}
 	}
-	text = unwrapped(text)
+	text = withScheme(unwrapped(text))
 	var err error
 	if strings.Contains(text, "://") {
 		var d *Destination
@@ -146,23 +147,58 @@ func cutPrefixFold(text, prefix string) (string, bool) {
 	return text[len(prefix):], true
 }
 
+// withScheme returns a text that is an IP address, perhaps with a port and a path, as the address of a
+// web server. Its digits could be a telephone number.
+func withScheme(text string) string {
+	authority, path, more := strings.Cut(text, "/")
+	if a, err := netip.ParseAddr(authority); err == nil {
+		if a.Is6() {
+			authority = "[" + authority + "]"
+		}
+	} else if _, err := netip.ParseAddrPort(authority); err != nil {
+		return text
+	}
+	if more {
+		authority += "/" + path
+	}
+	return "http://" + authority
+}
+
 // schemeOfHost returns the likely scheme of a web address that was written without
 // it, or "" if the text is no such address.
 func schemeOfHost(text string) string {
 	authority, _, _ := strings.Cut(text, "/")
 	host, port, _ := strings.Cut(authority, ":")
-	if _, err := netip.ParseAddr(host); err == nil && port != "" {
-		return "http"
-	}
+	_, err := strconv.ParseUint(port, 10, 16)
 	dot := strings.LastIndexByte(host, '.')
 	switch {
-	case dot <= 0 || !hostPattern.MatchString(host) || !strings.ContainsFunc(host[dot:], unicode.IsLetter):
+	case !hostPattern.MatchString(host):
 		return ""
-	case strings.EqualFold(host[dot:], ".local"):
+	case IsLocalHost(host) && (dot > 0 || err == nil):
 		return "http"
+	case dot <= 0 || !strings.ContainsFunc(host[dot:], unicode.IsLetter):
+		return ""
 	}
 	return "https"
 }
+
+// localDomains are the last labels of the names of hosts that public name servers do not know.
+var localDomains = []string{"local", "lan", "home", "internal", "localdomain", "arpa", "box", "intranet", "corp"}
+
+// IsLocalHost reports whether a host is an address of a private network or of this machine, or a name
+// that only such a network knows.
+func IsLocalHost(host string) bool {
+	host = strings.Trim(host, "[]")
+	if a, err := netip.ParseAddr(host); err == nil {
+		a = a.WithZone("").Unmap()
+		return a.IsPrivate() || a.IsLoopback() || a.IsLinkLocalUnicast() || sharedRange.Contains(a)
+	}
+	last := host[strings.LastIndexByte(host, '.')+1:]
+	return last == host || slices.Contains(localDomains, strings.ToLower(last))
+}
+
+// sharedRange has addresses of networks behind a carrier, and of Tailscale.
+var sharedRange = netip.MustParsePrefix("100.64.0.0/10")
 
 // recognizeHints returns the services with a hint that a text matches.
 func recognizeHints(text string) (found []Recognized) {
@@ -319,7 +355,11 @@ func (e *entry) ofServer(text string, u *url.URL) (r Recognized, ok bool) {
 		texts["path"] = path
 	}
 	r = e.recognized(texts)
-	r.What, r.Values.Slash = "the address of a server", u.Path != "/" && strings.HasSuffix(u.Path, "/")
+	r.What = "the address of a server"
+	if IsLocalHost(u.Hostname()) {
+		r.What = "the address of a server in your network"
+	}
+	r.Values.Slash = u.Path != "/" && strings.HasSuffix(u.Path, "/")
 	for key, values := range u.Query() {
 		// The parameters of a request are written with a minus before them.
 		p := s.mapOf("-" + key)

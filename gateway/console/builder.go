@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/docs"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/device"
@@ -18,6 +19,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/appriseconfig"
+	"github.com/caddy-notify/caddy-notify/notifier/egress"
 	"github.com/caddy-notify/caddy-notify/notifier/mailbox"
 )
 
@@ -117,6 +119,10 @@ func (h *builder) writeBuilderList(w http.ResponseWriter, r *http.Request, at bu
 				p.Found = append(p.Found, found)
 			}
 		}
+		p.Senders = h.senders(r, at.key, text)
+		if host := localHost(text); host != "" && at.saves && h.blocks(host) {
+			p.Network = view.NewNetwork()
+		}
 		recognized, err := h.recognize(text)
 		for _, x := range recognized {
 			guess := view.Guess{Service: service(&x.Service, ""), What: x.What, Note: x.Note}
@@ -125,7 +131,7 @@ func (h *builder) writeBuilderList(w http.ResponseWriter, r *http.Request, at bu
 			}
 			p.Guesses = append(p.Guesses, guess)
 		}
-		if len(p.Found)+len(p.Guesses) == 0 && p.Device == nil {
+		if len(p.Found)+len(p.Guesses)+len(p.Senders) == 0 && p.Device == nil {
 			p.Problem = upperFirst(err.Error())
 		}
 	}
@@ -248,6 +254,9 @@ func (h *builder) postBuilder(w http.ResponseWriter, r *http.Request, key string
 	}
 	if err != nil {
 		f.problem = err.Error()
+		if blocked, ok := errors.AsType[*egress.BlockedError](err); ok && notifier.IsLocalHost(blocked.Addr.String()) {
+			f.network = view.NewNetwork()
+		}
 	}
 	return h.writeBuilderForm(w, r, at, f)
 }
@@ -277,6 +286,9 @@ func (h *builder) findService(w http.ResponseWriter, r *http.Request, at builder
 		return h.writeBuilderForm(w, r, at, f)
 	}
 	// The name or the scheme of a service opens its form, and so does the name of a provider.
+	if len(docs.FindPrograms(text)) > 0 { // it may be a program that sends
+		return h.writeBuilderList(w, r, at, text)
+	}
 	if found := notifier.Named(text); found != nil && h.Resolved.Services.Permits(found.Schemes) {
 		return h.writeBuilderForm(w, r, at, h.newForm(found.Schemes[0], ""))
 	}

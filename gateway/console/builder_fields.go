@@ -22,7 +22,7 @@ func (h *builder) writeBuilderForm(w http.ResponseWriter, r *http.Request, at bu
 		Setup:   f.service.Setup, Site: f.service.Site, Natives: len(f.service.Natives) > 0 && f.form().Address == "",
 		Template: f.form().Template, Form: f.number, Forms: f.formChoices(), Schemes: f.schemeChoices(), Tags: f.tagsField(), Shown: f.shown,
 		Recognized: f.recognized, Note: f.note, Unread: f.unread, Result: f.result, Status: f.status, Line: f.line, URL: f.url,
-		Warnings: f.warnings,
+		Warnings: f.warnings, Network: f.network,
 	}
 	if f.provider != nil {
 		p.Service.Name, p.Provider, p.Setup, p.Of = f.provider.Name, f.provider.Name, f.provider.Setup, f.service.Name
@@ -103,14 +103,16 @@ const (
 	sectionCommon        // parameters that all services have
 )
 
-// sectionOf returns the section of a field.
-func sectionOf(field notifier.URLField) int {
+// sectionOf returns the section of a field of a service with the help setup, which asks for tokens and
+// keys that may be no part of the URL.
+func sectionOf(field notifier.URLField, setup string) int {
+	asked := field.Secret && (field.Kind == notifier.KindString || field.Kind == notifier.KindFile && strings.Contains(setup, "key file"))
 	switch {
 	case field.Common:
 		return sectionCommon
 	case field.InAddress:
 		return sectionParts
-	case !field.InURL && !field.Required:
+	case !field.InURL && !field.Required && !asked:
 		return sectionMore
 	}
 	return sectionMain
@@ -129,7 +131,7 @@ func (f *builderForm) sections() (out []view.Section, problem string) {
 		sectionCommon: {Title: "Parameters that all services have"},
 	}
 	for _, field := range f.form().Fields {
-		problem, at := problems[field.Name], sectionOf(field)
+		problem, at := problems[field.Name], sectionOf(field, f.service.Setup)
 		used := f.given(field) || problem != ""
 		if field.Elsewhere && !used {
 			continue

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/internal/percent"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/mailbox"
@@ -36,6 +37,7 @@ type builderForm struct {
 	line        string // line for a Caddyfile
 	url         string // set if it cannot be added to the text of the key
 	warnings    []string
+	network     *view.Network // set if the URL leads to a private network that may not be reached
 }
 
 // account is an account at a provider.

@@ -117,6 +117,9 @@ func (h *keyPages) allOf(r *http.Request, name string) (p view.KeyPage, err erro
 		h.setRecent(r, &p, key)
 		h.setDestinations(r, &p, k)
 		p.Tokens, p.Rules = len(k.Tokens), k.Rules.Describe()
+		if p.Fixed {
+			p.Facts = settingsOf(k, h.Has.Queue && !k.Unqueued)
+		}
 		h.setBeats(r, &p, k)
 		h.setSilence(r, &p, k)
 		h.setDevices(r, &p, k)

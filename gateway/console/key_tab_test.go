@@ -22,7 +22,7 @@ func TestKeyTabs(t *testing.T) {
 		"?tab=nonsense": "State: reaches",
 		"?tab=messages": "Messages: recent queue",
 		"?send":         "Send: lines",
-		"?tab=settings": "Settings:",
+		"?tab=settings": "Settings: facts",
 	} {
 		page := get(g, "/notify/console/keys/ops"+query, browser)
 		var got []string

@@ -112,7 +112,9 @@ func (h *Silences) MakeSilence(r *http.Request, of *alerting.Silences, k *site.K
 }
 
 // ExtendSilence lets a silence of a key last longer for the client of r.
-func (h *Silences) ExtendSilence(r *http.Request, of *alerting.Silences, k *site.Key, id string, s silence.Request) (*rules.Silence, error) {
+func (h *Silences) ExtendSilence(r *http.Request, of *alerting.Silences, k *site.Key, id string, s silence.Request) (
+	*rules.Silence, error,
+) {
 	until, err := s.Longer(h.ParseDuration)
 	if err != nil {
 		return nil, err

@@ -74,7 +74,7 @@ func (n *ntfy) Describe(s *notifier.Schema) {
 	s.Server(&n.Server)
 	s.String(&n.topic, "topic", "", "topic of ntfy.sh, or several, separated by commas").Match(ntfyTopics).Example("my-alerts-x7f3")
 	s.List(&n.targets, "targets", "topics").Alias("to").Match(ntfyTopic).DropInvalid().Example("alerts")
-	s.Secret(&n.token, "token", "access token; user or password can hold it instead, see auth")
+	s.Secret(&n.token, "token", "access token (tk_…), instead of user and password")
 	s.Choice(&n.auth, "auth", "", []string{"basic", "token"}, "what user and password hold; default: token for a user tk_…, else basic")
 	s.Choice(&n.mode, "mode", "", []string{"cloud", "private"}, "post to ntfy.sh or to the host; default: by the URL")
 	s.String(&n.attach, "attach", "", "address of a file for the server to attach")

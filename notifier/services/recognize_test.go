@@ -191,6 +191,25 @@ func TestRecognize(t *testing.T) {
 	}
 }
 
+// TestRecognizeInNetwork checks that an address of a private network is that of a web server, also
+// without a scheme, and neither a telephone number nor a name.
+func TestRecognizeInNetwork(t *testing.T) {
+	for text, with := range map[string]string{
+		"192.168.1.20": "http://192.168.1.20", "192.168.1.20/hook": "http://192.168.1.20/hook", "10.0.0.5:9000": "http://10.0.0.5:9000",
+		"fd00::20": "http://[fd00::20]", "[fd00::20]:80": "http://[fd00::20]:80", "nas.lan": "http://nas.lan", "nas:8080": "http://nas:8080",
+		"203.0.113.5": "http://203.0.113.5", "nas.home.arpa:80/x": "http://nas.home.arpa:80/x",
+	} {
+		found, err := notifier.Recognize(text)
+		want, _ := notifier.Recognize(with)
+		if err != nil || recognized(found) == "" || recognized(found) != recognized(want) {
+			t.Errorf("%s is\n%s, %v, not\n%s", text, recognized(found), err, recognized(want))
+		}
+		if local := text != "203.0.113.5"; local != strings.HasSuffix(found[len(found)-1].What, "in your network") {
+			t.Errorf("%s is %s", text, found[len(found)-1].What)
+		}
+	}
+}
+
 // TestHints checks that each service with a hint is offered a text with its own
 // example, that the notes are no whole sentences, and that no hint is sure of an
 // example of another service.

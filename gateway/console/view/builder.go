@@ -14,6 +14,8 @@ type ServicesPage struct {
 	Device  *DeviceOffer // nil if devices are off or the text is not about one
 	Guesses []Guess
 	Found   []Service // services found by the search
+	Senders []Sender  // programs that the text names, which send to the key
+	Network *Network  // for the address of a server in a private network that may not be reached; else nil
 	Groups  []ServiceGroup
 }
 
@@ -21,6 +23,30 @@ type ServicesPage struct {
 type DeviceOffer struct {
 	Address string // address of the key's page, which makes invitations
 	Problem string // why it cannot be invited yet; "" if it can
+}
+
+// Sender is a program that sends to the key.
+type Sender struct {
+	Name  string
+	Where []Part       // where to click in it
+	Lines []CopiedLine // addresses to paste there
+	Enter []Part       // what to enter besides
+	Page  string       // the address of the page about it
+}
+
+// Part is a part of a text.
+type Part struct {
+	Text    string
+	Code    bool
+	Address string // of a link; "" for none
+}
+
+// Network says how the operator allows addresses of a private network.
+type Network struct{ Line CopiedLine }
+
+// NewNetwork returns the line that allows them.
+func NewNetwork() *Network {
+	return &Network{CopiedLine{Name: "The lines for the operator", Text: "egress {\n\tallow private_ranges\n}"}}
 }
 
 // Service is a service in a list.
@@ -57,7 +83,7 @@ type ServiceGroup struct {
 }
 
 var servicesParts = newParts(source{
-	templates: []string{"builder_services.html", "builder_step.html"},
+	templates: []string{"builder_services.html", "builder_senders.html", "builder_step.html"},
 	scripts:   []string{"builder.js"},
 	styles:    []string{mainStyle},
 	policy:    policyForms,
@@ -73,6 +99,9 @@ func (p ServicesPage) Summary() string {
 	}
 	if n := len(p.Found); n > 0 {
 		parts = append(parts, Count(n, "service", "services")+" found.")
+	}
+	if n := len(p.Senders); n > 0 {
+		parts = append(parts, Count(n, "program", "programs")+" that can send to the key.")
 	}
 	if p.Device != nil && p.Device.Problem == "" && p.Text != "" {
 		parts = append(parts, "This phone or browser can be invited.")
@@ -125,6 +154,7 @@ type FormPage struct {
 	Line        string // line for a Caddyfile; "" until asked for
 	URL         string // set if the person must write it into the key; else ""
 	Warnings    []string
+	Network     *Network // set if the URL leads to a private network that may not be reached
 }
 
 // Choice is one of several values.
@@ -184,7 +214,7 @@ type Pair struct {
 }
 
 var formParts = newParts(source{
-	templates: []string{"builder_form.html", "builder_field.html", "builder_step.html"},
+	templates: []string{"builder_form.html", "builder_field.html", "builder_senders.html", "builder_step.html"},
 	scripts:   []string{"builder.js"},
 	styles:    []string{mainStyle},
 	policy:    policyForms,

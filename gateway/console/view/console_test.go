@@ -456,6 +456,13 @@ var examples = map[string]Page{
 		Root: "../", Key: "ops", Tab: TabState, Address: "../notify/console/keys/ops", Fixed: true,
 		KeyState: KeyState{Destinations: manyDestinations},
 	},
+	"key_fixed_settings": KeyPage{
+		Root: "../", Key: "ops", Tab: TabSettings, Address: "../notify/console/keys/ops", Fixed: true, Saved: true,
+		KeySettings: KeySettings{Facts: []Setting{
+			{Name: "Who may send", Text: "Only who has its token."},
+			{Name: "Inbox", Text: "Messages are not kept. This line keeps them:", Line: &CopiedLine{Name: "The line for the key", Text: "inbox 7d"}},
+		}},
+	},
 	"key_fixed": KeyPage{
 		Root: "../", Key: "ops", Tab: TabMessages, Address: "../notify/console/keys/ops", Fixed: true,
 		KeyState:    KeyState{Destinations: []Destination{exampleDestination}},
@@ -498,6 +505,14 @@ var examples = map[string]Page{
 			{Name: "Gmail", Scheme: "mailto", Provider: "Gmail", Group: "mail", Reason: "E-Mail"},
 		},
 		Device: &DeviceOffer{Problem: "It is off"},
+	},
+	"builder_services_senders": ServicesPage{
+		Address: "../cfg/ops", Key: "ops", Text: "grafana", Network: NewNetwork(),
+		Senders: []Sender{{
+			Name: "Grafana <x>", Where: []Part{{Text: "Contact points, as "}, {Text: "here", Address: "https://example.com/docs"}},
+			Lines: []CopiedLine{{Name: "The address for Grafana", Text: "https://example.com/notify/ops/grafana"}},
+			Enter: []Part{{Text: "ops", Code: true}, {Text: " and any topic"}}, Page: "https://example.com/docs",
+		}},
 	},
 	"builder_services_nothing": ServicesPage{
 		Address: "../cfg/ops", Key: "ops", Text: "hello",
@@ -572,7 +587,7 @@ var examples = map[string]Page{
 		Address: "../notify/console/keys/fixed", Key: "fixed", Service: Service{Name: "Discord", Scheme: "discord", Group: "chat"},
 		Template: "discord://{id}", Form: 1,
 		Tags: Field{ID: "own-tags", Name: "tags", Label: "Tags in this key", Control: ControlText, Optional: true},
-		Line: "url discord://id/t0ken ops", URL: "discord://id/t0ken",
+		Line: "url discord://id/t0ken ops", URL: "discord://id/t0ken", Network: NewNetwork(), Problem: "The address 10.0.0.7 is private",
 	},
 }
 

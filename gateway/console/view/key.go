@@ -62,12 +62,20 @@ type KeySend struct {
 
 // KeySettings are the rules, the tokens and the saved configuration of a key.
 type KeySettings struct {
-	Rules    []string // the rules over time, a sentence each
-	Tokens   int      // number of its tokens
-	NewToken string   // a new one, which is shown only once
-	Text     string   // text in the editor
-	Format   string   // format of the text: text, yaml or, for detection, ""
-	Draft    *Draft   // nil if Text is saved
+	Facts    []Setting // of a key of the configuration
+	Rules    []string  // the rules over time, a sentence each
+	Tokens   int       // number of its tokens
+	NewToken string    // a new one, which is shown only once
+	Text     string    // text in the editor
+	Format   string    // format of the text: text, yaml or, for detection, ""
+	Draft    *Draft    // nil if Text is saved
+}
+
+// Setting is a setting of a key of the configuration.
+type Setting struct {
+	Name string
+	Text string      // what holds, a sentence
+	Line *CopiedLine // the line that brings it; nil if it is there
 }
 
 // KeyInbox says where the messages of a key are read.
