@@ -156,7 +156,7 @@ func (h *builder) deviceOffer(r *http.Request, key string) *view.DeviceOffer {
 	case !h.Has.Console:
 		return nil // the console has the page that invites
 	case !h.Has.Push:
-		return &view.DeviceOffer{Problem: "The operator has to turn it on first, with queue, push and public_url in the Caddyfile"}
+		return &view.DeviceOffer{Problem: "The operator has to turn it on first", Lacks: h.lacksPush(r)}
 	case err != nil:
 		return &view.DeviceOffer{Problem: "The key does not exist yet: save a destination first, then invite the device on the page of the key"}
 	}

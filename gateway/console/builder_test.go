@@ -728,7 +728,7 @@ func TestBuilderOffersDevice(t *testing.T) {
 		{g, "/notify/console/keys/none?build", "The key does not exist yet"},
 		{
 			gatewaytest.New(t, openConsole(gatewaytest.Key("ops", "json://h"))), "/notify/console/keys/ops?build",
-			"with queue, push and public_url in the Caddyfile",
+			"<code>queue\npush\npublic_url https://alerts.example.com</code>",
 		},
 	} {
 		if got := get(x.g, x.address, browser); !strings.Contains(got.Body, x.problem) || strings.Contains(got.Body, "?invite") {

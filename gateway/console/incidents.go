@@ -33,7 +33,7 @@ func (h *incidentPages) serveIncidentsPage(w http.ResponseWriter, r *http.Reques
 	by.Limit = pageIncidents
 	root := api.RootOf(r.URL.Path)
 	p := view.IncidentsPage{
-		Root: root, Filter: view.IncidentFilter{Key: by.Key, State: view.IncidentState(by.Stage)}, Rules: h.hasRules(),
+		Root: root, Filter: view.IncidentFilter{Key: by.Key, State: view.IncidentState(by.Stage)}, Rules: h.hasRules(), Lacks: h.lacksRule(),
 	}
 	address := func(after alerting.IncidentCursor) string {
 		whole := by
@@ -50,8 +50,7 @@ func (h *incidentPages) serveIncidentsPage(w http.ResponseWriter, r *http.Reques
 	by.Fold = by.Key == "" // the list of a key has each
 	rows, next, err := h.api.Incidents.SiteRows(r.Context(), &by)
 	switch {
-	case errors.Is(err, alerting.ErrNoIncidents):
-		p.Problem = "There is no queue, and incidents need one. The operator can add queue to the global option notify."
+	case errors.Is(err, alerting.ErrNoIncidents): // the page says what they need
 	case err != nil:
 		p.Problem = httpapi.ErrQueueUnread
 	default:

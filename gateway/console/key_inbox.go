@@ -12,6 +12,10 @@ import (
 
 // setInbox sets where the messages of a key are read, for clients that may read them.
 func (h *keyPages) setInbox(r *http.Request, p *view.KeyPage, key *httpapi.Lookup, k *site.Key) {
+	if k.Inbox == 0 {
+		p.Lacks = h.lacksInbox(k)
+		return
+	}
 	if _, err := h.api.Inboxes.Reader(r, key); err != nil {
 		return
 	}

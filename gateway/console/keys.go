@@ -47,12 +47,12 @@ func (h *keysPage) serveKeysPage(w http.ResponseWriter, r *http.Request, _ *http
 		Root: api.RootOf(r.URL.Path), Search: strings.TrimSpace(query.Get("search")), State: view.State(query.Get("state")), All: len(names),
 		MayAdd: h.MayManageSaved(r) == nil,
 	}
+	p.Lacks = h.lacksKeys(p.MayAdd)
 	switch {
 	case err != nil:
 		p.Problem = httpapi.ErrQueueUnread
 	case states.q == nil:
-		p.Hint = "Without a queue, health is what the last messages since the start of the gateway tell. With queue in the global option " +
-			"notify, what cannot be delivered waits and is tried again, and health is remembered."
+		p.Hint = "Health is what the last messages since the start of the gateway tell."
 	}
 	if states.q != nil {
 		p.Watchdog = watchdogTrouble(r.Context(), states.q.Beats)

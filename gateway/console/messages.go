@@ -342,6 +342,7 @@ func (h *messagePages) serveMessagesPage(w http.ResponseWriter, r *http.Request,
 		},
 	}
 	p.Titles, p.Stored = p.Filter.Title != "" || h.Resolved.HasInboxes() || h.Resolved.Titles, h.Has.Queue
+	p.Lacks = h.lacksTitles()
 	f := messageFilter{key: p.Filter.Key, state: p.Filter.State, kind: p.Filter.Type, title: p.Filter.Title}
 	if p.Filter.Since != "" {
 		d, ok := sinceChoices[p.Filter.Since]
@@ -386,7 +387,7 @@ func (h *messagePages) serveMessagesPage(w http.ResponseWriter, r *http.Request,
 		if list.next != (uuid.UUID{}) {
 			p.Older = address(list.next)
 		}
-		p.Hint = messagesHint(list.stored, p.Titles)
+		p.Hint = messagesHint(list.stored, p.Titles, h.Resolved.Titles)
 		if before == (uuid.UUID{}) && f.state == "" && f.kind == "" && f.title == "" {
 			if err := h.setPlanned(r, &p, &f); err != nil {
 				p.Problem = httpapi.ErrQueueUnread
@@ -432,13 +433,13 @@ func (h *messagePages) setPlanned(r *http.Request, p *view.MessagesPage, f *mess
 	return nil
 }
 
-// messagesHint says which messages are listed. titles means that the page has titles.
-func messagesHint(stored, titles bool) string {
+// messagesHint says which messages are listed. titles means that the page has titles, and kept that the
+// site keeps them.
+func messagesHint(stored, titles, kept bool) string {
 	switch {
 	case !stored:
-		return "These are the latest messages and refused requests since the gateway started. With queue in the global option notify, " +
-			"messages are kept over restarts, for seven days, and what cannot be delivered is tried again."
-	case titles:
+		return "These are the latest messages and refused requests since the gateway started."
+	case titles && !kept:
 		return "A title is shown if the inbox of the key has the message. Refused requests are the latest since the gateway started."
 	}
 	return "Refused requests are the latest since the gateway started."

@@ -124,7 +124,7 @@ func TestConsoleMessagesWithoutQueue(t *testing.T) {
 	}
 	body := get(g, "/notify/console/messages?type=warning", browser).Body
 	if got := listed(body); !slices.Equal(got, []string{"delivered fine", "failed ops"}) ||
-		!strings.Contains(body, "With queue in the global option notify") {
+		!strings.Contains(body, "<code>queue</code>") {
 		t.Errorf("%q: %s", got, body)
 	}
 	body = get(g, "/notify/console/keys", browser).Body

@@ -215,7 +215,7 @@ func TestPagesWithoutQueue(t *testing.T) {
 		if r.Status != http.StatusOK || strings.Contains(r.Body, not) {
 			t.Errorf("%s: %d %s", path, r.Status, plain(r.Body))
 		}
-		if path != "messages" && !strings.Contains(r.Body, "There is no queue") {
+		if path != "messages" && !strings.Contains(r.Body, "<code>queue</code>") {
 			t.Errorf("%s does not say what is missing: %s", path, plain(r.Body))
 		}
 	}

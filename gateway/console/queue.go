@@ -41,7 +41,7 @@ func (h *queuePage) serveQueuePage(w http.ResponseWriter, r *http.Request, _ *ht
 	case err != nil:
 		p.Problem = httpapi.ErrQueueUnread
 	case q == nil:
-		p.Problem = "There is no queue. With queue in the global option notify, what cannot be delivered at once waits and is tried again."
+		p.Problem, p.Lacks = "There is no queue.", h.lacksQueue("What cannot be delivered at once waits and is tried again")
 	default:
 		p.Numbers = true
 		h.setQueue(r, &p, q)

@@ -51,7 +51,7 @@ func (h *silencePages) serveSilencesPage(w http.ResponseWriter, r *http.Request,
 	case err != nil:
 		p.Problem = httpapi.ErrQueueUnread
 	case q == nil:
-		p.Problem = "There is no queue, and silences need one. The operator can add queue to the global option notify."
+		p.Problem, p.Lacks = "There is no queue, and silences need one.", h.lacksQueue("Silences are possible")
 	default:
 		p.Action = silencesPage(r)
 		p.New = view.SilenceForm{Key: query.Get("key"), Title: query.Get("title"), Incident: query.Get("incident"), Tag: query.Get("tag")}

@@ -21,8 +21,9 @@ type ServicesPage struct {
 
 // DeviceOffer offers to make a person's phone or browser a destination.
 type DeviceOffer struct {
-	Address string // address of the key's page, which makes invitations
-	Problem string // why it cannot be invited yet; "" if it can
+	Address string       // address of the key's page, which makes invitations
+	Problem string       // why it cannot be invited yet; "" if it can
+	Lacks   []CopiedLine // lines of the Caddyfile with which it can
 }
 
 // Sender is a program that sends to the key.

@@ -168,6 +168,7 @@ var examples = map[string]Page{
 	"keys": KeysPage{
 		Root: "../", All: 122, Found: 122, First: 51, Last: 54, Watchdog: &exampleTrouble, Previous: "../notify/console?page=1",
 		Next: "../notify/console?page=3", MayAdd: true, Hint: "Without a queue, less is known.",
+		Lacks:   []CopiedLine{{Name: "the line for the queue", Text: "queue", Note: "Health is remembered with this line:"}},
 		Tallies: []Tally{{Down, 1, "../notify/console?state=down"}, {Fine, 121, ""}},
 		Keys: []ListedKey{
 			{
@@ -194,7 +195,9 @@ var examples = map[string]Page{
 		Keys: []ListedKey{{Name: "ops", Address: "./notify/console/keys/ops", Send: "./notify/ops", Services: "JSON", URLs: 1}},
 	},
 	"keys_nothing": KeysPage{Root: "./", Search: "absent", State: Down, All: 122},
-	"keys_none":    KeysPage{Root: "./"},
+	"keys_none": KeysPage{Root: "./", Lacks: []CopiedLine{{
+		Name: "the line for keys", Text: "configs {\n\tmanage ann\n}", Note: "Keys can be made here with these lines:",
+	}}},
 	"keys_first":   KeysPage{Root: "./", MayAdd: true},
 	"key":          exampleKey(TabState),
 	"key_messages": exampleKey(TabMessages),
@@ -218,6 +221,7 @@ var examples = map[string]Page{
 	"messages": MessagesPage{
 		Root: "../", Stored: true, Filter: MessageFilter{Key: "ops", State: "failed", Type: "warning", Since: "24h", Title: "disk"}, Titles: true,
 		Keys: []string{"home", "ops"}, Hint: "Refused requests are those of the latest.",
+		Lacks:   []CopiedLine{{Name: "the line for titles", Text: "titles on", Note: "Messages have titles with this line:"}},
 		Scanned: true, Until: noon, Newest: "../notify/console/messages", Older: "../notify/console/messages?before=0195-1",
 		Planned: []PlannedMessage{{
 			ID: "0195-9", Address: "../notify/console/messages/0195-9", Cancel: "../notify/console/messages/0195-9?drop",
@@ -355,9 +359,11 @@ var examples = map[string]Page{
 			{ID: "m0hofnw3czzw", Time: noon, Type: "success", Text: "fine"},
 		},
 	},
-	"inbox_empty":       InboxPage{Key: "ops", Keep: "7 days", Since: "24h"},
-	"inbox_problem":     InboxPage{Key: "ops", Keep: "7 days", Since: "all", Problem: "The queue cannot be read at the moment."},
-	"incidents_none":    IncidentsPage{Root: "../"},
+	"inbox_empty":   InboxPage{Key: "ops", Keep: "7 days", Since: "24h"},
+	"inbox_problem": InboxPage{Key: "ops", Keep: "7 days", Since: "all", Problem: "The queue cannot be read at the moment."},
+	"incidents_none": IncidentsPage{Root: "../", Lacks: []CopiedLine{{
+		Name: "the line for a rule", Text: "rate 30/1m", Note: "Incidents are listed here with this line:",
+	}}},
 	"incidents_empty":   IncidentsPage{Root: "../", Rules: true},
 	"incidents_nothing": IncidentsPage{Root: "../", Filter: IncidentFilter{Key: "x"}, Rules: true},
 	"incidents_problem": IncidentsPage{Root: "../", Problem: "The queue cannot be read at the moment."},

@@ -26,12 +26,13 @@ type IncidentsPage struct {
 	Filter    IncidentFilter
 	Keys      []string // to choose from
 	Incidents []IncidentRow
-	Action    string // the address that the forms are sent to; "" for none
-	Done      string // what a button has done; "" for nothing
-	Problem   string // why incidents are not shown; "" if they are
-	Rules     bool   // a key has rules, so its incidents are stored
-	First     string // the address of the first page; "" if this is the first
-	More      string // the address of the next page; "" for none
+	Action    string       // the address that the forms are sent to; "" for none
+	Done      string       // what a button has done; "" for nothing
+	Problem   string       // why incidents are not shown; "" if they are
+	Rules     bool         // a key has rules, so its incidents are stored
+	Lacks     []CopiedLine // lines of the Caddyfile with which a key has rules
+	First     string       // the address of the first page; "" if this is the first
+	More      string       // the address of the next page; "" for none
 }
 
 // IncidentFilter selects incidents. An empty field selects all.

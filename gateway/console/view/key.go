@@ -42,8 +42,9 @@ type KeyState struct {
 type KeyMessages struct {
 	Recent     []ListedMessage
 	RecentHint string
-	Queue      *Queue    // nil without a queue
-	Inbox      *KeyInbox // nil if the key keeps no messages
+	Queue      *Queue       // nil without a queue
+	Inbox      *KeyInbox    // nil if the key keeps no messages
+	Lacks      []CopiedLine // lines of the Caddyfile that would bring more
 }
 
 // KeyDevices are the devices that get the messages of a key.

@@ -13,8 +13,9 @@ type KeysPage struct {
 	Problem     string // troubles of a key itself, not of its destinations
 	Previous    string // the address of the previous page; "" for none
 	Next        string
-	MayAdd      bool   // keys can be saved here
-	Hint        string // what the health is based on, or what would improve it
+	MayAdd      bool         // keys can be saved here
+	Hint        string       // what the health is based on
+	Lacks       []CopiedLine // lines of the Caddyfile that would bring more
 
 	Watchdog *Trouble // why the watchdog of the gateway is not called; nil if all is well
 }

@@ -16,7 +16,8 @@ type MessagesPage struct {
 	Planned  []PlannedMessage // in the order in which they are due
 	Later    int              // number of planned messages left out
 	Problem  string           // why the queue is not shown; "" if it is
-	Hint     string           // what the list is based on, or what a queue would add
+	Hint     string           // what the list is based on
+	Lacks    []CopiedLine     // lines of the Caddyfile that would bring more
 	Scanned  bool             // the search has reached the limit of one page
 	Until    time.Time
 	Newest   string // the address of the first page; "" if this is the first

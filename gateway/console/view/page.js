@@ -105,10 +105,15 @@
 
 	function showButtons(root) {
 		for (const b of root.querySelectorAll("button.copy")) {
-			if (!navigator.clipboard) continue; // the page came without TLS
 			b.hidden = false;
 			b.addEventListener("click", async () => {
-				await navigator.clipboard.writeText(b.parentElement.querySelector("code, output").textContent);
+				const from = b.parentElement.querySelector("code, output");
+				if (navigator.clipboard) {
+					await navigator.clipboard.writeText(from.textContent);
+				} else { // the page came without TLS
+					getSelection().selectAllChildren(from);
+					document.execCommand("copy");
+				}
 				b.textContent = "Copied";
 				setTimeout(() => b.textContent = "Copy", 2000);
 			});

@@ -4,12 +4,13 @@ import "time"
 
 // QueuePage shows the waiting deliveries by destination, the worst first.
 type QueuePage struct {
-	Root     string // see KeysPage
-	Problem  string // why the queue is not shown, or why nothing can be stored; "" if all is well
-	Done     string // what a button has done; "" for nothing
-	Numbers  bool   // there is a queue
-	Waiting  int    // deliveries of all sites
-	Held     int    // deliveries that rules hold, and deliveries behind an earlier one of their incident
+	Root     string       // see KeysPage
+	Problem  string       // why the queue is not shown, or why nothing can be stored; "" if all is well
+	Lacks    []CopiedLine // lines of the Caddyfile with which there is a queue
+	Done     string       // what a button has done; "" for nothing
+	Numbers  bool         // there is a queue
+	Waiting  int          // deliveries of all sites
+	Held     int          // deliveries that rules hold, and deliveries behind an earlier one of their incident
 	Sending  int
 	GivenUp  int
 	Oldest   time.Time // time of the oldest waiting message; zero for none

@@ -4,11 +4,12 @@ import "time"
 
 // SilencesPage lists the silences of the keys of a site, and makes one.
 type SilencesPage struct {
-	Root     string // see KeysPage
-	Done     string // what a button has done; "" for nothing
-	Problem  string // why silences are not shown or cannot be made; "" if all is well
-	Action   string // the address that the forms are sent to; "" if none can be made
-	User     string // who is logged in; "" for a field with the name
+	Root     string       // see KeysPage
+	Done     string       // what a button has done; "" for nothing
+	Problem  string       // why silences are not shown or cannot be made; "" if all is well
+	Lacks    []CopiedLine // lines of the Caddyfile with which they can
+	Action   string       // the address that the forms are sent to; "" if none can be made
+	User     string       // who is logged in; "" for a field with the name
 	Silences []ListedSilence
 	Keys     []string    // to choose from
 	New      SilenceForm // initial values of the form
