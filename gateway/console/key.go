@@ -122,6 +122,7 @@ func (h *keyPages) allOf(r *http.Request, name string) (p view.KeyPage, err erro
 		}
 		h.setBeats(r, &p, k)
 		h.setSilence(r, &p, k)
+		h.setOpen(r, &p, k)
 		h.setDevices(r, &p, k)
 		h.setInbox(r, &p, key, k)
 		p.Login = h.NeedsLogin(r, k)

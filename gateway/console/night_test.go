@@ -145,3 +145,21 @@ func TestNightQuestions(t *testing.T) {
 		wantTexts(t, n.Gateway, "/notify/console", "1 question waits for an answer", "Open the gate?")
 	})
 }
+
+// TestNightKeys checks that the state of a key shows its open incidents and its silences.
+func TestNightKeys(t *testing.T) {
+	gatewaytest.InNight(t, func(t *testing.T, n *gatewaytest.Night) {
+		for key, want := range map[string][]string{
+			"many":  {"Open incidents", "200 open , newest 2000-01-01 02:26", "Disk full on web-200, Disk full on web-199 and 198 more", "Destinations"},
+			"duty":  {"Open incidents", "Payments fail", "next 2000-01-01 02:38:00 UTC", "The shop is down", "Destinations"},
+			"lab":   {"The lab is hot", "nobody is told before the silence ends", "Silences", "Silent until 2000-01-01 08:00:00 UTC", "oven", "by Ann"},
+			"attic": {"The attic is wet", "silenced until 2000-01-01 06:00:00 UTC", "Silences", "The attic", "the roofer comes", "by Bob"},
+		} {
+			wantTexts(t, n.Gateway, "/notify/console/keys/"+key, want...)
+		}
+		if text := plain(get(n.Gateway, "/notify/console/keys/host-01", browser).Body); strings.Contains(text, "Open incidents") ||
+			strings.Contains(text, "Silences") {
+			t.Errorf("a key in peace: %s", text)
+		}
+	})
+}

@@ -613,6 +613,17 @@ func exampleKey(t KeyTab) KeyPage {
 	p := KeyPage{
 		Root: "../", Tab: t, Added: "JSON", Key: "ops", Address: "../notify/console/keys/ops", Editable: true, Saved: true,
 		KeyState: KeyState{
+			Incidents: []IncidentRow{
+				{ListedIncident: ListedIncident{
+					Address: "../notify/console/incidents/abc", Title: "db1 <is> down", State: IncidentOpen, Since: noon, Steps: 2, Step: 1, Round: 1,
+					Next: noon.Add(time.Minute),
+				}},
+				equalExample(""),
+			}, MoreIncidents: true, AllIncidents: "../notify/console/incidents?key=ops&state=open",
+			Silences: []KeySilence{
+				{Of: "titles like “disk <x>”", Until: noon, Reason: "new <disks>", Who: "Ann"},
+				{Of: "in the configuration", From: noon, Until: noon.Add(time.Hour)},
+			}, AllSilences: "../notify/console/silences",
 			Destinations: []Destination{exampleDestination, exampleDestination}, Waiting: 112,
 			Health: &Health{State: Down, Troubles: []Trouble{exampleTrouble}}, Watchdog: &exampleTrouble,
 			Beats: []Beat{

@@ -36,6 +36,20 @@ type KeyState struct {
 	Beats        []Beat      // beats that it expects
 	BeatLine     *CopiedLine // a command that sends one of them; nil if it comes from a source
 	Watchdog     *Trouble    // why the watchdog of the gateway is not called; nil if all is well
+
+	Incidents     []IncidentRow // open ones, the worst first
+	MoreIncidents bool          // there are others
+	AllIncidents  string        // address of the open incidents of the key
+	Silences      []KeySilence  // that hold now, or are planned
+	AllSilences   string        // address of all silences
+}
+
+// KeySilence is a silence of a key.
+type KeySilence struct {
+	Of          string    // what it matches
+	From        time.Time // when it begins; zero if it has begun
+	Until       time.Time
+	Reason, Who string
 }
 
 // KeyMessages are the messages of a key.
@@ -257,7 +271,7 @@ func (g QueuedGroup) Links() []MessageLink { return g.Messages[:min(len(g.Messag
 var keyParts = newParts(source{
 	templates: []string{
 		"key.html", "key_destinations.html", "key_editor.html", "key_recent.html", "key_lines.html", "key_devices.html",
-		"key_inbox.html", "key_tabs.html",
+		"key_inbox.html", "key_tabs.html", "key_state.html",
 	},
 	scripts: []string{"destination.js", "key_editor.js"},
 	styles:  []string{mainStyle},
