@@ -130,7 +130,7 @@ func TestNow(t *testing.T) {
 		synctest.Wait()
 		body = want("failing: 1 destination down", "1 1 destination down")
 		for _, want := range []string{
-			"the service answered 503", "1 waits", "Down <time datetime", `aria-label="Try now: JSON 127.0.0.1:`,
+			"the service answered 503", "1 message waits", "Down <time datetime", `aria-label="Try now: JSON 127.0.0.1:`,
 			"waited in 1 half hour",
 		} {
 			if !strings.Contains(body, want) {

@@ -26,7 +26,7 @@ func TestConsoleQueue(t *testing.T) {
 	for range 3 {
 		g.Do(jsonPost("/notify/ops", `{"body":"confidential"}`))
 	}
-	gatewaytest.Eventually(t, func() bool { return strings.Count(page(), "· 3 wait") == 2 })
+	gatewaytest.Eventually(t, func() bool { return strings.Count(page(), "· 3 messages wait") == 2 })
 	body := page()
 	for _, want := range []string{"answered 503", ">ops</a>", "Try all now", "will never arrive there"} {
 		if !strings.Contains(body, want) {
