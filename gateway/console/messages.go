@@ -426,8 +426,9 @@ func (h *messagePages) setPlanned(r *http.Request, p *view.MessagesPage, f *mess
 		}
 		address := httpapi.AddressOf(r, httpapi.RouteConsoleMessages) + "/" + x.ID.String()
 		p.Planned = append(p.Planned, view.PlannedMessage{
-			Title: title, ID: x.ID.String(), Address: address, Cancel: address + "?" + dropQuery, Key: x.Key, KeyAddress: httpapi.ConsoleKey(r, x.Key),
-			Tags: x.Tags, At: x.At,
+			Title: title, ID: x.ID.String(), Address: address, Cancel: address + "?" + dropQuery, Key: x.Key,
+			KeyAddress: httpapi.ConsoleKey(r, x.Key),
+			Tags:       x.Tags, At: x.At,
 		})
 	}
 	return nil

@@ -226,7 +226,7 @@ func TestConsoleWithoutScript(t *testing.T) {
 	run(t, ctx, chromedp.Click(".list summary", chromedp.ByQuery), chromedp.Click(drop, chromedp.ByQuery))
 	shows(t, ctx, ".done", "dropped")
 	run(t, ctx, open(address+"/notify/console/messages?state=cancelled&key=ops"))
-	shows(t, ctx, "#live-messages .timeline summary", "Cancelled for JSON")
+	shows(t, ctx, "#live-messages .timeline summary", "cancelled for JSON")
 	postForm(t, address+"/add/mine", http.StatusOK, url.Values{"urls": {"json://127.0.0.1:1/"}})
 	run(t, ctx, open(address+"/notify/console/keys/mine?tab=settings"), chromedp.Click("[action$='/token'] button", chromedp.ByQuery))
 	shows(t, ctx, "#token", "The new token")

@@ -86,7 +86,8 @@ var examples = map[string]Page{
 					Name: "disk db2", Key: "web", State: IncidentOpen, Since: noon.Add(-3 * time.Hour), Steps: 2, Step: 1,
 					Round: 1, Next: noon.Add(time.Minute), Silenced: noon.Add(time.Hour), Partly: true, SilentFor: "JSON boss.example (2:boss)",
 					NextSilent: true,
-				}, PublicID: "d", Now: noon, Action: "../notify/console", Told: "Ann was told", NextTold: "Bob", Silence: "../notify/console/silences?key=web&tag=all",
+				}, PublicID: "d", Now: noon, Action: "../notify/console", Told: "Ann was told", NextTold: "Bob",
+				Silence: "../notify/console/silences?key=web&tag=all",
 				Resolve: true,
 			},
 			{ListedIncident: ListedIncident{
@@ -268,10 +269,13 @@ var examples = map[string]Page{
 		Root: "../", Keep: "7 days", Message: ListedMessage{
 			ID: "0195-1", Time: noon, Outcome: Queued, Says: Says{Text: "Asked, no answer yet; ends", At: noon},
 		},
-		Question: &Question{Options: []string{"yes", "<no>"}, Asked: []string{"ntfy ann (1:oncall)", "JSON <b>"}, Until: noon, Default: "<no>", Open: true},
+		Question: &Question{
+			Options: []string{"yes", "<no>"}, Asked: []string{"ntfy ann (1:oncall)", "JSON <b>"}, Until: noon, Default: "<no>", Open: true,
+		},
 	},
 	"message_answered": MessagePage{
-		Root: "../", Keep: "7 days", Message: ListedMessage{ID: "0195-1", Time: noon, Outcome: Delivered, Says: Says{Text: "Answered “x” by Ann"}},
+		Root: "../", Keep: "7 days",
+		Message:  ListedMessage{ID: "0195-1", Time: noon, Outcome: Delivered, Says: Says{Text: "Answered “x” by Ann"}},
 		Question: &Question{Asked: []string{"ntfy ann"}, Until: noon, Outcome: "Answered", Answer: "<x>", By: "Ann", At: noon},
 	},
 	"message_planned": MessagePage{

@@ -79,6 +79,10 @@ func (p NowPage) Facts() (facts []Fact) {
 	return facts
 }
 
-var nowParts = newParts(source{templates: []string{"now.html", "now_incidents.html", "now_questions.html", "now_failures.html"}, styles: []string{mainStyle}, policy: policyForms})
+var nowParts = newParts(source{
+	templates: []string{"now.html", "now_incidents.html", "now_questions.html", "now_failures.html"},
+	styles:    []string{mainStyle},
+	policy:    policyForms,
+})
 
 func (p NowPage) view() view { return view{title: "Now", parts: nowParts, wide: true} }
