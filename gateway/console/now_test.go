@@ -61,7 +61,7 @@ func TestNow(t *testing.T) {
 			return body
 		}
 		body := want("fine: All quiet: 2 keys", "")
-		if !strings.Contains(body, "no message yet · nothing lost") || strings.Count(body, "never used") != 2 ||
+		if !strings.Contains(body, "no message yet · nothing given up") || strings.Count(body, "never used") != 2 ||
 			!strings.Contains(body, "<title>Now · Notify</title>") {
 			t.Errorf("before the first message: %s", body)
 		}

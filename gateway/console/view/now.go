@@ -74,7 +74,7 @@ func (p NowPage) Facts() (facts []Fact) {
 			Address: p.Root + "notify/console/messages?state=failed",
 		})
 	case p.Lost == 0:
-		add("nothing lost")
+		add("nothing given up")
 	}
 	return facts
 }
