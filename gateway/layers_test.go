@@ -47,7 +47,7 @@ var layers = append(domain, [][]string{
 	{"gateway/source/programs/slack"},
 	{"gateway/source/programs"},
 	{"gateway"},
-	{"gateway/console/view"},
+	{"gateway/console/view", "gateway/console/failures"},
 	{"gateway/api", "gateway/smtpd"}, // how messages come in and answers go out
 	{
 		"gateway/httpapi/mcp", "gateway/httpapi/early", "gateway/httpapi/socket", "gateway/httpapi/feed", "gateway/httpapi/silence",

@@ -17,6 +17,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/alerting"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/console/failures"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
@@ -131,7 +132,7 @@ type situation struct {
 	retried            int // failing destinations with a further attempt
 	late               int // beats that are late or have failed
 	keys               int // failing keys without a destination in the queue
-	failures           []openFailure
+	failures           []failures.Failure
 }
 
 // urgent returns, in words, what somebody must do something about, and the number of such things.
@@ -210,7 +211,7 @@ func (h *shared) situation(ctx context.Context) (s situation) {
 	ctx, cancel := context.WithTimeout(ctx, outbox.AdminTimeout)
 	defer cancel()
 	q := h.App.Rooms
-	s.keys, s.failures = h.failingKeys(ctx, q), h.openFailures(ctx, q)
+	s.keys, s.failures = h.failingKeys(ctx, q), h.failures.Of(ctx, h.Site(), q, &h.Shared.History)
 	if q == nil {
 		return s
 	}

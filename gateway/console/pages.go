@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/console/failures"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi/environment"
@@ -14,7 +15,7 @@ import (
 type shared struct {
 	*httpapi.Base
 	api      *httpapi.API
-	failures openFailures
+	failures failures.Open
 }
 
 // New returns the functions for the pages of a site.
