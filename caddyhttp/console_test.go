@@ -119,7 +119,8 @@ func TestConsoleHome(t *testing.T) {
 			got := httptest.NewRecorder()
 			err := h.ServeHTTP(got, r, tt.next)
 			if !tt.leads {
-				if (err == nil) != (wantErr == nil) || got.Code != want.Code || got.Body.String() != want.Body.String() || got.Header().Get("Location") != "" {
+				if (err == nil) != (wantErr == nil) || got.Code != want.Code || got.Body.String() != want.Body.String() ||
+					got.Header().Get("Location") != "" {
 					t.Errorf("%d, %q, %v, want %d, %q, %v", got.Code, got.Body, err, want.Code, want.Body, wantErr)
 				}
 				return
@@ -140,7 +141,8 @@ func TestConsoleHomeUnreachable(t *testing.T) {
 		text := "http://localhost {\n@m path /notify /notify/*\n@n path /notify* /\n@o method GET\n" +
 			"notify " + matcher + " {\nkey ops {\nurl json://host.example\n}\nconsole {\nhome on\n}\n}\n}\n"
 		_, _, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(text), nil)
-		if refused != (err != nil) || err != nil && !strings.Contains(err.Error(), "home has no effect, because the matcher excludes the address /") {
+		if refused != (err != nil) || err != nil &&
+			!strings.Contains(err.Error(), "home has no effect, because the matcher excludes the address /") {
 			t.Errorf("%q: %v", matcher, err)
 		}
 	}

@@ -82,7 +82,8 @@ func (s *Settings) settle(base *settled, push *site.Push, l *keyLoader) (r *sett
 // options returns the options that need no check here.
 func (s *Settings) options() site.Options {
 	o := site.Options{
-		Stateless: s.Stateless, Callbacks: s.AskCallback, ConfigID: s.ConfigID, MCP: s.MCP, Titles: s.Titles, PropagateTrace: s.PropagateTrace, Page: s.Page,
+		Stateless: s.Stateless, Callbacks: s.AskCallback, ConfigID: s.ConfigID, MCP: s.MCP, Titles: s.Titles,
+		PropagateTrace: s.PropagateTrace, Page: s.Page,
 		MaxBody: s.MaxBody, Timeout: time.Duration(s.Timeout), MaxInFlight: s.MaxInFlight, TrustedOrigins: s.TrustedOrigins,
 	}
 	for _, url := range s.DefaultURLs {

@@ -38,7 +38,7 @@ func TestTitlesSetting(t *testing.T) {
 		{block: key, global: queue + on, want: true},
 		{block: key + off, global: queue + on},
 		{block: key + off},
-		{block: key + on, err: "Testfile:5: titles: the queue keeps them with the results of messages, and there is none; add queue to the global option"},
+		{block: key + on, err: "Testfile:5: titles: the queue keeps them with the results of messages, and there is none; add queue"},
 		{block: key, global: on, err: "Testfile:2: titles: the queue keeps them"},
 		{block: key + "titles\n", err: "expected titles on|off"},
 		{block: key + "titles yes\n", err: "it must be on or off"},

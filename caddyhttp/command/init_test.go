@@ -69,7 +69,10 @@ func TestInit(t *testing.T) {
 		},
 		"ntfy's app": {
 			args: "--no-test --keep=false --to app",
-			want: []string{"\n:8080 {\n", "\t\t\tinbox 7d\n", "\t\t\treader {file.", "\t\t\trate 30/1m\n", "basic_auth @login {", "/notify/*/ntfy/*/ws"},
+			want: []string{
+				"\n:8080 {\n", "\t\t\tinbox 7d\n", "\t\t\treader {file.", "\t\t\trate 30/1m\n", "basic_auth @login {",
+				"/notify/*/ntfy/*/ws",
+			},
 			says: "\n  Service URL  http://localhost:8080/notify/ops/ntfy\n",
 		},
 		"a name": {
@@ -217,8 +220,8 @@ func TestInitMistakes(t *testing.T) {
 		"--site a/b --to json://x": "--site: this is no address of a site; " +
 			"write local, local:8081 for another port, a domain name",
 		"--site local:0 --to json://x":                   "--site: this is no port; write for example local:8081",
-		"--to phone":                                     "--to: a phone or a browser needs HTTPS with a certificate that it trusts; give --site with a domain name",
-		"--to phone --site :8080":                        "or with the name of this machine in Tailscale or the like; or give --to app, and ntfy's app reads",
+		"--to phone":                                     "--to: a phone or a browser needs HTTPS with a certificate that it trusts",
+		"--to phone --site :8080":                        "this machine in Tailscale or the like; or give --to app, and ntfy's app reads",
 		"--to phone --site http://alerts.example.com":    "--to: a phone or a browser needs HTTPS",
 		"--to phone --site nas.local":                    "--to: a phone or a browser needs HTTPS",
 		"--to phone --site 192.168.1.5":                  "--to: a phone or a browser needs HTTPS",
@@ -307,7 +310,8 @@ func TestInitQuestions(t *testing.T) {
 			answers: "\nphone\n1\nlocalhost\nalerts.example.com\n",
 			want:    firstConfig{site: "alerts.example.com", device: true, keep: true},
 			asks: []string{
-				"HTTPS that it trusts: phone shows the ways", "\n   1  This phone or browser: no app, no account; needs HTTPS that it trusts\n   2  ntfy's app",
+				"HTTPS that it trusts: phone shows the ways",
+				"\n   1  This phone or browser: no app, no account; needs HTTPS that it trusts\n   2  ntfy's app",
 				"over HTTPS that it trusts.", "A domain name", "Tailscale or the like", "type app.", "Phones do not trust the certificate of localhost",
 			},
 		},

@@ -69,8 +69,8 @@ func (c *firstConfig) makeSecrets() {
 func (c *firstConfig) public() string {
 	address := c.address()
 	host, _, _ := strings.Cut(strings.TrimPrefix(address, "https://"), ":")
-	if _, err := netip.ParseAddr(host); err == nil || c.site == "" || !strings.HasPrefix(address, "https://") || !strings.Contains(host, ".") ||
-		!certmagic.SubjectQualifiesForPublicCert(host) {
+	if _, err := netip.ParseAddr(host); err == nil || c.site == "" || !strings.HasPrefix(address, "https://") ||
+		!strings.Contains(host, ".") || !certmagic.SubjectQualifiesForPublicCert(host) {
 		return ""
 	}
 	return address
@@ -283,7 +283,8 @@ func (c *firstConfig) writeSite(w *folder.CaddyfileWriter, secret func(name, tex
 func (c *firstConfig) writeEgress(w *folder.CaddyfileWriter) {
 	const allow = "allow private_ranges"
 	if c.public() == "" {
-		w.Comment("Destinations that " + initAdmin + " adds, and files that messages name, may be at addresses of your\nnetwork, such as 192.168.1.20.")
+		w.Comment("Destinations that " + initAdmin +
+			" adds, and files that messages name, may be at addresses of your\nnetwork, such as 192.168.1.20.")
 		w.Open("egress")
 		w.Line(allow)
 		w.Close()

@@ -65,7 +65,7 @@ func TestLacks(t *testing.T) {
 				r := httptest.NewRequest(http.MethodGet, "/notify/console"+path, nil)
 				r.Header.Set("Accept", browser)
 				body := g.Do(gatewaytest.As(r, "ann")).Body
-				for _, line := range strings.Split(lines, ";") {
+				for line := range strings.SplitSeq(lines, ";") {
 					if line != "" && !strings.Contains(body, "<code>"+line+"</code></pre>\n<button type=\"button\" class=\"copy") {
 						t.Errorf("%s lacks the line %q: %s", path, line, body)
 					}

@@ -218,7 +218,8 @@ func TestConsoleTitlesOfSaved(t *testing.T) {
 func TestConsoleTitlesKept(t *testing.T) {
 	t.Parallel()
 	s := gatewaytest.NewStation(t)
-	o, path := queued(openConfigs(gatewaytest.Key("fine", s.NotifyURL("/fine")), gatewaytest.Key("down", s.NotifyURL("/overload")))), t.TempDir()
+	path := t.TempDir()
+	o := queued(openConfigs(gatewaytest.Key("fine", s.NotifyURL("/fine")), gatewaytest.Key("down", s.NotifyURL("/overload"))))
 	o.Site.Titles, o.Process, o.Queue.Path = new(true), gatewaytest.NewProcess(t), path
 	o.Storage = &certmagic.FileStorage{Path: t.TempDir()}
 	g := gatewaytest.New(t, o)
