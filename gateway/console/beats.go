@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/caddy-notify/caddy-notify/gateway"
+	"github.com/caddy-notify/caddy-notify/gateway/console/sending"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/heartbeat"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
@@ -59,7 +60,7 @@ func beatLine(r *http.Request, k *site.Key) *view.CopiedLine {
 		header = ` -H "Authorization: Bearer $TOKEN"`
 		l.Note += " $TOKEN stands for a token of the key."
 	}
-	l.Text = "backup.sh; curl -fsS -m 10 --retry 5" + header + ` "` + keyURL(r, k) + "?beat=" + k.Expects[0].Name + `&exit=$?"`
+	l.Text = "backup.sh; curl -fsS -m 10 --retry 5" + header + ` "` + sending.KeyURL(r, k) + "?beat=" + k.Expects[0].Name + `&exit=$?"`
 	return l
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/console/sending"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/saved"
@@ -126,9 +127,9 @@ func (h *keyPages) allOf(r *http.Request, name string) (p view.KeyPage, err erro
 		h.setDevices(r, &p, k)
 		h.setInbox(r, &p, key, k)
 		p.Login = h.NeedsLogin(r, k)
-		p.Lines = SendingLines(r, k, p.Login)
+		p.Lines = sending.Lines(r, k, p.Login)
 		if h.Resolved.Saved.On() {
-			p.Lines = append(p.Lines, mobileLine(r, h.Resolved.PublicURL, k)) // the app asks /status and /json/urls
+			p.Lines = append(p.Lines, sending.MobileLine(r, h.Resolved.PublicURL, k)) // the app asks /status and /json/urls
 		}
 	case p.Saved:
 		p.Problem = "The saved configuration cannot be used; the log of the gateway has the reason."

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/console/sending"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
@@ -35,7 +36,7 @@ func inboxAddress(r *http.Request, key string) string {
 // readingLines returns lines for programs that read the inbox of a key, with the address at which
 // the client of r reaches the site.
 func readingLines(r *http.Request, k *site.Key) []view.CopiedLine {
-	notify := keyURL(r, k)
+	notify := sending.KeyURL(r, k)
 	const header = ` -H "Authorization: Bearer $READER" `
 	return []view.CopiedLine{
 		{Name: "curl, what comes in", Text: "curl -N" + header + notify + "/stream", Note: "A line of JSON for each message, as it comes in."},

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/caddy-notify/caddy-notify/gateway/console"
+	"github.com/caddy-notify/caddy-notify/gateway/console/sending"
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
@@ -21,7 +21,7 @@ func TestSendingLines(t *testing.T) {
 		r := httptest.NewRequest(http.MethodGet, target, nil)
 		r.Host = host
 		out := map[string]string{}
-		for _, l := range console.SendingLines(r, g.Resolved.Keys[key], login) {
+		for _, l := range sending.Lines(r, g.Resolved.Keys[key], login) {
 			out[l.Name] = l.Text
 		}
 		return out

@@ -1,4 +1,5 @@
-package console
+// Package sending has the lines and addresses with which programs send to a key.
+package sending
 
 import (
 	"net/http"
@@ -10,13 +11,13 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/qrcode"
 )
 
-// SendingLines returns lines for programs that send to a key, with the address at which the client
+// Lines returns lines for programs that send to a key, with the address at which the client
 // of r reaches the site. login means that the server asks for a login first. The login uses the
 // header Authorization, so the token of the key is in the query.
-func SendingLines(r *http.Request, k *site.Key, login bool) []view.CopiedLine {
+func Lines(r *http.Request, k *site.Key, login bool) []view.CopiedLine {
 	scheme, host := httpapi.SiteAddress(r)
 	at := host + httpapi.StrippedPrefix(r) + "/" + k.Name // for Apprise
-	notify := keyURL(r, k)
+	notify := KeyURL(r, k)
 	token := len(k.Tokens) > 0
 	var auth, only, more, user string // auth is for curl, only for an otherwise empty query, more for another, user for the host
 	apprise, httpConfig := at, ""
@@ -78,8 +79,8 @@ func SendingLines(r *http.Request, k *site.Key, login bool) []view.CopiedLine {
 	}
 }
 
-// mobileLine returns the address that Apprise Mobile scans, the same as at /qr/{KEY}.
-func mobileLine(r *http.Request, public string, k *site.Key) view.CopiedLine {
+// MobileLine returns the address that Apprise Mobile scans, the same as at /qr/{KEY}.
+func MobileLine(r *http.Request, public string, k *site.Key) view.CopiedLine {
 	address, login := httpapi.AppriseAddress(r, public, k.Name, len(k.Tokens) > 0)
 	l := view.CopiedLine{Name: "Apprise Mobile", Text: address, Note: "Scan it with the app."}
 	switch {
@@ -94,8 +95,8 @@ func mobileLine(r *http.Request, public string, k *site.Key) view.CopiedLine {
 	return l
 }
 
-// keyURL returns the URL at which the client of r reaches a key.
-func keyURL(r *http.Request, k *site.Key) string {
+// KeyURL returns the URL at which the client of r reaches a key.
+func KeyURL(r *http.Request, k *site.Key) string {
 	scheme, host := httpapi.SiteAddress(r)
 	return scheme + "://" + host + httpapi.StrippedPrefix(r) + site.PathOf(site.RouteNotifyKey, k.Name)
 }
