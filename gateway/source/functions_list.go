@@ -9,34 +9,6 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
 )
 
-// listFunctions are the functions of templates that read arrays and objects.
-type listFunctions struct{ *meter }
-
-// all returns the functions by name.
-func (l listFunctions) all() map[string]any {
-	return map[string]any{
-		"_items":  l.rangeItems,
-		"index":   l.index,
-		"len":     l.length,
-		"first":   func(n, v any) (any, error) { return firstItems(items(v), payload.Int(n)), l.charge(0) },
-		"more":    func(n, v any) (int, error) { have, err := l.length(v); return max(have-max(payload.Int(n), 0), 0), err },
-		"pairs":   l.pairs,
-		"pick":    l.pick,
-		"where":   func(name, value, list any) (any, error) { return l.filter(name, value, list, true) },
-		"without": func(name, value, list any) (any, error) { return l.filter(name, value, list, false) },
-	}
-}
-
-// rangeItems returns what range iterates over, and charges its rounds as steps. An object is sorted
-// by its names, which is charged too.
-func (l listFunctions) rangeItems(v any) (any, error) {
-	list := items(v)
-	if m, ok := list.(map[string]any); ok {
-		return list, l.charge(sortWork(m))
-	}
-	return list, l.charge(0)
-}
-
 // sortWork returns the work to sort an object by its names.
 func sortWork(m map[string]any) int {
 	n := 0
@@ -57,14 +29,14 @@ func items(v any) any {
 }
 
 // length returns the number of characters, elements or members of v, or 0.
-func (l listFunctions) length(v any) (int, error) {
+func (x *run) length(v any) (int, error) {
 	if s, ok := v.(string); ok {
-		if err := l.charge(len(s)); err != nil {
+		if err := x.charge(len(s)); err != nil {
 			return 0, err
 		}
 		return utf8.RuneCountInString(s), nil
 	}
-	return payload.Len(v), l.charge(0)
+	return payload.Len(v), x.charge(0)
 }
 
 // firstItems returns the first n elements of an array.
@@ -80,8 +52,8 @@ func firstItems(v any, n int) any {
 }
 
 // index returns the value at the keys in nested arrays and objects, or nil.
-func (l listFunctions) index(v any, keys ...any) (any, error) {
-	if err := l.charge(0); err != nil {
+func (x *run) index(v any, keys ...any) (any, error) {
+	if err := x.charge(0); err != nil {
 		return nil, err
 	}
 	for _, key := range keys {
@@ -99,7 +71,7 @@ func (l listFunctions) index(v any, keys ...any) (any, error) {
 			}
 			v = list[n]
 		case map[string]any:
-			name, err := l.text(key)
+			name, err := x.text(key)
 			if err != nil {
 				return nil, err
 			}
@@ -112,39 +84,39 @@ func (l listFunctions) index(v any, keys ...any) (any, error) {
 }
 
 // pick returns the first member of an object among names that is not empty, or nil.
-func (l listFunctions) pick(v any, names ...any) (any, error) {
-	keys, err := l.texts(names...)
+func (x *run) pick(v any, names ...any) (any, error) {
+	keys, err := x.texts(names...)
 	if err != nil {
 		return nil, err
 	}
 	for _, key := range keys {
 		member := payload.Get(v, key)
 		read, empty := payload.IsEmpty(member)
-		if err := l.charge(read); err != nil {
+		if err := x.charge(read); err != nil {
 			return nil, err
 		}
 		if !empty {
 			return member, nil
 		}
 	}
-	return nil, l.charge(0)
+	return nil, x.charge(0)
 }
 
 // pairs returns the members of an object as texts "name: value" in alphabetical
 // order, without the members in names. An object among names stands for the names of
 // its members.
-func (l listFunctions) pairs(v any, names ...any) ([]string, error) {
+func (x *run) pairs(v any, names ...any) ([]string, error) {
 	m, ok := v.(map[string]any)
 	if !ok {
-		return nil, l.charge(0)
+		return nil, x.charge(0)
 	}
-	if err := l.charge(sortWork(m)); err != nil {
+	if err := x.charge(sortWork(m)); err != nil {
 		return nil, err
 	}
 	leave := map[string]bool{}
 	for _, name := range names {
 		if others, ok := name.(map[string]any); ok {
-			if err := l.charge(sortWork(others)); err != nil {
+			if err := x.charge(sortWork(others)); err != nil {
 				return nil, err
 			}
 			for name := range others {
@@ -152,7 +124,7 @@ func (l listFunctions) pairs(v any, names ...any) ([]string, error) {
 			}
 			continue
 		}
-		s, err := l.text(name)
+		s, err := x.text(name)
 		if err != nil {
 			return nil, err
 		}
@@ -163,7 +135,7 @@ func (l listFunctions) pairs(v any, names ...any) ([]string, error) {
 		if leave[name] || m[name] == nil {
 			continue
 		}
-		value, err := l.text(m[name])
+		value, err := x.text(m[name])
 		if err != nil {
 			return nil, err
 		}
@@ -174,21 +146,21 @@ func (l listFunctions) pairs(v any, names ...any) ([]string, error) {
 
 // filter returns the elements of a list whose member name equals value or, if want is
 // false, the other elements.
-func (l listFunctions) filter(name, value, list any, want bool) (any, error) {
+func (x *run) filter(name, value, list any, want bool) (any, error) {
 	all, ok := list.([]any)
 	if !ok {
-		return []any(nil), l.charge(0)
+		return []any(nil), x.charge(0)
 	}
-	key, err := l.text(name)
+	key, err := x.text(name)
 	if err != nil {
 		return nil, err
 	}
-	if err := l.charge((16 + len(key)) * len(all)); err != nil {
+	if err := x.charge((16 + len(key)) * len(all)); err != nil {
 		return nil, err
 	}
 	var out []any
 	for _, item := range all {
-		same, err := valueFunctions(l).equal(payload.Get(item, key), value)
+		same, err := x.equal(payload.Get(item, key), value)
 		if err != nil {
 			return nil, err
 		}

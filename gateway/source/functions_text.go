@@ -3,8 +3,6 @@ package source
 import (
 	"cmp"
 	"fmt"
-	"html/template"
-	"net/url"
 	"strconv"
 	"strings"
 	"unicode"
@@ -15,64 +13,25 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
-// textFunctions are the functions of templates that read and make texts.
-type textFunctions struct{ *meter }
-
-// all returns the functions by name.
-func (t textFunctions) all() map[string]any {
-	return map[string]any{
-		"_print":     func(v any) (string, error) { return t.text(v) },
-		"print":      t.print,
-		"println":    func(args ...any) (string, error) { s, err := t.print(args...); return s + "\n", err },
-		"printf":     t.printf,
-		"html":       func(v any) (string, error) { return t.chargeResult(t.mapText(v, template.HTMLEscapeString)) },
-		"urlquery":   func(v any) (string, error) { return t.chargeResult(t.mapText(v, url.QueryEscape)) },
-		"capitalize": func(v any) (string, error) { return t.mapText(v, capitalize) },
-		"contains":   t.textTest(strings.Contains),
-		"cut":        t.cut,
-		"hasPrefix":  t.textTest(strings.HasPrefix),
-		"hasSuffix":  t.textTest(strings.HasSuffix),
-		"join":       t.join,
-		"line":       func(v any) (string, error) { return t.mapText(v, firstLine) },
-		"lower":      func(v any) (string, error) { return t.mapText(v, strings.ToLower) },
-		"plain":      t.plain,
-		"replace":    t.replace,
-		"split":      t.split,
-		"trim":       func(v any) (string, error) { return t.mapText(v, strings.TrimSpace) },
-		"upper":      func(v any) (string, error) { return t.mapText(v, strings.ToUpper) },
-	}
-}
-
 // mapText returns f of v as text.
-func (t textFunctions) mapText(v any, f func(string) string) (string, error) {
-	s, err := t.text(v)
+func (x *run) mapText(v any, f func(string) string) (string, error) {
+	s, err := x.text(v)
 	if err != nil {
 		return "", err
 	}
 	return f(s), nil
 }
 
-// textTest returns a template function of a part and a text that reports whether f holds for them.
-func (t textFunctions) textTest(f func(s, part string) bool) func(part, v any) (bool, error) {
-	return func(part, v any) (bool, error) {
-		s, err := t.texts(v, part)
-		if err != nil {
-			return false, err
-		}
-		return f(s[0], s[1]), nil
-	}
-}
-
-func (t textFunctions) print(args ...any) (string, error) {
+func (x *run) print(args ...any) (string, error) {
 	var b strings.Builder
 	for _, a := range args {
-		s, err := t.text(a)
+		s, err := x.text(a)
 		if err != nil {
 			return "", err
 		}
 		b.WriteString(s)
 	}
-	return b.String(), t.charge(0)
+	return b.String(), x.charge(0)
 }
 
 // formatVerb matches a verb of printf with its width and precision.
@@ -81,8 +40,8 @@ var formatVerb = lazyregexp.New(`%[-+# 0]*(\*|\d*)(?:\.(\*|\d*))?(\[)?.`)
 // maxWidth is the maximum width and precision in printf.
 const maxWidth = 100
 
-func (t textFunctions) printf(format any, args ...any) (string, error) {
-	f, err := t.text(format)
+func (x *run) printf(format any, args ...any) (string, error) {
+	f, err := x.text(format)
 	if err != nil {
 		return "", err
 	}
@@ -91,17 +50,17 @@ func (t textFunctions) printf(format any, args ...any) (string, error) {
 		switch a.(type) {
 		case string, bool, int, int64, float64:
 		default:
-			if args[i], err = t.text(a); err != nil {
+			if args[i], err = x.text(a); err != nil {
 				return "", err
 			}
 		}
 		longest = max(longest, payload.Size(args[i]))
 	}
-	if err := t.charge(16 * len(f)); err != nil { // for the search for verbs
+	if err := x.charge(16 * len(f)); err != nil { // for the search for verbs
 		return "", err
 	}
 	verbs := formatVerb.FindAllStringSubmatch(f, -1)
-	if err := t.charge(len(verbs) * (longest*4 + maxWidth)); err != nil {
+	if err := x.charge(len(verbs) * (longest*4 + maxWidth)); err != nil {
 		return "", err
 	}
 	for _, m := range verbs {
@@ -134,8 +93,8 @@ func firstLine(s string) string {
 	return strings.TrimSpace(s)
 }
 
-func (t textFunctions) cut(n, v any) (string, error) {
-	return t.mapText(v, func(s string) string {
+func (x *run) cut(n, v any) (string, error) {
+	return x.mapText(v, func(s string) string {
 		if utf8.RuneCountInString(s) <= payload.Int(n) {
 			return s
 		}
@@ -143,67 +102,67 @@ func (t textFunctions) cut(n, v any) (string, error) {
 	})
 }
 
-func (t textFunctions) join(separator, v any) (string, error) {
+func (x *run) join(separator, v any) (string, error) {
 	var parts []string
 	switch v := v.(type) {
 	case []string:
 		parts = v
 	case []any:
 		var err error
-		if parts, err = t.texts(v...); err != nil {
+		if parts, err = x.texts(v...); err != nil {
 			return "", err
 		}
 	default:
-		return t.text(v)
+		return x.text(v)
 	}
-	s, err := t.text(separator)
+	s, err := x.text(separator)
 	if err != nil {
 		return "", err
 	}
-	if err := t.charge(len(s)*len(parts) + payload.Size(parts)); err != nil {
+	if err := x.charge(len(s)*len(parts) + payload.Size(parts)); err != nil {
 		return "", err
 	}
 	return strings.Join(parts, s), nil
 }
 
-func (t textFunctions) split(separator, v any) (any, error) {
-	s, err := t.text(v)
+func (x *run) split(separator, v any) (any, error) {
+	s, err := x.text(v)
 	if err != nil || s == "" {
 		return []string(nil), err
 	}
-	sep, err := t.text(separator)
+	sep, err := x.text(separator)
 	if err != nil {
 		return nil, err
 	}
 	n := strings.Count(s, sep) + 1
-	if err := t.charge(16 * n); err != nil {
+	if err := x.charge(16 * n); err != nil {
 		return nil, err
 	}
 	return strings.Split(s, sep), nil
 }
 
-func (t textFunctions) plain(v any) (string, error) {
-	s, err := t.text(v)
+func (x *run) plain(v any) (string, error) {
+	s, err := x.text(v)
 	if err != nil {
 		return "", err
 	}
-	if err := t.charge(16 * len(s)); err != nil {
+	if err := x.charge(16 * len(s)); err != nil {
 		return "", err
 	}
 	return markup.Convert(s, markup.HTML, markup.Text), nil
 }
 
-func (t textFunctions) replace(old, replacement, v any) (string, error) {
-	s, err := t.text(v)
+func (x *run) replace(old, replacement, v any) (string, error) {
+	s, err := x.text(v)
 	if err != nil {
 		return "", err
 	}
-	both, err := t.texts(old, replacement)
+	both, err := x.texts(old, replacement)
 	if err != nil {
 		return "", err
 	}
 	from, to := both[0], both[1]
-	if err := t.charge(strings.Count(s, from)*len(to) + len(s)); err != nil {
+	if err := x.charge(strings.Count(s, from)*len(to) + len(s)); err != nil {
 		return "", err
 	}
 	return strings.ReplaceAll(s, from, to), nil

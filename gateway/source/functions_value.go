@@ -14,33 +14,10 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/typeword"
 )
 
-// valueFunctions are the functions of templates that compare and convert values: numbers,
-// times, types and JSON.
-type valueFunctions struct{ *meter }
-
-// all returns the functions by name.
-func (f valueFunctions) all() map[string]any {
-	return map[string]any{
-		"eq":       f.equal,
-		"ne":       func(a, b any) (bool, error) { ok, err := f.equal(a, b); return !ok, err },
-		"lt":       func(a, b any) (bool, error) { n, err := f.compare(a, b); return n < 0, err },
-		"le":       func(a, b any) (bool, error) { n, err := f.compare(a, b); return n <= 0, err },
-		"gt":       func(a, b any) (bool, error) { n, err := f.compare(a, b); return n > 0, err },
-		"ge":       func(a, b any) (bool, error) { n, err := f.compare(a, b); return n >= 0, err },
-		"default":  f.valueOr,
-		"date":     f.date,
-		"duration": f.duration,
-		"fromJSON": f.fromJSON,
-		"json":     f.json,
-		"size":     f.fileSize,
-		"type":     f.typeOf,
-	}
-}
-
 // valueOr implements the template function default.
-func (f valueFunctions) valueOr(other, v any) (any, error) {
+func (x *run) valueOr(other, v any) (any, error) {
 	read, empty := payload.IsEmpty(v)
-	if err := f.charge(read); err != nil || !empty {
+	if err := x.charge(read); err != nil || !empty {
 		return v, err
 	}
 	return other, nil
@@ -48,20 +25,20 @@ func (f valueFunctions) valueOr(other, v any) (any, error) {
 
 // compare compares a and b by value if one is a number and the other can be one, and
 // otherwise as text.
-func (f valueFunctions) compare(a, b any) (int, error) {
+func (x *run) compare(a, b any) (int, error) {
 	if payload.IsNumber(a) || payload.IsNumber(b) {
-		x, ok1 := payload.Float(a)
-		y, ok2 := payload.Float(b)
+		m, ok1 := payload.Float(a)
+		n, ok2 := payload.Float(b)
 		if ok1 && ok2 {
-			return cmp.Compare(x, y), f.charge(0)
+			return cmp.Compare(m, n), x.charge(0)
 		}
 	}
 	s, ok1 := a.(string)
 	t, ok2 := b.(string)
 	if ok1 && ok2 {
-		return strings.Compare(s, t), f.charge(min(len(s), len(t)))
+		return strings.Compare(s, t), x.charge(min(len(s), len(t)))
 	}
-	both, err := f.texts(a, b)
+	both, err := x.texts(a, b)
 	if err != nil {
 		return 0, err
 	}
@@ -69,31 +46,31 @@ func (f valueFunctions) compare(a, b any) (int, error) {
 }
 
 // equal reports whether a equals one of the others.
-func (f valueFunctions) equal(a any, others ...any) (bool, error) {
-	if err := f.charge(0); err != nil {
+func (x *run) equal(a any, others ...any) (bool, error) {
+	if err := x.charge(0); err != nil {
 		return false, err
 	}
 	for _, b := range others {
-		if n, err := f.compare(a, b); err != nil || n == 0 {
+		if n, err := x.compare(a, b); err != nil || n == 0 {
 			return err == nil, err
 		}
 	}
 	return false, nil
 }
 
-func (f valueFunctions) json(v any) (string, error) {
-	if err := f.charge(jsonWork * payload.Size(v)); err != nil {
+func (x *run) json(v any) (string, error) {
+	if err := x.charge(jsonWork * payload.Size(v)); err != nil {
 		return "", err
 	}
 	return payload.Encode(v), nil
 }
 
-func (f valueFunctions) fromJSON(v any) (any, error) {
-	s, err := f.text(v)
+func (x *run) fromJSON(v any) (any, error) {
+	s, err := x.text(v)
 	if err != nil {
 		return nil, err
 	}
-	if err := f.charge(jsonWork * len(s)); err != nil {
+	if err := x.charge(jsonWork * len(s)); err != nil {
 		return nil, err
 	}
 	out, err := payload.Decode([]byte(s))
@@ -104,8 +81,8 @@ func (f valueFunctions) fromJSON(v any) (any, error) {
 }
 
 // typeOf returns the type for a common word of alerting, or "" for an unknown word.
-func (f valueFunctions) typeOf(v any) (string, error) {
-	word, err := f.text(v)
+func (x *run) typeOf(v any) (string, error) {
+	word, err := x.text(v)
 	if err != nil {
 		return "", err
 	}
@@ -115,16 +92,16 @@ func (f valueFunctions) typeOf(v any) (string, error) {
 	return "", nil
 }
 
-func (f valueFunctions) date(layout, v any) (string, error) {
+func (x *run) date(layout, v any) (string, error) {
 	t, ok := toTime(v)
 	if !ok {
-		return f.text(v)
+		return x.text(v)
 	}
-	form, err := f.text(layout)
+	form, err := x.text(layout)
 	if err != nil || t.Year() <= 1 {
 		return "", err
 	}
-	return f.chargeResult(t.Format(form), nil)
+	return x.chargeResult(t.Format(form), nil)
 }
 
 // maxTime is the maximum length of a text that is read as a time, in bytes.
@@ -156,12 +133,12 @@ func toTime(v any) (time.Time, bool) {
 }
 
 // duration returns a number of seconds as text with its two largest units.
-func (f valueFunctions) duration(v any) (string, error) {
+func (x *run) duration(v any) (string, error) {
 	seconds, ok := payload.Float(v)
 	if !ok || math.Abs(seconds) > 1e12 {
-		return f.text(v)
+		return x.text(v)
 	}
-	return formatSeconds(seconds), f.charge(0)
+	return formatSeconds(seconds), x.charge(0)
 }
 
 func formatSeconds(seconds float64) string {
@@ -192,10 +169,10 @@ func formatSeconds(seconds float64) string {
 	return sign + strings.Join(out, " ")
 }
 
-func (f valueFunctions) fileSize(v any) (string, error) {
+func (x *run) fileSize(v any) (string, error) {
 	n, ok := payload.Float(v)
 	if !ok || n < 0 || n >= math.MaxInt64 {
-		return f.text(v)
+		return x.text(v)
 	}
-	return humanize.Bytes(uint64(n)), f.charge(0)
+	return humanize.Bytes(uint64(n)), x.charge(0)
 }

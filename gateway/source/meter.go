@@ -1,6 +1,7 @@
 package source
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -17,9 +18,17 @@ const (
 
 // meter limits the work of one run of a template.
 type meter struct {
-	steps   int // remaining of maxSteps
-	work    int // remaining of maxWork
-	stopped func() error
+	ctx   context.Context
+	steps int // remaining of maxSteps
+	work  int // remaining of maxWork
+}
+
+// stopped returns the cause of the end of the run's context.
+func (m *meter) stopped() error {
+	if m.ctx.Err() != nil {
+		return context.Cause(m.ctx)
+	}
+	return nil
 }
 
 // errTooMuch is returned when a template exceeds a limit.
@@ -30,11 +39,11 @@ var errTooMuch = errors.New("the template takes too long")
 var errTooLate = fmt.Errorf("%w: all templates of a source together have %s", errTooMuch, templateTimeout)
 
 // step counts one round of range or one call of a template.
-func (m *meter) step() (string, error) {
+func (m *meter) step() error {
 	if m.steps--; m.steps < 0 {
-		return "", fmt.Errorf("%w: range has more than %d rounds; shorten the list with first", errTooMuch, maxSteps)
+		return fmt.Errorf("%w: range has more than %d rounds; shorten the list with first", errTooMuch, maxSteps)
 	}
-	return "", m.stopped()
+	return m.stopped()
 }
 
 // charge counts n bytes of work that a function is about to do, plus callWork. It returns an error

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"text/template"
 
 	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
 	"github.com/caddy-notify/caddy-notify/internal/racetest"
@@ -67,6 +67,54 @@ func TestTemplates(t *testing.T) {
 	}
 }
 
+// TestLikeTextTemplate checks that templates mean what they mean to text/template, where both have the
+// same functions.
+func TestLikeTextTemplate(t *testing.T) {
+	data := map[string]any{
+		"s": "text", "e": "", "n": 3, "f": 1.5, "yes": true, "no": false, "none": nil,
+		"l": []any{"a", "b", "c", "d"}, "empty": []any{}, "m": map[string]any{"b": 2, "a": 1, "deep": map[string]any{"x": "y"}},
+		"rows": []any{map[string]any{"name": "one", "tags": []any{"x"}}, map[string]any{"name": "two", "tags": []any{"y", "z"}}},
+	}
+	for _, text := range []string{
+		`{{/* a comment */}}a{{- " b " -}}  c`,
+		`{{.s}} {{.n}} {{.f}} {{.yes}}`, `{{"\u00e9" }}{{` + "`raw\\n`" + `}}{{'a'}} {{0x1F}} {{1e3}} {{1.0}} {{-7}}`,
+		`{{if .yes}}1{{else}}2{{end}}{{if .no}}3{{else if .s}}4{{else}}5{{end}}`, `{{if .e}}6{{else if .none}}7{{else}}8{{end}}`,
+		`{{if .n}}n{{end}}{{if .empty}}e{{end}}{{if .m}}m{{end}}{{if .f}}f{{end}}`,
+		`{{with .m.deep}}{{.x}}{{$.s}}{{else}}none{{end}}{{with .e}}{{.}}{{else with .s}}{{.}}{{end}}`,
+		`{{with $x := .s}}{{$x}}{{.}}{{end}}{{if $y := .n}}{{$y}}{{end}}`,
+		`{{range .l}}{{.}},{{end}}{{range .empty}}x{{else}}none{{end}}`,
+		`{{range $i, $v := .l}}{{$i}}{{$v}}{{end}}{{range $v := .l}}{{$v}}{{end}}`,
+		`{{range $k, $v := .m}}{{$k}};{{end}}{{range 3}}{{.}}{{end}}{{range $i := 2}}{{$i}}{{end}}{{range .n}}.{{end}}`,
+		`{{range .l}}{{if eq . "b"}}{{continue}}{{end}}{{if eq . "d"}}{{break}}{{end}}{{.}}{{end}}!`,
+		`{{range $r := .rows}}{{range .tags}}{{if eq . "y"}}{{break}}{{end}}{{$r.name}}{{.}}{{end}};{{end}}`,
+		`{{$x := 1}}{{range .l}}{{$x = .}}{{$y := $x}}{{$y}}{{end}}{{$x}}{{if true}}{{$x := "inner"}}{{$x}}{{end}}{{$x}}`,
+		`{{$i := 0}}{{$v := ""}}{{range $i, $v = .l}}{{end}}{{$i}}{{$v}}`,
+		`{{$a := .m}}{{$a.deep.x}}{{(index .rows 1).name}}{{(.m).deep.x}}`,
+		`{{define "t"}}<{{.}}{{$}}>{{end}}{{template "t" .s}}{{template "t" .n}}{{range .l}}{{template "t" .}}{{end}}`,
+		`{{block "b" .m}}[{{.a}}]{{end}}{{define "r"}}{{.}}{{if gt . 0}}{{template "s" .}}{{end}}{{end}}` +
+			`{{define "s"}}s{{.}}{{end}}{{template "r" 2}}`,
+		`{{$x := "out"}}{{define "v"}}{{$x := .}}{{$x}}{{end}}{{template "v" "in"}}{{$x}}`,
+		`{{and .yes .s}} {{and .e .s}} {{or .e .s}} {{or .no .e}} {{not .e}} {{not .s}} {{and 1}} {{or 0 "" "x"}}`,
+		`{{and .no (index .l 99)}}{{or .yes (index .l 99)}}`, `{{.s | print "a" | printf "%s-%s" "x"}} {{print (print 1 | print) "b"}}`,
+		`{{eq .n 3}} {{eq .s "a" "text"}} {{ne .n 4}} {{lt 1 2}} {{ge 2 2}} {{len .l}} {{len .s}} {{index .l 2}} {{index .m "a"}}`,
+		`{{eq .none nil}} {{println "x"}}{{html "<"}}{{urlquery "a b"}}`,
+	} {
+		tmpl, err := ParseTemplate("body", text)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		got, err := tmpl.Execute(t.Context(), data, nil)
+		var want strings.Builder
+		if e := template.Must(template.New("").Parse(text)).Execute(&want, data); e != nil {
+			t.Fatalf("%s: %v", text, e)
+		}
+		if err != nil || got != want.String() {
+			t.Errorf("%s: %q, %v; text/template has %q", text, got, err, want.String())
+		}
+	}
+}
+
 // TestTemplateErrors checks that errors have the line and the column of the mistake.
 func TestTemplateErrors(t *testing.T) {
 	for _, tt := range []struct {
@@ -77,10 +125,18 @@ func TestTemplateErrors(t *testing.T) {
 		{"{{nope}}", `function "nope" not defined`, 1, 0},
 		{"a\n  {{ .x \"arg\" }}", ".x is a field and takes no arguments", 2, 6},
 		{"{{call .x}}", "the function call is not available; the functions are", 1, 3},
+		{`{{cut .x}}`, "cut has 1 arguments, and takes 2", 1, 3},
+		{`{{.x | cut 1 2}}`, "cut has 3 arguments, and takes 2", 1, 8},
+		{`{{and}}`, "and has 0 arguments, and takes 1 or more", 1, 3},
+		{`{{template "none"}}`, `there is no template "none"`, 1, 12},
+		{`{{range .x}}{{"a" .}}{{end}}`, `"a" is a value and takes no arguments`, 1, 15},
+		{`{{$x}}`, "undefined variable", 1, 0},
+		{`{{1i}}`, "not available", 1, 3},
+		{`{{99999999999999999999}}`, "overflow", 1, 0},
 		{"{{slice .x 1}}", "the function slice is not available", 1, 3},
 		{"\n\n{{range 100000}}{{end}}", "range has more than 20000 rounds; shorten the list with first", 3, 9},
-		{`{{define "r"}}{{template "r" .}}{{end}}{{template "r" .}}`, "too long", 1, 15},
-		{`{{range 20000}}` + strings.Repeat("x", 100) + `{{end}}`, "its output is longer than 256 KiB", 1, 0},
+		{`{{define "r"}}{{template "r" .}}{{end}}{{template "r" .}}`, "too long", 1, 26},
+		{`{{range 20000}}` + strings.Repeat("x", 100) + `{{end}}`, "its output is longer than 256 KiB", 1, 16},
 		{`{{$x := "0123456789"}}{{range 30}}{{$x = print $x $x}}{{end}}`, "its functions handle more than 32 MiB", 1, 42},
 		{`{{printf "%1000000000d" 1}}`, "larger than 100", 1, 3},
 		{`{{printf "%.*f" 1000000 1.0}}`, "larger than 100", 1, 3},
@@ -114,25 +170,13 @@ func TestTemplateCost(t *testing.T) {
 	}
 }
 
-// newRun returns a run that is not limited yet and not stopped.
-func newRun() *run {
-	return &run{meter: meter{steps: maxSteps, work: maxWork, stopped: func() error { return nil }}, paths: [][]string{{"a"}}}
+// newRun returns a run that is not limited yet.
+func newRun(ctx context.Context) *run {
+	return &run{meter: meter{ctx: ctx, steps: maxSteps, work: maxWork}}
 }
 
-// call calls a function of templates.
-func (r *run) call(name string, args ...any) (any, error) {
-	f := reflect.ValueOf(r.functions()[name])
-	in := make([]reflect.Value, len(args))
-	for i, a := range args {
-		in[i] = reflect.ValueOf(&a).Elem()
-		if !f.Type().IsVariadic() && f.Type().In(i).Kind() == reflect.Int {
-			in[i] = reflect.ValueOf(a)
-		}
-	}
-	out := f.Call(in)
-	err, _ := reflect.TypeAssert[error](out[1])
-	return out[0].Interface(), err
-}
+// do calls a function of templates.
+func (x *run) do(name string, args ...any) (any, error) { return functions[name].call(x, args) }
 
 // TestFunctionsCharge checks that a function charges at least the part that it reads of a large
 // value. Once default, type, len, more, comparisons and others read 7 MB for nothing, 20,000 times.
@@ -145,8 +189,6 @@ func TestFunctionsCharge(t *testing.T) {
 		list = append(list, map[string]any{"n": strings.Repeat("v", 60)})
 	}
 	for name, calls := range map[string][][]any{
-		"_items":     {{object}},
-		"_print":     {{blank}, {object}, {list}},
 		"eq":         {{blank, blank}, {object, "x"}, {"x", list}, {"x", "y", object}},
 		"ne":         {{blank, blank}, {object, "x"}},
 		"lt":         {{blank, blank}, {1, list}},
@@ -187,19 +229,23 @@ func TestFunctionsCharge(t *testing.T) {
 		"without":    {{"n", strings.Repeat("v", 60), list}, {"n", object, []any{1}}},
 	} {
 		for i, args := range calls {
-			r := newRun()
-			_, err := r.call(name, args...)
+			r := newRun(t.Context())
+			_, err := r.do(name, args...)
 			if charged := maxWork - r.work; charged < large/2 && !errors.Is(err, errTooMuch) {
 				t.Errorf("call %d of %s charges %d, and reads %d", i, name, charged, large)
 			}
 		}
 	}
+	r := newRun(t.Context())
+	if err := r.each(object, func(any, any) error { return errBreak }); !errors.Is(err, errBreak) || maxWork-r.work < large/2 {
+		t.Errorf("range charges %d for an object: %v", maxWork-r.work, err)
+	}
 	// A function that reads little of a large value costs little.
 	for name, args := range map[string][]any{
 		"default": {"x", "x" + blank}, "eq": {"x", blank}, "lt": {1, "x"}, "first": {1, list}, "index": {list, 1},
 	} {
-		r := newRun()
-		if _, err := r.call(name, args...); err != nil || maxWork-r.work > 1000 {
+		r := newRun(t.Context())
+		if _, err := r.do(name, args...); err != nil || maxWork-r.work > 1000 {
 			t.Errorf("%s charges %d, %v", name, maxWork-r.work, err)
 		}
 	}
@@ -211,19 +257,15 @@ func TestFunctionsCharge(t *testing.T) {
 // TestFunctionsStop checks that every function ends a run that is stopped.
 func TestFunctionsStop(t *testing.T) {
 	stopped := errors.New("stopped")
-	for name, f := range newRun().functions() {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(stopped)
+	for name, f := range functions {
 		for _, v := range []any{"x", 1, nil, []any{"x"}, map[string]any{"a": "b"}} {
-			r := newRun()
-			r.stopped = func() error { return stopped }
-			var args []any
-			for i := range reflect.TypeOf(f).NumIn() {
-				if (name == "_get" || name == "_text") && i == 1 {
-					args = append(args, 0)
-				} else {
-					args = append(args, v)
-				}
+			args := slices.Repeat([]any{v}, max(f.least, 1))
+			if f.call == nil { // and and or charge nothing; their arguments do
+				continue
 			}
-			if _, err := r.call(name, args...); !errors.Is(err, stopped) {
+			if _, err := newRun(ctx).do(name, args...); !errors.Is(err, stopped) {
 				t.Errorf("%s of %v: %v", name, v, err)
 			}
 		}
