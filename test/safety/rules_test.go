@@ -259,7 +259,9 @@ quiet %02[3]d:00-%02[4]d:00 UTC
 	if err != nil || files == 0 {
 		t.Errorf("%d files of the queue were read: %v", files, err)
 	}
-	incidents := []string{g.url + "/notify/console", g.url + "/notify/console/incidents", g.adminURL + "/notify/incidents"}
+	incidents := []string{
+		g.url + "/notify/console", g.url + "/notify/console/incidents", g.url + "/notify/console/keys/ops", g.adminURL + "/notify/incidents",
+	}
 	for _, address := range incidents {
 		if read(address); !strings.Contains(readable[strings.TrimPrefix(address, g.url)], title) {
 			t.Errorf("%s does not have the title of the incident", address)
