@@ -20,6 +20,9 @@ import (
 // no other CA.
 var pushCA = servicetest.NewTrustedCA()
 
+// TrustedCA returns the only CA that a program with this package trusts.
+func TrustedCA() *servicetest.CA { return pushCA }
+
 // PushOptions returns options for all sites, with which devices can subscribe with an invitation at
 // a [PushService].
 func PushOptions(keys ...site.KeyOptions) site.Options {

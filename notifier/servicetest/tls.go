@@ -51,6 +51,9 @@ func NewTrustedCA() *CA {
 	return &CA{cert, key}
 }
 
+// Pair returns the certificate of the CA and its key.
+func (c *CA) Pair() (*x509.Certificate, *ecdsa.PrivateKey) { return c.cert, c.key }
+
 // trust has crypto/x509 read a file with this certificate as the system's CAs.
 func trust(cert *x509.Certificate) {
 	f, err := os.CreateTemp("", "ca-*.pem")

@@ -31,6 +31,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 	_ "github.com/caddy-notify/caddy-notify/notifier/services"
@@ -52,7 +53,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	scratch = dir
-	authority = newSigner()
+	authority = trusted()
 	file := filepath.Join(dir, "ca.pem")
 	if err := os.WriteFile(file, authority.pem, 0o644); err != nil {
 		panic(err)
@@ -87,6 +88,12 @@ func newSigner() *signer {
 		panic(err)
 	}
 	return &signer{cert, key, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})}
+}
+
+// trusted returns the authority that this program trusts, as all with gatewaytest do.
+func trusted() *signer {
+	cert, key := gatewaytest.TrustedCA().Pair()
+	return &signer{cert, key, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Raw})}
 }
 
 // certificate writes a certificate for localhost, 127.0.0.1 and these names, and
