@@ -47,8 +47,8 @@ func (m *meter) step() error {
 }
 
 // charge counts n bytes of work that a function is about to do, plus callWork. It returns an error
-// if the run exceeds maxWork or is stopped. text/template cannot be interrupted, so every function
-// charges at least once.
+// if the run exceeds maxWork or is stopped. Nothing else ends a run early, so every function charges
+// at least once.
 func (m *meter) charge(n int) error {
 	if n < 0 || n > m.work-callWork {
 		return fmt.Errorf("%w: its functions handle more than %d MiB", errTooMuch, maxWork>>20)

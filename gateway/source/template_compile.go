@@ -118,9 +118,9 @@ func (c *compiler) node(n parse.Node) (action, error) {
 	case *parse.ActionNode:
 		return c.action(n)
 	case *parse.IfNode:
-		return c.branch(&n.BranchNode, false)
+		return c.condition(&n.BranchNode, false)
 	case *parse.WithNode:
-		return c.branch(&n.BranchNode, true)
+		return c.condition(&n.BranchNode, true)
 	case *parse.RangeNode:
 		return c.rangeOver(n)
 	case *parse.TemplateNode:
@@ -141,11 +141,11 @@ func (c *compiler) action(n *parse.ActionNode) (action, error) {
 	if err != nil {
 		return nil, err
 	}
-	if set := c.assign(n.Pipe); set != nil {
+	if places := c.places(n.Pipe); len(places) > 0 {
 		return func(x *run) error {
 			v, err := value(x)
 			if err == nil {
-				set(x, v)
+				x.set(places, v)
 			}
 			return err
 		}, nil
@@ -165,20 +165,6 @@ func (c *compiler) action(n *parse.ActionNode) (action, error) {
 	}, nil
 }
 
-// assign declares the variables of a pipeline and returns the function that sets them, or nil if it
-// has none.
-func (c *compiler) assign(p *parse.PipeNode) func(x *run, v any) {
-	if len(p.Decl) == 0 {
-		return nil
-	}
-	places := c.places(p)
-	return func(x *run, v any) {
-		for _, i := range places {
-			x.vars[x.frame+i] = v
-		}
-	}
-}
-
 // places returns the places of the variables that a pipeline declares or sets.
 func (c *compiler) places(p *parse.PipeNode) (places []int) {
 	for _, v := range p.Decl {
@@ -191,62 +177,54 @@ func (c *compiler) places(p *parse.PipeNode) (places []int) {
 	return places
 }
 
-// branch compiles if or with, which sets the dot.
-func (c *compiler) branch(n *parse.BranchNode, with bool) (action, error) {
+// branch is if, with or range.
+type branch struct {
+	value           evaluator
+	places          []int // of its variables
+	then, otherwise action
+}
+
+// branch compiles the parts of if, with or range, whose variables end with it.
+func (c *compiler) branch(n *parse.BranchNode) (b branch, err error) {
 	defer c.end(len(c.scope))
-	value, err := c.pipe(n.Pipe)
-	if err != nil {
-		return nil, err
+	if b.value, err = c.pipe(n.Pipe); err != nil {
+		return b, err
 	}
-	set := c.assign(n.Pipe)
-	then, err := c.list(n.List)
-	if err != nil {
-		return nil, err
+	b.places = c.places(n.Pipe)
+	if b.then, err = c.list(n.List); err != nil {
+		return b, err
 	}
-	otherwise, err := c.list(n.ElseList)
-	if err != nil {
-		return nil, err
-	}
+	b.otherwise, err = c.list(n.ElseList)
+	return b, err
+}
+
+// condition compiles if or with, which sets the dot.
+func (c *compiler) condition(n *parse.BranchNode, with bool) (action, error) {
+	b, err := c.branch(n)
 	return func(x *run) error {
-		v, err := value(x)
+		v, err := b.value(x)
 		if err != nil {
 			return err
 		}
-		if set != nil {
-			set(x, v)
-		}
+		x.set(b.places, v)
 		if !isTrue(v) {
-			return otherwise(x)
-		}
-		if !with {
-			return then(x)
+			return b.otherwise(x)
 		}
 		dot := x.dot
-		x.dot = v
-		err = then(x)
+		if with {
+			x.dot = v
+		}
+		err = b.then(x)
 		x.dot = dot
 		return err
-	}, nil
+	}, err
 }
 
 // rangeOver compiles range.
 func (c *compiler) rangeOver(n *parse.RangeNode) (action, error) {
-	defer c.end(len(c.scope))
-	value, err := c.pipe(n.Pipe)
-	if err != nil {
-		return nil, err
-	}
-	places := c.places(n.Pipe)
-	body, err := c.list(n.List)
-	if err != nil {
-		return nil, err
-	}
-	otherwise, err := c.list(n.ElseList)
-	if err != nil {
-		return nil, err
-	}
+	b, err := c.branch(&n.BranchNode)
 	return func(x *run) error {
-		v, err := value(x)
+		v, err := b.value(x)
 		if err != nil {
 			return err
 		}
@@ -256,14 +234,12 @@ func (c *compiler) rangeOver(n *parse.RangeNode) (action, error) {
 			if err := x.step(); err != nil {
 				return c.at(n.Pipe, err)
 			}
-			switch len(places) {
-			case 1:
-				x.vars[x.frame+places[0]] = v
-			case 2:
-				x.vars[x.frame+places[0]], x.vars[x.frame+places[1]] = index, v
+			x.set(b.places, v)
+			if len(b.places) == 2 {
+				x.set(b.places[:1], index)
 			}
 			x.dot = v
-			return body(x)
+			return b.then(x)
 		}
 		dot := x.dot
 		err = x.each(v, round)
@@ -272,10 +248,10 @@ func (c *compiler) rangeOver(n *parse.RangeNode) (action, error) {
 			err = nil
 		}
 		if err == nil && rounds == 0 {
-			err = otherwise(x)
+			err = b.otherwise(x)
 		}
 		return c.at(n.Pipe, err)
-	}, nil
+	}, err
 }
 
 // call compiles the execution of another template.

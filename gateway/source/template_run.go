@@ -69,6 +69,13 @@ func (b *block) execute(x *run, dot any) error {
 	return err
 }
 
+// set sets the variables at places of the frame.
+func (x *run) set(places []int, v any) {
+	for _, i := range places {
+		x.vars[x.frame+i] = v
+	}
+}
+
 // write adds text to the output.
 func (x *run) write(text string) error {
 	if x.out.Len()+len(text) > maxOutput {
@@ -89,23 +96,9 @@ func (x *run) each(v any, round func(index, v any) error) (err error) {
 	}
 	switch v := v.(type) {
 	case []any:
-		if err := x.charge(0); err != nil {
-			return err
-		}
-		for i, item := range v {
-			if !next(i, item) {
-				break
-			}
-		}
+		eachItem(v, next)
 	case []string:
-		if err := x.charge(0); err != nil {
-			return err
-		}
-		for i, item := range v {
-			if !next(i, item) {
-				break
-			}
-		}
+		eachItem(v, next)
 	case map[string]any:
 		if err := x.charge(sortWork(v)); err != nil {
 			return err
@@ -120,6 +113,15 @@ func (x *run) each(v any, round func(index, v any) error) (err error) {
 		}
 	}
 	return err
+}
+
+// eachItem calls next for the items of a list until it returns false.
+func eachItem[T any](list []T, next func(index, v any) bool) {
+	for i, item := range list {
+		if !next(i, item) {
+			return
+		}
+	}
 }
 
 // isTrue reports whether a value is not the zero value of its type and has elements.
