@@ -77,7 +77,8 @@ func (s *Server) URLWith(scheme string, segments ...string) string {
 	b.WriteString(strings.Replace(s.Host, "%", "%25", 1)) // the zone of an IPv6 address (RFC 6874)
 	if s.Port != 0 {
 		b.WriteByte(':')
-		b.WriteString(strconv.Itoa(s.Port))
+		var digits [len("65535")]byte
+		b.Write(strconv.AppendInt(digits[:0], int64(s.Port), 10))
 	}
 	writePath(&b, segments)
 	return b.String()

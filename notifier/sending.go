@@ -27,6 +27,7 @@ type sending struct {
 		limits   Limits
 		requests requestCounter
 		report   Report
+		result   [1]Result // most messages have one target
 	}
 
 	deliveries []delivery
@@ -121,6 +122,12 @@ func (x *sending) ended() {
 
 func (x *sending) report() *Report {
 	r := &x.own.report
+	if len(x.deliveries) == 1 {
+		d := &x.deliveries[0]
+		x.own.result[0] = d.result
+		r.Results, r.Records = x.own.result[:], d.records
+		return r
+	}
 	r.Results, r.Records = make([]Result, len(x.deliveries)), make([]Record, 0, len(x.deliveries))
 	for i := range x.deliveries {
 		d := &x.deliveries[i]

@@ -126,7 +126,7 @@ func (s *messagePlan) applyRules() {
 func (s *messagePlan) newEntryRules() *entryRules {
 	u := &entryRules{
 		records: s.planner.records, clock: s.planner.outbox.Queue.Now, entry: s.draft.Entry, message: s.draft.Message, key: s.draft.Key,
-		at: silencedKey{s.draft.At, s.draft.Site}, windows: s.draft.Rules.SilenceWindows(), escalates: s.escalates,
+		at: silencedKey{s.draft.At(), s.draft.Site}, windows: s.draft.Rules.SilenceWindows(), escalates: s.escalates,
 		subjects: s.planner.records.subjectGroup(s.draft.Place()),
 	}
 	if len(s.silences) > 0 {
@@ -357,9 +357,9 @@ func (i *entryIncident) forget(tx *queue.Tx) {
 
 // open returns the incident that the message opens.
 func (i *entryIncident) open() *rules.Incident {
-	m := i.d.Message
+	m, at := i.d.Message, i.d.At()
 	x := &rules.Incident{
-		ID: i.fresh, Home: i.d.At.Home, Key: i.d.At.Key, Source: cmp.Or(i.d.Format, i.d.Source), Name: m.Incident.Name, Derived: m.Incident.ID,
+		ID: i.fresh, Home: at.Home, Key: at.Key, Source: cmp.Or(i.d.Format, i.d.Source), Name: m.Incident.Name, Derived: m.Incident.ID,
 		State: notifier.Open, Opened: m.Time,
 	}
 	if i.own {

@@ -277,14 +277,16 @@ func eachMember(text []byte, f func(name string, value json.RawMessage) error) (
 		return nil, list
 	}
 	for _, err = d.ReadToken(); err == nil && d.PeekKind() != '}'; {
-		var token jsontext.Token
-		if token, err = d.ReadToken(); err != nil {
+		var quoted, value json.RawMessage
+		if quoted, err = readValue(d, text); err != nil {
 			break
 		}
-		name := token.String() // the token is valid until the next read
-		var value json.RawMessage
 		if value, err = readValue(d, text); err != nil {
 			break
+		}
+		name, err := memberName(quoted)
+		if err != nil {
+			return nil, err
 		}
 		if err := f(name, value); err != nil {
 			return nil, err
@@ -297,6 +299,16 @@ func eachMember(text []byte, f func(name string, value json.RawMessage) error) (
 		return nil, syntaxError(err)
 	}
 	return text[d.InputOffset():], nil
+}
+
+// memberName returns the text of a name in JSON. It does not copy the names that the API knows.
+func memberName(quoted json.RawMessage) (string, error) {
+	for _, name := range fieldNames {
+		if string(quoted[1:len(quoted)-1]) == name {
+			return name, nil
+		}
+	}
+	return unquote(quoted)
 }
 
 // eachElement calls f for each element of a JSON array.

@@ -211,7 +211,7 @@ func newQuestion(d *dispatch.Delivery, now time.Time) *Question {
 		return markup.TruncateBytes(text, maxShown)
 	}
 	x := &Question{
-		Ask: *d.Question, ID: d.ID, Site: d.Site, Place: d.At, Key: d.Key, Title: plain(m.Title), Body: plain(m.Body), Type: m.Type,
+		Ask: *d.Question, ID: d.ID, Site: d.Site, Place: d.At(), Key: d.Key, Title: plain(m.Title), Body: plain(m.Body), Type: m.Type,
 		Created: now, Until: now.Add(d.Question.Timeout), Escalates: d.Rules.IsStep() &&
 			slices.ContainsFunc(d.Steps, func(n int) bool { return n != 0 }), Outcome: Outcome{State: Open},
 	}

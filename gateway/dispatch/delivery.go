@@ -101,7 +101,11 @@ type Origin struct {
 	Key    string // "" for a message without a key
 	Site   string // the ID of the message's site
 
-	At site.Place // of the key; unique among the keys of all sites and spaces
+	// Stored is the place of the key in the job that the message is in; zero for that of the
+	// configuration. See [Delivery.At].
+	Stored site.Place
+
+	key *site.Key // nil for none
 }
 
 // Answer is how the client of a request is answered.
@@ -140,14 +144,13 @@ func NewDelivery(settings *site.Site, source, siteID string, m *notifier.Message
 	}
 	return Delivery{
 		Message: m, To: to, Settings: settings, Queued: queued,
-		Origin: Origin{Source: source, Site: siteID, At: site.Place{Home: "site " + siteID}},
+		Origin: Origin{Source: source, Site: siteID},
 	}
 }
 
 // ToKey returns d as a delivery for a key, with its logger, rules, inbox and limits.
 func (d Delivery) ToKey(k *site.Key) Delivery {
-	d.Key, d.Logger, d.At, d.Rules = k.Name, k.Log, k.Place(d.Site), k.Rules
-	d.Inbox = k.Inbox
+	d.Key, d.Logger, d.Rules, d.Inbox, d.key = k.Name, k.Log, k.Rules, k.Inbox, k
 	if k.Rules.IsStep() && d.Source != site.SourceTest {
 		d.setSteps()
 	}
@@ -286,7 +289,12 @@ func outcomeOfMessage(results []notifier.Result) string {
 
 // IncidentOf returns the queue's ID of a message's incident, or "". It differs for keys of the same
 // name in several sites or spaces.
-func (d *Delivery) IncidentOf() string { return IncidentAt(d.At, d.Message.Incident.ID) }
+func (d *Delivery) IncidentOf() string {
+	if d.Message.Incident.ID == "" {
+		return ""
+	}
+	return IncidentAt(d.At(), d.Message.Incident.ID)
+}
 
 // IncidentAt returns the queue's ID of an incident of the key at a place; "" for the ID "".
 func IncidentAt(at site.Place, id string) string {
@@ -304,8 +312,20 @@ func StateOf(m *notifier.Message) notifier.IncidentState {
 	return notifier.StateOf(m.Type)
 }
 
-// Place returns the place of the message's key as text, which is unique among all sites and spaces.
-func (d *Delivery) Place() string { return d.At.String() }
+// At returns the place of the message's key, or of its site if it has no key. It is unique among
+// the keys of all sites and spaces. It is not a field because most messages do not need it.
+func (d *Delivery) At() site.Place {
+	switch {
+	case d.Stored != site.Place{}:
+		return d.Stored
+	case d.key != nil:
+		return d.key.Place(d.Site)
+	}
+	return site.Place{Home: "site " + d.Site}
+}
+
+// Place returns the place of the message's key as text.
+func (d *Delivery) Place() string { return d.At().String() }
 
 // A message that escalates has a job for each destination with a number and each round. The first
 // step is sent at once. The other jobs are held; the record of the incident has the step of each.

@@ -449,7 +449,7 @@ func (h *Sender) answer(w http.ResponseWriter, r *http.Request, k *site.Key, d d
 	}}
 	if prefer.Async {
 		if q := h.App.Conf.QueueSettings; q != nil && prefer.Wait > q.Wait {
-			leave, err := h.Shared.Waiting.Enter(d.At.String(), ClientAddress(r))
+			leave, err := h.Shared.Waiting.Enter(d.Place(), ClientAddress(r))
 			if err != nil {
 				prefer.Wait = q.Wait // it is a preference, and the client can ask for the results
 			} else {

@@ -240,8 +240,8 @@ func (a *attempt) delivery() dispatch.Delivery {
 	if a.text.Source == site.SourceLog {
 		d.Logger = nil // an entry of the log would become another message
 	}
-	d.At.Home, d.At.Key, _ = strings.Cut(j.Incident, "\x00")
-	d.At.Key, _, _ = strings.Cut(d.At.Key, "\x00")
+	d.Stored.Home, d.Stored.Key, _ = strings.Cut(j.Incident, "\x00")
+	d.Stored.Key, _, _ = strings.Cut(d.Stored.Key, "\x00")
 	if a.text.OpensAlert {
 		d.OpenAlerts = a.q.OpenAlerts
 	}

@@ -160,7 +160,7 @@ func finalSummaryOf(d *dispatch.Delivery) queued.Summary {
 		s.Title = queued.PlainTitle(d.Message, queued.MaxTitle)
 	}
 	if s.Title != "" || slices.ContainsFunc(d.To.Targets, func(t notifier.Target) bool { return site.IsDevice(t.String()) }) {
-		s.At = d.At
+		s.At = d.At()
 	}
 	return s
 }

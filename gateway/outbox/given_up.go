@@ -137,9 +137,9 @@ func textSum(d *dispatch.Delivery) []byte {
 	if !keepsRefused(d) {
 		return nil
 	}
-	m := d.Message
-	b := make([]byte, 0, 64+len(d.At.Home)+len(d.At.Key)+len(m.Title)+len(m.Body))
-	for _, text := range [...]string{d.At.Home, d.At.Key, string(m.Type), m.Title, m.Body} {
+	m, at := d.Message, d.At()
+	b := make([]byte, 0, 64+len(at.Home)+len(at.Key)+len(m.Title)+len(m.Body))
+	for _, text := range [...]string{at.Home, at.Key, string(m.Type), m.Title, m.Body} {
 		b = append(strconv.AppendInt(b, int64(len(text)), 10), ':')
 		b = append(b, text...)
 	}

@@ -376,7 +376,7 @@ func TestGivenUpAtOnce(t *testing.T) {
 func TestTextSum(t *testing.T) {
 	body := strings.Repeat("x", 1000)
 	d := &dispatch.Delivery{Message: &notifier.Message{Title: "Disk", Body: body, Type: notifier.Warning}}
-	d.Key, d.At, d.To = "ops", site.Place{Home: "home", Key: "ops"}, new(message.Selection)
+	d.Key, d.Stored, d.To = "ops", site.Place{Home: "home", Key: "ops"}, new(message.Selection)
 	want := sha256.Sum256([]byte("4:home3:ops7:warning4:Disk1000:" + body))
 	if got := outbox.TextSum(d); !bytes.Equal(got, want[:16]) {
 		t.Errorf("%x, want %x", got, want[:16])

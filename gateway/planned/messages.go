@@ -151,7 +151,8 @@ func Later(at time.Time, w *message.Wish, format string) *queued.Later {
 // report is nil, nothing is stored, and the error is a [*message.Error] that says why, or comes
 // from [queue.Queue.Accept].
 func (p *Messages) Accept(ctx context.Context, d *dispatch.Delivery) (*notifier.Report, string, error) {
-	d.Later.Home, d.Later.First = d.At.Home, d.At.Key
+	at := d.At()
+	d.Later.Home, d.Later.First = at.Home, at.Key
 	e, r := p.outbox.Later(d)
 	x := newMessage(e.Message, &queued.Text{Site: d.Site, Key: d.Key, Later: *d.Later})
 	e.Untrusted = d.To.Limits != nil

@@ -121,6 +121,7 @@ func (p *Pool) transport(insecure bool, policy *Policy, proxied bool) *http.Tran
 		TLSHandshakeTimeout:    20 * time.Second,
 		ExpectContinueTimeout:  time.Second,
 		ForceAttemptHTTP2:      true,
+		DisableCompression:     true, // answers are short
 		MaxResponseHeaderBytes: 64 << 10,
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: insecure}, //nolint:gosec // the URL says verify=no
 	}
