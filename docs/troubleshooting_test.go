@@ -79,9 +79,11 @@ var errorsOfOthers = []string{
 	"read only connection", "in a read-only transaction", "permission denied for schema public",
 }
 
-// TestTroubleshooting causes errors and reports those that
-// docs/troubleshooting.md does not quote. It also reports quoted errors that no
-// program returns.
+// remedy finds what an error says after its problem: what to do.
+var remedy = regexp.MustCompile(`; (add|check|create|enter|give|post|put|remove|send|set|use|write|you may mean) |, so add | must be |; GET shows `)
+
+// TestTroubleshooting causes errors and reports those that neither say what to do nor stand in
+// docs/troubleshooting.md. It also reports quoted errors that no program returns.
 func TestTroubleshooting(t *testing.T) {
 	g, l := startGateway(t), newLoader(t)
 	var errs []string
@@ -102,8 +104,8 @@ func TestTroubleshooting(t *testing.T) {
 
 	quoted := quotedErrors(t)
 	for _, err := range errs {
-		if !slices.ContainsFunc(quoted, func(text string) bool { return matchesQuote(err, text) }) {
-			t.Errorf("the page does not quote this error: %s", err)
+		if !remedy.MatchString(err) && !slices.ContainsFunc(quoted, func(text string) bool { return matchesQuote(err, text) }) {
+			t.Errorf("the error does not say what to do, and the page does not quote it: %s", err)
 		}
 	}
 	// Some errors need a full gateway, a name server or a destination with
@@ -127,7 +129,7 @@ func matchesQuote(err, text string) bool {
 func quotedErrors(t *testing.T) []string {
 	t.Helper()
 	texts := quotedIn(readPage(t, "docs/troubleshooting.md"))
-	if len(texts) < 40 {
+	if len(texts) < 20 {
 		t.Fatalf("the page quotes only %d errors", len(texts))
 	}
 	return texts
