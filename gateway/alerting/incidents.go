@@ -103,6 +103,31 @@ func (i *Incidents) Count(ctx context.Context, places []string, stage notifier.I
 	return n, nil
 }
 
+// CountSilent returns how many open incidents of the keys with these places silences keep from every
+// destination. It reads only incidents of keys with silences.
+func (i *Incidents) CountSilent(ctx context.Context, places []string) (n int, err error) {
+	silences := i.silences.reader()
+	for _, place := range places {
+		var last queue.Hash
+		for more := silences.windows || i.silences.Has(place); more; {
+			var page []StoredIncident
+			if page, last, more, err = i.page(ctx, place, notifier.Open, last, listPage); err != nil {
+				return n, err
+			}
+			for _, x := range page {
+				silenced, err := silences.of(ctx, x.Incident)
+				if err != nil {
+					return n, err
+				}
+				if silenced.All() {
+					n++
+				}
+			}
+		}
+	}
+	return n, nil
+}
+
 // CountUnresolved returns how many incidents of the key with a place are not resolved now,
 // at most most.
 func (i *Incidents) CountUnresolved(ctx context.Context, place string, most int) (n int, err error) {

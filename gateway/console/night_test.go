@@ -165,3 +165,25 @@ func TestNightKeys(t *testing.T) {
 		}
 	})
 }
+
+// TestNightCounts checks that the sentence and the badge count the incidents of which somebody is told, and
+// that the sentence names those that silences keep from everybody apart.
+func TestNightCounts(t *testing.T) {
+	gatewaytest.InNight(t, func(t *testing.T, n *gatewaytest.Night) {
+		want := func(sentence, counted string) {
+			t.Helper()
+			gotSentence, gotCount := situation(t, get(n.Gateway, "/notify/console", browser).Body)
+			if !strings.HasPrefix(gotSentence, sentence) || !strings.HasPrefix(gotCount, counted) {
+				t.Errorf("the situation is %q with the count %q; want %q, %q", gotSentence, gotCount, sentence, counted)
+			}
+		}
+		want("failing: 202 incidents open, 2 more silenced, 2 destinations down", "207 202 incidents open, 2 more silenced, ")
+		n.AddSilence("many", "for=2h&tag=all&reason=known&who=Ann")
+		want("failing: 2 incidents open, 202 more silenced, 2 destinations down", "7 2 incidents open, 202 more silenced, ")
+		n.AddSilence("duty", "for=2h&tag=all&reason=known&who=Ann")
+		want("failing: 2 destinations down, 1 destination failing, 2 beats late or failed, 204 incidents silenced", "5 2 destinations down")
+		if text := plain(get(n.Gateway, "/notify/console", browser).Body); !strings.Contains(text, "many: 200 open") {
+			t.Errorf("silenced incidents are not listed: %s", text)
+		}
+	})
+}

@@ -127,7 +127,8 @@ func nowDone(query url.Values) string {
 
 // situation is what needs somebody's attention.
 type situation struct {
-	open, acknowledged int // incidents
+	open, silenced     int // open incidents of which somebody is told, and of which nobody is
+	acknowledged       int // incidents
 	down, failing      int // failing destinations without a further attempt
 	retried            int // failing destinations with a further attempt
 	late               int // beats that are late or have failed
@@ -151,6 +152,9 @@ func (s *situation) urgent() (n int, parts []string) {
 			parts = append(parts, view.Count(x.n, x.one, x.several))
 		}
 	}
+	if s.open > 0 && s.silenced > 0 {
+		parts[0] += fmt.Sprintf(", %d more silenced", s.silenced)
+	}
 	return n, parts
 }
 
@@ -169,6 +173,9 @@ func (s *situation) sentence(p *view.NowPage) (string, view.State) {
 	}
 	if s.retried > 0 {
 		parts = append(parts, view.Count(s.retried, "destination tried again", "destinations tried again"))
+	}
+	if s.open == 0 && s.silenced > 0 {
+		parts = append(parts, view.Count(s.silenced, "incident silenced", "incidents silenced"))
 	}
 	if s.acknowledged > 0 {
 		parts = append(parts, view.Count(s.acknowledged, "incident acknowledged", "incidents acknowledged"))
@@ -218,6 +225,8 @@ func (h *shared) situation(ctx context.Context) (s situation) {
 	if h.hasRules() {
 		if places, err := alerting.PlacesOfSite(ctx, h.Resolved, h.Site(), "", nil); err == nil {
 			s.open, _ = q.Alerts.Incidents.Count(ctx, places, notifier.Open)
+			s.silenced, _ = q.Alerts.Incidents.CountSilent(ctx, places)
+			s.open = max(s.open-s.silenced, 0) // the one counts now, the other as it was some seconds ago
 			s.acknowledged, _ = q.Alerts.Incidents.Count(ctx, places, notifier.Acknowledged)
 		}
 	}
@@ -317,7 +326,7 @@ func (h *nowPage) setIncidents(r *http.Request, p *view.NowPage, s *situation) {
 	if !h.hasRules() {
 		return
 	}
-	p.More = s.open + s.acknowledged
+	p.More = s.open + s.silenced + s.acknowledged
 	for _, stage := range []notifier.IncidentState{notifier.Open, notifier.Acknowledged} {
 		by := alerting.IncidentQuery{Stage: stage, Limit: maxNowIncidents - len(p.Incidents), Fold: true}
 		if by.Limit == 0 {
