@@ -6,7 +6,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
-	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -26,8 +25,7 @@ func (r *Response) page(path string, sent bool) view.ResponsePage {
 	for _, l := range lines {
 		optional := l.Optional && l.Level == notifier.LevelError
 		page.Lines = append(page.Lines, view.ResponseLine{
-			Level: string(l.Level), Optional: optional, Time: message.FormatTime(l.Time),
-			Text: l.Text,
+			Level: string(l.Level), Optional: optional, Time: l.Time, Text: l.Text,
 		})
 	}
 	return page

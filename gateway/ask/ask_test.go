@@ -521,7 +521,7 @@ func TestAskSilenced(t *testing.T) {
 		g.AddSilence("k", "for=1h&title=Deploy&reason=holidays")
 		got := post(g, deploy)
 		if got.Status != http.StatusConflict ||
-			!strings.Contains(got.Body, "a silence until 2000-01-01T01:00:01Z covers all destinations: holidays") {
+			!strings.Contains(got.Body, "a silence until 1 Jan 2000, 01:00 UTC covers all destinations: holidays") {
 			t.Errorf("status %d: %s", got.Status, got.Body)
 		}
 		settle(2 * time.Hour)

@@ -16,6 +16,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/internal/timetext"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -194,7 +195,7 @@ func (q *Questions) leaveSilent(d *dispatch.Delivery) error {
 		}
 		return message.Errorf(message.Conflict,
 			"nobody was asked, because a silence until %s covers all destinations%s; end it, or ask again then",
-			by.Until.UTC().Format(time.RFC3339), reason)
+			timetext.Format(by.Until), reason)
 	}
 	to.Warn(fmt.Sprintf("A silence keeps the question from %d of %d destinations", len(d.To.Targets)-len(to.Targets), len(d.To.Targets)))
 	d.To = &to

@@ -80,7 +80,7 @@ func TestLastRound(t *testing.T) {
 		id := incidentID(t, g)
 		wantTexts(t, g, "/notify/console/incidents/"+id, "step 2 of 2 nobody is told next")
 		gatewaytest.Until(t, "2000-01-01 00:30:00")
-		wantTexts(t, g, "/notify/console/incidents/"+id, "2000-01-01 00:10:00 UTC All rounds have ended, and nobody has acknowledged it.")
+		wantTexts(t, g, "/notify/console/incidents/"+id, "1 Jan 2000, 00:10 UTC All rounds have ended, and nobody has acknowledged it.")
 		if n := ann.Count() + bob.Count(); n != 2 {
 			t.Errorf("the steps got %d messages", n)
 		}
@@ -145,8 +145,8 @@ func TestMessageOfEscalation(t *testing.T) {
 			t.Fatal("the message has no page")
 		}
 		page := "/" + address[1]
-		wantTexts(t, g, page, "Delivered; JSON 127.0.0.1:", "(2:bob) 2000-01-01 00:05:00 UTC unless acknowledged",
-			"1:ann Delivered", "2:bob Later step 2 begins 2000-01-01 00:05:00 UTC unless somebody acknowledges, and again in 2 later rounds")
+		wantTexts(t, g, page, "Delivered; JSON 127.0.0.1:", "(2:bob) 1 Jan 2000, 00:05 UTC unless acknowledged",
+			"1:ann Delivered", "2:bob Later step 2 begins 1 Jan 2000, 00:05 UTC unless somebody acknowledges, and again in 2 later rounds")
 		if body := get(g, page, browser).Body; strings.Contains(body, "Try now") || !strings.Contains(body, "Drop it") {
 			t.Errorf("the page offers to try now what waits for its time: %s", body)
 		}

@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"html"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -99,9 +100,9 @@ func TestNightSilences(t *testing.T) {
 			}
 		}
 		wantTexts(t, n.Gateway, "/notify/console", "Payments fail", "ntfy bob (2:oncall) in 3 min", "The shop is down",
-			"nobody is told before the silence ends", "silenced until 2000-01-01 04:35")
-		wantTexts(t, n.Gateway, "/notify/console/messages?key=duty", "Delivered; ntfy bob (2:oncall) 2000-01-01 02:38",
-			"Delivered; silent for ntfy boss (3:oncall), ntfy ann (1:oncall), ntfy bob (2:oncall) until 2000-01-01 04:35")
+			"nobody is told before the silence ends", "silenced until 1 Jan 2000, 04:35")
+		wantTexts(t, n.Gateway, "/notify/console/messages?key=duty", "Delivered; ntfy bob (2:oncall) 1 Jan 2000, 02:38",
+			"Delivered; silent for ntfy boss (3:oncall), ntfy ann (1:oncall), ntfy bob (2:oncall) until 1 Jan 2000, 04:35")
 	})
 }
 
@@ -113,10 +114,10 @@ func TestNightMessages(t *testing.T) {
 			"waiting for ntfy phone-07 (eu), ntfy phone-13 (eu)")
 		wantTexts(t, n.Gateway, "/notify/console/messages?key=approvals",
 			"Restart db1?", "Answered “yes” by Ann", "Reboot web-1?", "Nobody has answered in time, so “no” is taken",
-			"Open the gate?", "Asked, no answer yet; ends 2000-01-01 06:00:00 UTC",
-			"Deploy 1.4?", "Asked, no answer yet; ends 2000-01-01 06:00:00 UTC")
-		wantTexts(t, n.Gateway, "/notify/console/messages?key=family", "Planned", "Take out the bins family · 2000-01-01 04:00:00 UTC",
-			"Holiday in 3 days family · 2000-01-01 10:00:00 UTC")
+			"Open the gate?", "Asked, no answer yet; ends 1 Jan 2000, 06:00 UTC",
+			"Deploy 1.4?", "Asked, no answer yet; ends 1 Jan 2000, 06:00 UTC")
+		wantTexts(t, n.Gateway, "/notify/console/messages?key=family", "Planned", "Take out the bins family · 1 Jan 2000, 04:00 UTC",
+			"Holiday in 3 days family · 1 Jan 2000, 10:00 UTC")
 		planned := regexp.MustCompile(`href="\.\./\.\.(/notify/console/messages/[0-9a-f-]{36})">Take out`).
 			FindStringSubmatch(get(n.Gateway, "/notify/console/messages?key=family", browser).Body)
 		if planned == nil || !strings.Contains(get(n.Gateway, planned[1], browser).Body, "<h1>Take out the bins</h1>") {
@@ -137,7 +138,7 @@ func TestNightQuestions(t *testing.T) {
 		if at == nil {
 			t.Fatal("the question has no link")
 		}
-		wantTexts(t, n.Gateway, at[1], "Deploy 1.4?", "Asked, no answer yet; ends 2000-01-01 06:00:00 UTC", "Question Withdraw",
+		wantTexts(t, n.Gateway, at[1], "Deploy 1.4?", "Asked, no answer yet; ends 1 Jan 2000, 06:00 UTC", "Question Withdraw",
 			"Answers yes, no",
 			"Asked ntfy ann (1:oncall), ntfy bob (2:oncall)", "If nobody answers “no” is taken", "Deliveries")
 		if r := submit(n.Gateway, at[1]+"?withdraw", nil); r.Status != http.StatusSeeOther {
@@ -152,10 +153,10 @@ func TestNightQuestions(t *testing.T) {
 func TestNightKeys(t *testing.T) {
 	gatewaytest.InNight(t, func(t *testing.T, n *gatewaytest.Night) {
 		for key, want := range map[string][]string{
-			"many":  {"Open incidents", "200 open , newest 2000-01-01 02:26", "Disk full on web-200, Disk full on web-199 and 198 more"},
-			"duty":  {"Open incidents", "Payments fail", "next 2000-01-01 02:38:00 UTC", "The shop is down", "Destinations"},
-			"lab":   {"The lab is hot", "nobody is told before the silence ends", "Silences", "Silent until 2000-01-01 08:00:00", "oven", "by Ann"},
-			"attic": {"The attic is wet", "silenced until 2000-01-01 06:00:00 UTC", "Silences", "The attic", "the roofer comes", "by Bob"},
+			"many":  {"Open incidents", "200 open , newest 1 Jan 2000, 02:26", "Disk full on web-200, Disk full on web-199 and 198 more"},
+			"duty":  {"Open incidents", "Payments fail", "next 1 Jan 2000, 02:38 UTC", "The shop is down", "Destinations"},
+			"lab":   {"The lab is hot", "nobody is told before the silence ends", "Silences", "Silent until 1 Jan 2000, 08:00", "oven", "by Ann"},
+			"attic": {"The attic is wet", "silenced until 1 Jan 2000, 06:00 UTC", "Silences", "The attic", "the roofer comes", "by Bob"},
 		} {
 			wantTexts(t, n.Gateway, "/notify/console/keys/"+key, want...)
 		}
@@ -184,6 +185,46 @@ func TestNightCounts(t *testing.T) {
 		want("failing: 2 destinations down, 1 destination failing, 2 beats late or failed, 204 incidents silenced", "5 2 destinations down")
 		if text := plain(get(n.Gateway, "/notify/console", browser).Body); !strings.Contains(text, "many: 200 open") {
 			t.Errorf("silenced incidents are not listed: %s", text)
+		}
+	})
+}
+
+var (
+	hrefOf    = regexp.MustCompile(`href="([^"#]+)`)
+	hiddenOf  = regexp.MustCompile(`(?s)<script.*?</script>|<style.*?</style>|(?:datetime|href|action|data-[a-z]+)="[^"]*"`)
+	rawTimeOf = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d`)
+	partsOf   = regexp.MustCompile(`[0-9a-f-]{36}|[a-z2-7]{26,}|keys/[\w-]+|=[^&]*`)
+)
+
+// TestTimesOfPages goes from the first page over the links of the worst night, and checks that each time that
+// a reader sees without a script has words and a zone. The attribute datetime is for programs.
+func TestTimesOfPages(t *testing.T) {
+	gatewaytest.InNight(t, func(t *testing.T, n *gatewaytest.Night) {
+		n.AddSilence("duty", "for=2h&incident=shop&reason=known&who=Ann")
+		kinds, seen := map[string]int{}, map[string]bool{}
+		for queue := []string{"/notify/console", "/notify/console/silences?key=many&title=Disk"}; len(queue) > 0; queue = queue[1:] {
+			at, kind := queue[0], partsOf.ReplaceAllString(queue[0], "*")
+			if kinds[kind]++; seen[at] || kinds[kind] > 3 {
+				continue
+			}
+			seen[at] = true
+			body := get(n.Gateway, at, browser).Body
+			if raw := rawTimeOf.FindString(hiddenOf.ReplaceAllString(body, "")); raw != "" {
+				t.Errorf("%s shows %s", at, raw)
+			}
+			here, err := url.Parse(at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range hrefOf.FindAllStringSubmatch(body, -1) {
+				to, err := here.Parse(html.UnescapeString(m[1]))
+				if err == nil && to.Host == "" && strings.HasPrefix(to.Path, "/notify/") {
+					queue = append(queue, to.String())
+				}
+			}
+		}
+		if len(kinds) < 20 || len(seen) < 30 {
+			t.Errorf("only %d pages of %d kinds were found", len(seen), len(kinds))
 		}
 	})
 }

@@ -127,13 +127,13 @@ func nowDone(query url.Values) string {
 
 // situation is what needs somebody's attention.
 type situation struct {
-	open, silenced     int // open incidents of which somebody is told, and of which nobody is
-	acknowledged       int // incidents
-	down, failing      int // failing destinations without a further attempt
-	retried            int // failing destinations with a further attempt
-	late               int // beats that are late or have failed
-	keys               int // failing keys without a destination in the queue
-	failures           []failures.Failure
+	open, silenced int // open incidents of which somebody is told, and of which nobody is
+	acknowledged   int // incidents
+	down, failing  int // failing destinations without a further attempt
+	retried        int // failing destinations with a further attempt
+	late           int // beats that are late or have failed
+	keys           int // failing keys without a destination in the queue
+	failures       []failures.Failure
 }
 
 // urgent returns, in words, what somebody must do something about, and the number of such things.

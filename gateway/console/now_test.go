@@ -70,10 +70,10 @@ func TestNow(t *testing.T) {
 		synctest.Wait()
 		body = want("failing: 1 incident open", "1 1 incident open")
 		for _, want := range []string{
-			">Disk full</a>", "open <time datetime=\"2000-01-01T00:00:00Z\" title=\"2000-01-01 00:00:00 UTC\" data-lasts>for 14 min</time>",
+			">Disk full</a>", "open <time datetime=\"2000-01-01T00:00:00Z\" title=\"1 Jan 2000, 00:00:00 UTC\" data-lasts>for 14 min</time>",
 			`class="primary" aria-label="Acknowledge Disk full"`,
 			`silences?incident=db1&amp;key=ops`,
-			"last message <time datetime=\"2000-01-01T00:00:00Z\" title=\"2000-01-01 00:00:00 UTC\" data-short>14 min ago</time>",
+			"last message <time datetime=\"2000-01-01T00:00:00Z\" title=\"1 Jan 2000, 00:00:00 UTC\" data-short>14 min ago</time>",
 			"fill='%23b3261e'", "JSON 127.0.0.1:",
 		} {
 			if !strings.Contains(body, want) {

@@ -47,7 +47,7 @@ func TestSilencesPage(t *testing.T) {
 			t.Fatalf("status %d, %q: %s", resp.Status, at, resp.Body)
 		}
 		got := page("/notify/console/silences?done=make")
-		for _, want := range []string{"The silence is made.", "<strong>disk…</strong>", "new disks", "by ann", "2000-01-01 02:00:00 UTC"} {
+		for _, want := range []string{"The silence is made.", "<strong>disk…</strong>", "new disks", "by ann", "1 Jan 2000, 02:00 UTC"} {
 			if !strings.Contains(got, want) {
 				t.Errorf("the page lacks %q", want)
 			}
@@ -60,7 +60,7 @@ func TestSilencesPage(t *testing.T) {
 		resp = g.PostForm("/notify/console/silences?make", "key=k&for=2h&from=2000-01-02T02:00&tag=phone&tell=yes", html...)
 		got = page("/notify/console/silences")
 		begins := time.Date(2000, 1, 2, 2, 0, 0, 0, time.Local).UTC().
-			Format("2006-01-02 15:04:05 UTC") //nolint:gosmopolitan // the page has the server's time
+			Format("2 Jan 2006, 15:04 UTC") //nolint:gosmopolitan // the page has the server's time
 		for _, want := range []string{
 			"Planned</strong> <span>from <time", begins, "told when it begins and ends", ">Cancel<",
 			"in the configuration",
@@ -167,9 +167,9 @@ func TestSilenceOffer(t *testing.T) {
 			}
 		}
 		for button, want := range map[string]string{
-			"for=1h":         "until 2000-01-02 02:00:00 UTC",
-			"until=08:00":    "until " + morning(time.Now()).UTC().Format("2006-01-02 15:04:05 UTC"),
-			"until=resolved": "until it is resolved, or 2000-02-01 01:00:00 UTC",
+			"for=1h":         "until 2 Jan 2000, 02:00 UTC",
+			"until=08:00":    "until " + morning(time.Now()).UTC().Format("2 Jan 2006, 15:04 UTC"),
+			"until=resolved": "until it is resolved, or 1 Feb 2000, 01:00 UTC",
 		} {
 			r := g.PostForm("/notify/console/silences?make", "key=ruled&incident=db1&"+button, "Accept", browser)
 			id := g.ListSilences("ruled")[0].ID

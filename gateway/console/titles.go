@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"net/url"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/internal/timetext"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
@@ -115,6 +115,6 @@ func (t *titles) ofPlanned(ctx context.Context, q *gateway.Rooms, key string, id
 // inboxAt returns the address of the inbox of a key, at the message that arrived at a time,
 // relative to a request.
 func inboxAt(r *http.Request, m *view.ListedMessage) string {
-	since := url.Values{"since": {m.Time.UTC().Truncate(time.Second).Format(time.RFC3339)}}
+	since := url.Values{"since": {timetext.FormatSeconds(m.Time)}}
 	return inboxAddress(r, m.Key) + "?" + since.Encode()
 }

@@ -21,7 +21,7 @@ import (
 )
 
 // recordTime matches the time of a line in an answer.
-var recordTime = regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}`)
+var recordTime = regexp.MustCompile(`\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(,\d{3}|Z)|\d+ \w+ \d{4}, \d\d:\d\d:\d\d UTC`)
 
 // TestTokenPlaces checks where a client may put the token of a key, in each way to send
 // to it, and that a request without it is refused before its body is read.

@@ -33,7 +33,7 @@ func TestAnswerFormats(t *testing.T) {
 		{"/notify/none", "text/plain", 404, "text/plain; charset=utf-8", `^` + stamp + ` \[ERROR\] there is no such key\n$`},
 		{
 			"/notify/good", "text/html", 200, "text/html; charset=utf-8",
-			`(?s)<title>Sent</title>.*<ul class="logs">\n<li class="log_INFO"><div class="log_time">` + stamp +
+			`(?s)<title>Sent</title>.*<ul class="logs">\n<li class="log_INFO"><div class="log_time"><time datetime="[^"]+">\d+ \w+ \d{4}, \d\d:\d\d:\d\d UTC</time>` +
 				`</div><div class="log_level">INFO</div><div class="log_msg">Sent to JSON 127\.0\.0\.1:\d+ \(a\)\.</div></li>\n</ul>`,
 		},
 		{

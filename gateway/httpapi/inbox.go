@@ -20,6 +20,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/inbox"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/source"
+	"github.com/caddy-notify/caddy-notify/internal/timetext"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
@@ -114,6 +115,9 @@ func (x *InboxReader) writePage(w http.ResponseWriter, r *http.Request, since st
 	s, err := x.since(since, inbox.Since{})
 	if err != nil {
 		return err
+	}
+	if at, err := time.Parse(time.RFC3339, since); err == nil {
+		since = timetext.FormatSeconds(at)
 	}
 	p := view.InboxPage{Key: x.name, Keep: view.Length(x.Keep), Since: since}
 	messages, more, err := x.newest(r.Context(), s)

@@ -2,6 +2,7 @@ package inbox
 
 import (
 	"errors"
+	"github.com/caddy-notify/caddy-notify/internal/timetext"
 	"strconv"
 	"strings"
 	"time"
@@ -62,11 +63,11 @@ func (s Since) from(last Cursor) Cursor {
 }
 
 // errSince is returned for a text that [ParseSince] does not understand.
-var errSince = errors.New("since must be the id of a message, a time such as 2026-07-01T08:00:00Z or 1782892800, a duration such as 10m " +
+var errSince = errors.New("since must be the id of a message, a day such as 2026-07-01, a time in RFC 3339 or in seconds since 1970, a duration such as 10m " +
 	"or 7d, all, none or latest")
 
 // ParseSince parses the parameter since: the ID of a message, a time in seconds since 1970 or in
-// RFC 3339, a duration back from now, all, none or latest.
+// RFC 3339, a day, a duration back from now, all, none or latest.
 func ParseSince(text string, now time.Time, duration func(string) (time.Duration, error)) (Since, error) {
 	switch text {
 	case "all":
@@ -83,7 +84,7 @@ func ParseSince(text string, now time.Time, duration func(string) (time.Duration
 	if seconds, err := strconv.ParseInt(text, 10, 64); err == nil && seconds >= 0 && seconds < maxSeconds {
 		return from(time.Unix(seconds, 0)), nil
 	}
-	if t, err := time.Parse(time.RFC3339, text); err == nil {
+	if t, err := timetext.Parse(text); err == nil {
 		return from(t), nil
 	}
 	if d, err := duration(text); err == nil && d >= 0 {

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/caddy-notify/caddy-notify/internal/standardwebhook"
+	"github.com/caddy-notify/caddy-notify/internal/timetext"
 )
 
 // Ask is the question of a message: which answers it takes, and how the client gets the answer.
@@ -145,7 +146,7 @@ type AskState struct {
 func (s *AskState) text() string {
 	switch {
 	case s.State == "open":
-		return "The question is open until " + FormatTime(s.Until)
+		return "The question is open until " + timetext.FormatSeconds(s.Until)
 	case s.Answer == nil:
 		return "The question is " + s.State
 	case s.By == "":

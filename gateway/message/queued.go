@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/internal/timetext"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -22,7 +23,7 @@ func QueuedRecord(r notifier.Result) notifier.Record {
 	text := "Queued for " + NameOf(r) + "."
 	switch {
 	case r.Rule == notifier.RulePlanned:
-		return notifier.Record{Time: time.Now(), Level: notifier.LevelInfo, Text: "The message is planned for " + FormatTime(r.Until) + "."}
+		return notifier.Record{Time: time.Now(), Level: notifier.LevelInfo, Text: "The message is planned for " + timetext.FormatSeconds(r.Until) + "."}
 	case r.Rule != "":
 		text = "Held for " + NameOf(r) + ": " + RuleText(r.Rule, "", r.Until) + "."
 		return notifier.Record{Time: time.Now(), Level: notifier.LevelInfo, Text: text}
@@ -82,13 +83,13 @@ func RuleText(rule notifier.Rule, by string, until time.Time) (text string) {
 	switch {
 	case until.IsZero():
 	case rule == notifier.RulePlanned:
-		text += " for " + FormatTime(until)
+		text += " for " + timetext.FormatSeconds(until)
 	case rule == notifier.RuleEscalating:
-		text += " at " + FormatTime(until) + ", unless somebody acknowledges the incident"
+		text += " at " + timetext.FormatSeconds(until) + ", unless somebody acknowledges the incident"
 	case rule == notifier.RuleHeld, rule == notifier.RuleSilenced:
-		text += " until " + FormatTime(until)
+		text += " until " + timetext.FormatSeconds(until)
 	default:
-		text += ", at " + FormatTime(until)
+		text += ", at " + timetext.FormatSeconds(until)
 	}
 	return text
 }
@@ -184,7 +185,7 @@ func (r *QueuedResult) record(created time.Time) notifier.Record {
 	case StatusQueued:
 		level = notifier.LevelWarning
 		if r.NextAttempt != nil {
-			text += ", next attempt at " + FormatTime(*r.NextAttempt)
+			text += ", next attempt at " + timetext.FormatSeconds(*r.NextAttempt)
 		}
 	case notifier.Failed:
 		level = notifier.LevelError
@@ -214,7 +215,7 @@ func (r *QueuedResult) record(created time.Time) notifier.Record {
 		text += fmt.Sprintf(" (%d attempts)", r.Attempts)
 	}
 	if r.Received != nil {
-		text += ", received at " + FormatTime(*r.Received)
+		text += ", received at " + timetext.FormatSeconds(*r.Received)
 	}
 	if r.Error != nil {
 		text += ": " + *r.Error

@@ -15,6 +15,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/internal/timetext"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
@@ -595,7 +596,7 @@ func ruled(r *notifier.Result, j *queue.Job) {
 // inboxRecord returns the record for a client whose message has no destination besides
 // the inbox.
 func inboxRecord(d *dispatch.Delivery) notifier.Record {
-	text := "Kept in the inbox of the key " + d.Key + " until " + time.Now().Add(d.Inbox).UTC().Format(time.RFC3339) + "."
+	text := "Kept in the inbox of the key " + d.Key + " until " + timetext.Format(time.Now().Add(d.Inbox)) + "."
 	return notifier.Record{Time: time.Now(), Level: notifier.LevelInfo, Text: text}
 }
 

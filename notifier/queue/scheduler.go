@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/internal/timetext"
 	"go.uber.org/zap"
 )
 
@@ -471,7 +472,7 @@ func (q *scheduler) tryAgain(r *Job, a attempt, now time.Time) {
 		r.Spared = true
 		delay = min(delay, RetryDelay(2))
 	default:
-		r.Status, r.Reason = Dead, "it was not delivered before "+r.Expires.UTC().Format(time.RFC3339)
+		r.Status, r.Reason = Dead, "it was not delivered before "+timetext.Format(r.Expires)
 		if a.shared != nil {
 			r.Reason += ", and its destination has failed since then: " + a.out.Reason
 		}

@@ -169,6 +169,9 @@ var functions = template.FuncMap{
 	"word":         Outcome.Word,
 	"days":         days,
 	"stateWord":    func(s State) string { return stateWords[s] },
+	"readableTime": readableTime,
+	"exactTime":    exactTime,
+	"machineTime":  machineTime,
 	"incidentWord": func(s IncidentState) string { return incidentWords[s] },
 }
 

@@ -153,15 +153,15 @@ var examples = map[string]Page{
 	"response": ResponsePage{
 		Title: "Not sent to all", Log: true, FormURL: "./ops",
 		Lines: []ResponseLine{
-			{Level: "INFO", Time: "12:00:00", Text: "Sent to JSON web.example (chat)."},
-			{Level: "ERROR", Optional: true, Time: "12:00:01", Text: "XML failed."},
+			{Level: "INFO", Time: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), Text: "Sent to JSON web.example (chat)."},
+			{Level: "ERROR", Optional: true, Time: time.Date(2026, 3, 1, 12, 0, 1, 0, time.UTC), Text: "XML failed."},
 		},
 	},
 	"response_button": ResponsePage{
 		Title: "Not changed", Reason: "The configuration has mistakes.", BackURL: "../cfg/ops",
 		Lines: []ResponseLine{
-			{Level: "ERROR", Time: "12:00:00", Text: "line 2: <url> has no host"},
-			{Level: "WARNING", Time: "12:00:01", Text: "line 3: it is there twice"},
+			{Level: "ERROR", Time: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), Text: "line 2: <url> has no host"},
+			{Level: "WARNING", Time: time.Date(2026, 3, 1, 12, 0, 1, 0, time.UTC), Text: "line 3: it is there twice"},
 		},
 	},
 	"response_error": ResponsePage{Title: "There is no page here", Reason: "There is no such <key>.", Home: "../notify"},

@@ -75,3 +75,8 @@ func Length(d time.Duration) string {
 	}
 	return d.String()
 }
+
+// The forms of a time in a page: for readers, to the minute or to the second, and for scripts.
+func readableTime(t time.Time) string { return t.UTC().Format("2 Jan 2006, 15:04 UTC") }
+func exactTime(t time.Time) string    { return t.UTC().Format("2 Jan 2006, 15:04:05 UTC") }
+func machineTime(t time.Time) string  { return t.UTC().Format("2006-01-02T15:04:05Z") }

@@ -1,5 +1,7 @@
 package view
 
+import "time"
+
 // ResponsePage shows the response to a request.
 type ResponsePage struct {
 	Title   string
@@ -15,7 +17,7 @@ type ResponsePage struct {
 type ResponseLine struct {
 	Level    string // INFO, WARNING or ERROR
 	Optional bool   // an error that does not count
-	Time     string
+	Time     time.Time
 	Text     string
 }
 
