@@ -106,12 +106,9 @@ func (x *InboxReader) writeList(w http.ResponseWriter, r *http.Request, s inbox.
 	return WriteJSON(w, http.StatusOK, out)
 }
 
-// shownSince is the age of messages that the page shows by default.
-const shownSince = "24h"
-
 // writePage writes the page with the last messages that the client asks for, the newest first.
 func (x *InboxReader) writePage(w http.ResponseWriter, r *http.Request, since string) error {
-	since = cmp.Or(since, shownSince)
+	since = cmp.Or(since, view.InboxSince)
 	s, err := x.since(since, inbox.Since{})
 	if err != nil {
 		return err

@@ -2,6 +2,9 @@ package view
 
 import "time"
 
+// InboxSince is the age of messages that an inbox shows by default.
+const InboxSince = "24h"
+
 // InboxPage shows the messages in the inbox of a key, the newest first.
 type InboxPage struct {
 	Key      string
@@ -25,5 +28,12 @@ type InboxMessage struct {
 var inboxParts = newParts(source{templates: []string{"inbox.html"}, styles: []string{mainStyle}, policy: policyForms})
 
 func (p InboxPage) view() view {
-	return view{title: "Messages of " + p.Key, parts: inboxParts, wide: true}
+	since := named("since", p.Since)
+	if p.Since == InboxSince {
+		since = ""
+	}
+	return view{title: "Messages of " + p.Key, parts: inboxParts, wide: true, data: struct {
+		InboxPage
+		Line FilterLine
+	}{p, newFilterLine("./messages", since)}}
 }

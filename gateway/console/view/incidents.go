@@ -143,9 +143,11 @@ var incidentsParts = newParts(source{templates: []string{"incidents.html"}, styl
 func (p IncidentsPage) view() view {
 	return view{title: "Incidents", parts: incidentsParts, wide: true, data: struct {
 		IncidentsPage
-		States   []Choice
-		Filtered bool
-	}{p, choose(filterIncidents, string(p.Filter.State)), p.Filter != IncidentFilter{}}}
+		States []Choice
+		Line   FilterLine
+	}{p, choose(filterIncidents, string(p.Filter.State)),
+		newFilterLine(p.Root+"notify/console/incidents", named("key", p.Filter.Key), label(filterIncidents, string(p.Filter.State))),
+	}}
 }
 
 // IncidentPage shows an incident. Anybody with its address may see it. Only managers see who was

@@ -204,8 +204,18 @@ func (p MessagesPage) view() view {
 	return view{title: "Messages", parts: messagesParts, wide: true, data: struct {
 		MessagesPage
 		States, Types, Since []Choice
-		Filtered             bool
-	}{p, choose(states, p.Filter.State), choose(filterTypes, p.Filter.Type), choose(filterSince, p.Filter.Since), p.Filter != MessageFilter{}}}
+		Line                 FilterLine
+	}{p, choose(states, p.Filter.State), choose(filterTypes, p.Filter.Type), choose(filterSince, p.Filter.Since), p.filterLine()}}
+}
+
+// filterLine returns the line above the filter.
+func (p MessagesPage) filterLine() FilterLine {
+	title := ""
+	if p.Filter.Title != "" {
+		title = "title with “" + p.Filter.Title + "”"
+	}
+	return newFilterLine(p.Root+"notify/console/messages", named("key", p.Filter.Key), label(filterStates, p.Filter.State),
+		label(filterTypes, p.Filter.Type), named("last", label(filterSince, p.Filter.Since)), title)
 }
 
 // MessagePage shows a message of the queue, without its text. It has the title if an inbox keeps

@@ -2,6 +2,7 @@ package view
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -43,5 +44,27 @@ func TestGroupDelivered(t *testing.T) {
 	}
 	if want := []int{2, 2, 3, 0, 0, 0}; !slices.Equal(counts, want) {
 		t.Errorf("the lines count %v, want %v", counts, want)
+	}
+}
+
+// TestFilterLine checks that the line above the filter says what is set, and that a filter that is set is open.
+func TestFilterLine(t *testing.T) {
+	for _, tt := range []struct {
+		page Page
+		want string
+	}{
+		{MessagesPage{Root: "../"}, `<details><summary>Filter</summary></details>`},
+		{MessagesPage{Root: "../", Filter: MessageFilter{Key: "ops", State: "queued", Since: "24h"}}, `<details open><summary>Filter: key ops, ` +
+			`waiting, last 24 hours</summary></details>` + "\n" + `<a href="../notify/console/messages">Remove the filter</a>`},
+		{IncidentsPage{Root: "../"}, `<details><summary>Filter</summary></details>`},
+		{IncidentsPage{Root: "../", Filter: IncidentFilter{State: IncidentOpen}}, `<details open><summary>Filter: open</summary></details>` + "\n" +
+			`<a href="../notify/console/incidents">Remove the filter</a>`},
+		{InboxPage{Since: InboxSince}, `<details><summary>Filter</summary></details>`},
+		{InboxPage{Since: "7d"}, `<details open><summary>Filter: since 7d</summary></details>` + "\n" + `<a href="./messages">Remove the filter</a>`},
+	} {
+		html, _, err := Render(Frame{}, tt.page)
+		if err != nil || !strings.Contains(string(html), tt.want) {
+			t.Errorf("%v; %+v lacks %s", err, tt.page, tt.want)
+		}
 	}
 }
