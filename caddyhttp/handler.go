@@ -22,6 +22,7 @@ import (
 
 func init() {
 	caddy.RegisterModule(new(Handler))
+	environment.Register(requestEnvironment)
 }
 
 // Handler is a notification gateway. It takes a message over HTTP and sends it
@@ -124,7 +125,7 @@ func (h *Handler) Cleanup() error {
 // module's context, because a request can outlive its configuration.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
 	switch {
-	case h.api.Serve(w, environment.With(r, &requestEnvironment)):
+	case h.api.Serve(w, r):
 		return nil
 	case h.home && isHome(r):
 		return serveHome(w, r, next)

@@ -19,17 +19,32 @@ type Environment struct {
 	Hide     func(*http.Request)          // keeps the request out of the access log
 }
 
+// server is the environment of all requests but those of [With].
+var server Environment
+
+// Register sets the environment of the server's requests. The package of the server calls it in an
+// init function.
+func Register(e Environment) { server = e }
+
 type key struct{}
 
-// With returns r with its environment.
+// With returns r with an environment of its own, for tests.
 func With(r *http.Request, e *Environment) *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), key{}, e))
 }
 
+// of returns the environment of r.
+func of(r *http.Request) *Environment {
+	if e, ok := r.Context().Value(key{}).(*Environment); ok {
+		return e
+	}
+	return &server
+}
+
 // known returns a value from the environment of r, or the zero value.
 func known[T any](r *http.Request, f func(*Environment) func(*http.Request) T) (value T) {
-	if e, ok := r.Context().Value(key{}).(*Environment); ok && f(e) != nil {
-		value = f(e)(r)
+	if get := f(of(r)); get != nil {
+		value = get(r)
 	}
 	return value
 }
@@ -51,8 +66,8 @@ func Server(r *http.Request) string {
 
 // Hide keeps r out of the server's access log.
 func Hide(r *http.Request) {
-	if e, ok := r.Context().Value(key{}).(*Environment); ok && e.Hide != nil {
-		e.Hide(r)
+	if hide := of(r).Hide; hide != nil {
+		hide(r)
 	}
 }
 
