@@ -55,7 +55,7 @@ var layers = append(domain, [][]string{
 		"gateway/httpapi/refusal", "gateway/httpapi/askpage", "gateway/httpapi/catalogue", "gateway/httpapi/environment",
 	},
 	{"gateway/httpapi"},
-	{"gateway/console/sending"},
+	{"gateway/console/sending", "gateway/console/settings"},
 	{"gateway/console"},
 	{"gateway/gatewaytest"},
 	{"caddyhttp/internal/placeholder", "caddyhttp/logs/logdigest"},

@@ -50,6 +50,7 @@ const (
 	builderLive = "live" // lists what is found, and never opens a form
 	builderSave = "save" // save the destination
 	builderTest = "test" // send a test message
+	builderInto = "into" // save the destination into the saved key that the field into names
 	builderShow = "show" // show the form again with its secrets
 )
 
@@ -65,10 +66,12 @@ type builderAt struct {
 	address string // address of the key's page, relative to the request
 	saves   bool   // the client may change the key, which is a saved one
 	tests   bool   // a test message may be sent
+	into    bool   // the client may save a destination into another key, because this one is of the configuration
 }
 
 func (h *builder) builderAt(r *http.Request, key string) builderAt {
 	at := builderAt{key: key, address: httpapi.ConsoleKey(r, key), saves: h.Resolved.Keys[key] == nil && h.MayManageSaved(r) == nil}
+	at.into = h.Resolved.Keys[key] != nil && h.MayManageSaved(r) == nil
 	at.tests = at.saves || h.Resolved.Stateless
 	return at
 }
@@ -239,15 +242,25 @@ func (h *builder) postBuilder(w http.ResponseWriter, r *http.Request, key string
 		if resp, f.warnings, err = h.testDestination(w, r, at, d); err == nil {
 			f.status, f.result = testResult(resp.Results[0])
 		}
-	case do == builderSave && at.saves:
+	case do == builderSave && at.saves, do == builderInto && at.into:
+		to := at
+		if do == builderInto {
+			f.into = r.PostForm.Get(builderInto)
+			to = h.builderAt(r, f.into)
+			if err = site.CheckKeyName(f.into); err == nil && !to.saves {
+				err = errInto
+			}
+		}
 		var number int
-		number, err = h.saveDestination(r, at, d)
+		if err == nil {
+			number, err = h.saveDestination(r, to, d)
+		}
 		if errors.Is(err, savedpkg.ErrNotAdded) {
 			f.url = d.url
 		}
 		if err == nil {
 			query := url.Values{addedQuery: {f.service.Schemes[0]}}
-			return httpapi.SeeOther(w, at.address, query.Encode()+"#destination-"+strconv.Itoa(number))
+			return httpapi.SeeOther(w, to.address, query.Encode()+"#destination-"+strconv.Itoa(number))
 		}
 	default:
 		err = f.setLine(h, at, d)
@@ -260,6 +273,9 @@ func (h *builder) postBuilder(w http.ResponseWriter, r *http.Request, key string
 	}
 	return h.writeBuilderForm(w, r, at, f)
 }
+
+// errInto is returned for a key that another one stands before.
+var errInto = errors.New("the configuration has this key, so it cannot be changed here; choose another name")
 
 // findService handles the field of the list of services: it writes the form of the service that the
 // text belongs to, or the list with the matches.

@@ -24,6 +24,9 @@ func (h *builder) writeBuilderForm(w http.ResponseWriter, r *http.Request, at bu
 		Recognized: f.recognized, Note: f.note, Unread: f.unread, Result: f.result, Status: f.status, Line: f.line, URL: f.url,
 		Warnings: f.warnings, Network: f.network,
 	}
+	if at.into {
+		p.Into = h.savedKeysFor(r, f.into)
+	}
 	if f.provider != nil {
 		p.Service.Name, p.Provider, p.Setup, p.Of = f.provider.Name, f.provider.Name, f.provider.Setup, f.service.Name
 		p.Forms, p.Schemes = nil, nil
@@ -33,6 +36,15 @@ func (h *builder) writeBuilderForm(w http.ResponseWriter, r *http.Request, at bu
 		p.Problem = upperFirst(f.problem)
 	}
 	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsoleKeys, p)
+}
+
+// savedKeysFor returns the keys that a destination for a key of the configuration can be saved into instead.
+func (h *builder) savedKeysFor(r *http.Request, chosen string) *view.SavedKeys {
+	out := &view.SavedKeys{Chosen: chosen}
+	if names, err := h.Resolved.Saved.Names(r.Context()); err == nil && len(names) <= MaxListedKeys {
+		out.Names = names
+	}
+	return out
 }
 
 // formChoices returns the forms to choose from, or nil if there is only one.

@@ -36,6 +36,7 @@ type builderForm struct {
 	result      string // result of a test
 	line        string // line for a Caddyfile
 	url         string // set if it cannot be added to the text of the key
+	into        string // the saved key that gets the destination instead; "" for none
 	warnings    []string
 	network     *view.Network // set if the URL leads to a private network that may not be reached
 }

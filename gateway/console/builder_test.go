@@ -736,3 +736,49 @@ func TestBuilderOffersDevice(t *testing.T) {
 		}
 	}
 }
+
+// TestBuilderInto checks that a destination that somebody adds at a key of the configuration can be saved into
+// a key that is managed here, and is used there.
+func TestBuilderInto(t *testing.T) {
+	t.Parallel()
+	s := gatewaytest.NewStation(t)
+	g := gatewaytest.New(t, openConfigs(gatewaytest.Key("ops", "json://example.com")))
+	at, err := url.Parse(strings.Replace(s.NotifyURL("/a"), "json://", "http://", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const address = "/notify/console/keys/ops"
+	form := formOf(t, get(g, address+"?build=json", browser).Body, "?build=json")
+	for name, value := range map[string]string{
+		"do": "into", "scheme": "json", "p.host": at.Hostname(), "p.port": at.Port(), "p.path": "/a",
+	} {
+		form.Set(name, value)
+	}
+	for into, want := range map[string]string{
+		"": "the name of a key", "ops": "The configuration has this key", "a b": "the name of a key", "status": "cannot have the name",
+	} {
+		form.Set("into", into)
+		if r := submit(g, address+"?build=json", form); r.Status != http.StatusOK || !strings.Contains(strings.ToLower(r.Body), strings.ToLower(want)) {
+			t.Errorf("into %q: %d %s", into, r.Status, plain(r.Body))
+		}
+	}
+	form.Set("into", "team")
+	r := submit(g, address+"?build=json", form)
+	if to := r.Header.Get("Location"); r.Status != http.StatusSeeOther || to != "../../../notify/console/keys/team?added=json#destination-1" {
+		t.Fatalf("%d, %s: %s", r.Status, to, plain(r.Body))
+	}
+	if got := g.Post("/notify/team", "text/plain", "hello"); got.Status != http.StatusOK || s.Paths() != "a" {
+		t.Errorf("%d %s", got.Status, got.Body)
+	}
+	if body := get(g, address+"?build=json", browser).Body; !strings.Contains(body, `<option value="team">`) {
+		t.Errorf("the form does not offer the saved key: %s", plain(body))
+	}
+	for name, other := range map[string]*gatewaytest.Gateway{
+		"no saved keys": gatewaytest.New(t, openConsole(gatewaytest.Key("ops", "json://example.com"))), "a saved key": g,
+	} {
+		key := map[bool]string{true: "team", false: "ops"}[other == g]
+		if body := get(other, "/notify/console/keys/"+key+"?build=json", browser).Body; strings.Contains(body, `name="into"`) {
+			t.Errorf("%s: the form offers another key", name)
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/sending"
+	"github.com/caddy-notify/caddy-notify/gateway/console/settings"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/saved"
@@ -119,7 +120,7 @@ func (h *keyPages) allOf(r *http.Request, name string) (p view.KeyPage, err erro
 		h.setDestinations(r, &p, k)
 		p.Tokens, p.Rules = len(k.Tokens), k.Rules.Describe()
 		if p.Fixed {
-			p.Facts = settingsOf(k, h.Has.Queue && !k.Unqueued)
+			p.Facts = settings.Of(k, h.Has.Queue && !k.Unqueued)
 		}
 		h.setBeats(r, &p, k)
 		h.setSilence(r, &p, k)

@@ -71,6 +71,8 @@ func nightPages(t *testing.T, ctx context.Context, address string) map[string]st
 		"question": link("", "[aria-labelledby=questions] a.name"), "queue": address + "/queue", "keys": address + "/keys",
 		"key": address + "/keys/everyone", "key_duty": address + "/keys/duty", "key_lab": address + "/keys/lab",
 		"key_messages": address + "/keys/duty?tab=messages", "key_beats": address + "/keys/backups", "silences": address + "/silences",
+		"silence": address + "/silences?key=many&title=Disk", "settings": address + "/keys/duty?tab=settings",
+		"build": address + "/keys/duty?build", "form": address + "/keys/duty?build=discord", "send": address + "/keys/duty?send",
 	}
 }
 
@@ -92,6 +94,7 @@ func TestNightPictures(t *testing.T) {
 	address := newNight(t)
 	ctx, _ := newBrowser(t)
 	for name, at := range nightPages(t, ctx, address) {
+		ctx, _ := newBrowser(t) // each has a time of its own
 		for size, width := range map[string]int64{"phone": 390, "wide": 1280} {
 			run(t, ctx, emulation.SetDeviceMetricsOverride(width, 900, 1, false), open(at))
 			for _, scheme := range []string{"light", "dark"} {

@@ -155,7 +155,14 @@ type FormPage struct {
 	Line        string // line for a Caddyfile; "" until asked for
 	URL         string // set if the person must write it into the key; else ""
 	Warnings    []string
+	Into        *SavedKeys // keys that the destination can be saved into instead; nil for none
 	Network     *Network // set if the URL leads to a private network that may not be reached
+}
+
+// SavedKeys are keys to choose from, or to name a new one.
+type SavedKeys struct {
+	Names  []string
+	Chosen string // "" for none
 }
 
 // Choice is one of several values.

@@ -1,13 +1,14 @@
-package console
+// Package settings says what holds for a key of the configuration.
+package settings
 
 import (
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
-// settingsOf returns what holds for a key of the configuration, with the lines that would change it.
+// Of returns what holds for a key of the configuration, with the lines that would change it.
 // queued reports whether the key uses the queue.
-func settingsOf(k *site.Key, queued bool) []view.Setting {
+func Of(k *site.Key, queued bool) []view.Setting {
 	line := func(text string) *view.CopiedLine { return &view.CopiedLine{Name: "The line for the key", Text: text} }
 	tokens := view.Setting{Name: "Who may send", Text: "Only who has its token."}
 	switch n := len(k.Tokens); {
