@@ -156,7 +156,7 @@ type FormPage struct {
 	URL         string // set if the person must write it into the key; else ""
 	Warnings    []string
 	Into        *SavedKeys // keys that the destination can be saved into instead; nil for none
-	Network     *Network // set if the URL leads to a private network that may not be reached
+	Network     *Network   // set if the URL leads to a private network that may not be reached
 }
 
 // SavedKeys are keys to choose from, or to name a new one.
