@@ -24,6 +24,7 @@ import (
 	domain "github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/smtpd"
+	"github.com/caddy-notify/caddy-notify/internal/golden"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
@@ -53,7 +54,8 @@ var devices = []struct{ kind, name, file, odd string }{
 	{"CI", "GitHub Actions", "github.http", "a step with `curl -d`, with a percent sign that is not escaped"},
 }
 
-// TestDevices sends what devices send, and compares how it arrives with the table of docs/devices.md.
+// TestDevices sends what devices send, and compares how it arrives with the table of docs/devices.md,
+// and the texts with a golden file.
 func TestDevices(t *testing.T) {
 	s := gatewaytest.NewStation(t)
 	g := gatewaytest.New(t, gatewaytest.Options{
@@ -61,7 +63,7 @@ func TestDevices(t *testing.T) {
 		Site:   site.Options{Egress: gatewaytest.Loopback()},
 	})
 	m := newMailbox(t)
-	table := "| | sender | what is special | title | text | files |\n| --- | --- | --- | --- | --- | --- |\n"
+	table, texts := "| | sender | what is special | title | files |\n| --- | --- | --- | --- | --- |\n", ""
 	for _, d := range devices {
 		data, err := os.ReadFile(filepath.Join("testdata", "devices", d.file))
 		if err != nil {
@@ -81,8 +83,10 @@ func TestDevices(t *testing.T) {
 				files += f.Filename
 			}
 		}
-		table += fmt.Sprintf("| %s | %s | %s | %s | %s | %s |\n", d.kind, d.name, d.odd, cell(title), cell(text), cell(files))
+		table += fmt.Sprintf("| %s | %s | %s | %s | %s |\n", d.kind, d.name, d.odd, cell(title), cell(files))
+		texts += "--- " + d.name + "\n" + strings.TrimSpace(text) + "\n"
 	}
+	golden.Check(t, filepath.Join("testdata", "devices", "texts.golden"), texts)
 	if page := readFile(t, "docs/devices.md"); !strings.Contains(page, table) {
 		t.Errorf("docs/devices.md has another table than\n%s", table)
 	}

@@ -46,8 +46,8 @@ func (h *shared) lacksInbox(k *site.Key) []view.CopiedLine {
 func (h *shared) lacksRule() []view.CopiedLine {
 	return append(h.lacksQueue("Rules are possible"), view.CopiedLine{
 		Name: "the line for a rule", Text: "rate 30/1m",
-		Note: "Of a key with a rule, the gateway remembers what is open, since when, who was told and who is told next. " +
-			"It is listed here with a line such as this in the key:",
+		Note: "With a rule in a key, such as this line, the gateway remembers what is open, since when, who was told and who is " +
+			"next, and lists it here:",
 	})
 }
 

@@ -142,6 +142,9 @@ func (h *API) WriteResponse(w http.ResponseWriter, r *http.Request, at *Route, r
 	if resp.Status == http.StatusUnauthorized {
 		askForSecret(w, at.access)
 	}
+	if resp.Status == http.StatusNotFound && resp.Error == site.ErrNoKey.Error() {
+		resp.Error += "; " + h.nextForKey(r, at.Key)
+	}
 	if h.Has.Console && api.PrefersHTML(r) {
 		resp.Frame = h.pages.Frame(r, "")
 	}

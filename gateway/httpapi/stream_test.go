@@ -93,7 +93,7 @@ func TestStreamOfRefusal(t *testing.T) {
 	got := g.Do(r)
 	var end streamEnd
 	if err := json.Unmarshal([]byte(got.Body), &end); err != nil || got.Status != 404 || end.Status != 404 ||
-		*end.Error != "there is no such key" {
+		!strings.HasPrefix(*end.Error, "there is no such key; ") {
 		t.Errorf("status %d: %s", got.Status, got.Body)
 	}
 }

@@ -13,7 +13,7 @@ func Of(k *site.Key, queued bool) []view.Setting {
 	tokens := view.Setting{Name: "Who may send", Text: "Only who has its token."}
 	switch n := len(k.Tokens); {
 	case n == 0:
-		tokens.Text = "Everybody who reaches the site and knows the name of the key. A token closes it:"
+		tokens.Text = "Everybody who reaches the site and knows the name of the key. With this line, only who has the token:"
 		tokens.Line = line("token {env.OPS_TOKEN}")
 	case n > 1:
 		tokens.Text = "Only who has one of its " + view.Count(n, "token", "tokens") + "."
@@ -30,13 +30,13 @@ func Of(k *site.Key, queued bool) []view.Setting {
 	}
 	incidents := view.Setting{Name: "Incidents", Text: "What is open is remembered until it is over."}
 	if k.Rules.Empty() {
-		incidents.Text = "Without a rule, nothing is remembered as open, and nothing can be acknowledged. This line is a rule; it tells " +
-			"repetitions only once in ten minutes:"
+		incidents.Text = "Nothing is remembered as open, and nothing can be acknowledged. A rule changes that, such as this one, which " +
+			"tells repetitions only once in ten minutes:"
 		incidents.Line = line("dedupe 10m")
 	}
 	beats := view.Setting{Name: "Beats", Text: view.Count(len(k.Expects), "beat is", "beats are") + " expected; the tab State has them."}
 	if len(k.Expects) == 0 {
-		beats.Text = "No backup or cron job has to report. With this line, its silence is a failure:"
+		beats.Text = "No job has to report. With this line, a backup that does not report is a failure:"
 		beats.Line = line("expect backup every 24h grace 2h")
 	}
 	return []view.Setting{tokens, inbox, incidents, beats}
