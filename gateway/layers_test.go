@@ -47,7 +47,8 @@ var layers = append(domain, [][]string{
 	{"gateway/source/programs/slack"},
 	{"gateway/source/programs"},
 	{"gateway"},
-	{"gateway/console/view", "gateway/console/failures"},
+	{"gateway/console/view", "gateway/console/failures", "gateway/console/inline"},
+	{"gateway/console/escalation"},
 	{"gateway/api", "gateway/smtpd"}, // how messages come in and answers go out
 	{
 		"gateway/httpapi/mcp", "gateway/httpapi/early", "gateway/httpapi/socket", "gateway/httpapi/feed", "gateway/httpapi/silence",
@@ -55,7 +56,7 @@ var layers = append(domain, [][]string{
 		"gateway/httpapi/refusal", "gateway/httpapi/askpage", "gateway/httpapi/catalogue", "gateway/httpapi/environment",
 	},
 	{"gateway/httpapi"},
-	{"gateway/console/sending", "gateway/console/settings"},
+	{"gateway/console/sending", "gateway/console/settings", "gateway/console/bars"},
 	{"gateway/console"},
 	{"gateway/gatewaytest"},
 	{"caddyhttp/internal/placeholder", "caddyhttp/logs/logdigest"},

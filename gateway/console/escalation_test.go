@@ -74,13 +74,14 @@ func TestLastRound(t *testing.T) {
 		g := gatewaytest.New(t, escalated(dir, 1, chat, ann, bob))
 		g.PostForm("/notify/ops", "title=Disk+full&body=b&type=failure&incident=db1")
 		gatewaytest.Until(t, "2000-01-01 00:01:00")
-		wantTexts(t, g, "/notify/console", "(1:ann) was told,", "(2:bob) in 4 min")
+		wantTexts(t, g, "/notify/console", "(1:ann) told 00:00 now", "(2:bob) 00:05 , in 4 min then nobody 00:10")
 		gatewaytest.Until(t, "2000-01-01 00:06:00")
-		wantTexts(t, g, "/notify/console", "(2:bob) was told, nobody is told next")
+		wantTexts(t, g, "/notify/console", "(2:bob) told 00:05 now then nobody 00:10")
 		id := incidentID(t, g)
-		wantTexts(t, g, "/notify/console/incidents/"+id, "step 2 of 2 nobody is told next")
+		wantTexts(t, g, "/notify/console/incidents/"+id, "(1:ann) told 00:00", "(2:bob) told 00:05 now then nobody 00:10")
 		gatewaytest.Until(t, "2000-01-01 00:30:00")
-		wantTexts(t, g, "/notify/console/incidents/"+id, "1 Jan 2000, 00:10 UTC All rounds have ended, and nobody has acknowledged it.")
+		wantTexts(t, g, "/notify/console/incidents/"+id, "(2:bob) told 00:05 all rounds ended 00:10 now",
+			"1 Jan 2000, 00:10 UTC All rounds have ended, and nobody has acknowledged it.")
 		if n := ann.Count() + bob.Count(); n != 2 {
 			t.Errorf("the steps got %d messages", n)
 		}
@@ -118,7 +119,7 @@ func TestSilenceOfOneStep(t *testing.T) {
 		silence(url.Values{"tag": {"bob"}})
 		wantTexts(t, g, "/notify/console/incidents/"+id, "(1:ann), JSON 127.0.0.1:", "(2:bob) until")
 		silence(url.Values{"incident": {"db1"}})
-		wantTexts(t, g, "/notify/console/incidents/"+id, "silenced until", "nobody is told before the silence ends")
+		wantTexts(t, g, "/notify/console/incidents/"+id, "silent since 00:01 now silence ends 02:01")
 		if body := get(g, "/notify/console/incidents/"+id, browser).Body; strings.Contains(body, `value="silence"`) {
 			t.Errorf("an incident that is silent can be silenced: %s", body)
 		}

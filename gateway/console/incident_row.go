@@ -20,14 +20,8 @@ import (
 
 // incidentRow returns an incident with its buttons.
 func (h *incidentPages) incidentRow(r *http.Request, x *rules.Incident) view.IncidentRow {
-	out := view.IncidentRow{ListedIncident: h.ListedIncident(r, x), PublicID: x.ID, Resolve: !x.Own}
-	h.api.Incidents.SetSilenced(r.Context(), x, &out.ListedIncident)
-	if out.Steps > 0 {
-		next, _ := x.Escalation.NextStep()
-		if out.Told, out.NextTold = h.toldBy(out.Key, x), h.stepName(out.Key, next); out.Told != "" && next == x.Escalation.Step {
-			out.NextTold = "again" // the others are silent, or there are none
-		}
-	}
+	out := view.IncidentRow{ListedIncident: h.api.Incidents.Listed(r, x, true), PublicID: x.ID, Resolve: !x.Own}
+	out.Line = out.Line.Short()
 	if !x.Own && out.Key != "" {
 		out.Silence = httpapi.SilenceAddress(r, url.Values{"key": {out.Key}, "incident": {cmp.Or(x.Name, x.Derived)}})
 	}
@@ -80,41 +74,6 @@ func silenceAll(r *http.Request, key, prefix string) string {
 		query.Set("tag", rules.AllTags)
 	}
 	return silencesPage(r) + "?" + query.Encode() + "#silence"
-}
-
-// toldBy returns the outcome of the latest step in words, and "" while the step is being sent.
-func (h *incidentPages) toldBy(key string, x *rules.Incident) string {
-	name := h.stepName(key, x.Escalation.Step)
-	if name == "" || len(x.Begun) == 0 {
-		return ""
-	}
-	switch x.Begun[len(x.Begun)-1].Outcome {
-	case rules.StepTold:
-		return name + " was told"
-	case rules.StepFailed:
-		return name + " could not be reached"
-	case rules.StepSilenced:
-		return "a silence keeps " + name + " from it"
-	case rules.StepSending:
-	}
-	return name + " does not have it yet"
-}
-
-// stepName returns the names of the destinations of a step of a key, or "step 2" if they are
-// unknown.
-func (h *incidentPages) stepName(key string, step int) string {
-	if step == 0 {
-		return ""
-	}
-	var names []string
-	if k := h.Resolved.Configured(key); k != nil {
-		for _, t := range k.Targets {
-			if rules.StepOf(t.Tags) == step {
-				names = append(names, strings.TrimPrefix(t.Name(), "Device "))
-			}
-		}
-	}
-	return cmp.Or(joinNames(names), "step "+strconv.Itoa(step))
 }
 
 // postIncident returns the action that acknowledges or resolves incidents of the site. Their IDs are

@@ -161,11 +161,11 @@ func (h *keyPages) setDestinations(r *http.Request, p *view.KeyPage, k *site.Key
 	if err != nil {
 		return // the queue's part of the page says that it cannot be read
 	}
-	id, bars := site.KeyID{Site: h.Site(), Key: k.Name}, h.bars(r.Context(), states.q)
+	id, of := site.KeyID{Site: h.Site(), Key: k.Name}, h.bars(r, states.q)
 	for i, t := range k.Targets {
 		health := states.of(id, t, k.Limits)
 		d := &p.Destinations[i]
-		d.Health, d.Bar = &health, bars.ofTarget(k.Name, t)
+		d.Health, d.Bar = &health, of.OfTarget(k.Name, t)
 		if p.Waiting += health.Waiting; health.Waiting > 0 && states.q != nil {
 			hash := states.q.Outbox.DestinationID(t, k.Limits)
 			d.Waits = &view.Waits{Address: p.Address, Destination: EncodeDestination(hash), Label: t.Name(), Count: health.Waiting}

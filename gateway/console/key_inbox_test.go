@@ -87,3 +87,17 @@ func TestDevicePageInbox(t *testing.T) {
 		}
 	}
 }
+
+// TestInboxAlone checks that the pages say of a message which only an inbox has that it is kept there.
+// They said that it was not needed.
+func TestInboxAlone(t *testing.T) {
+	t.Parallel()
+	g := gatewaytest.New(t, queued(openConsole(site.KeyOptions{Name: "kept", KeySettings: site.KeySettings{Inbox: time.Hour}})))
+	g.PostForm("/notify/kept", "title=Laundry&body=b")
+	for _, address := range []string{"/messages", "/messages?state=delivered", "/keys/kept?tab=messages"} {
+		wantTexts(t, g, "/notify/console"+address, "Laundry", "Kept in the inbox")
+	}
+	if text := plain(get(g, "/notify/console/messages?state=skipped", browser).Body); strings.Contains(text, "Laundry") {
+		t.Errorf("it is not needed: %s", text)
+	}
+}

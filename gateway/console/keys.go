@@ -183,14 +183,14 @@ func (h *keysPage) listKeys(r *http.Request, states *healthView, names []string)
 	slots := make(chan struct{}, maxListReads)
 	var wg sync.WaitGroup
 	siteID, now := h.Site(), time.Now()
-	bars := h.bars(r.Context(), states.q)
+	of := h.bars(r, states.q)
 	for i, name := range names {
 		l := &out[i]
 		*l = view.ListedKey{Name: name, Address: httpapi.ConsoleKey(r, name), Send: httpapi.ConsoleKey(r, name) + "?" + sendQuery}
 		set := func(k *site.Key) {
 			health := states.ofKey(site.KeyID{Site: siteID, Key: name}, k)
 			l.URLs, l.Services, l.Health = len(k.Targets), namesOf(k.Targets), &health
-			l.Bar = bars.ofKey(name)
+			l.Bar = of.OfKey(name)
 			l.Last = lastDelivered(&health, states.q != nil, now)
 			if health.Waiting > 0 {
 				l.Hurry = l.Address

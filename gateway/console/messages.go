@@ -15,6 +15,8 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/console/bars"
+	"github.com/caddy-notify/caddy-notify/gateway/console/inline"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/history"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
@@ -46,6 +48,7 @@ type messageFilter struct {
 	key, state, kind string
 	since            time.Time
 	title            string // a part of it, in any case
+	half             bars.Half
 }
 
 // fits reports whether the filter, except its title, selects a message or a refusal.
@@ -94,7 +97,16 @@ func (h *messagePages) listMessages(r *http.Request, s messageSearch) (messageLi
 	s.list.stored, s.list.next = true, s.before
 	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
-	if err := s.scanQueue(ctx, q.Outbox.Messages()); err != nil {
+	at := s.filter.half.Before()
+	if s.before == (uuid.UUID{}) {
+		s.list.next = at
+	}
+	err = s.scanQueue(ctx, q.Outbox.Messages())
+	if err == nil && len(s.list.messages) == 0 && s.before == (uuid.UUID{}) && at != s.before { // IDs are later if the clock was set back
+		s.list.next = s.before
+		err = s.scanQueue(ctx, q.Outbox.Messages())
+	}
+	if err != nil {
 		return s.list, err
 	}
 	s.addRefusals()
@@ -144,7 +156,8 @@ func (s *messageSearch) fitting(entries []*queue.Entry) ([]view.ListedMessage, e
 		if m := s.pages.queueMessage(s.r, e); m.Time.Before(s.filter.since) {
 			s.list.next = uuid.UUID{}
 		} else if queued.SiteID(e.Message) == siteID && outbox.SentAs(e) == (uuid.UUID{}) &&
-			(m.Outcome != view.Planned || s.filter.state == string(view.Planned)) && s.filter.fits(&m) {
+			(m.Outcome != view.Planned || s.filter.state == string(view.Planned)) && s.filter.fits(&m) &&
+			s.filter.half.Fits(e, queued.Message(e).Results) {
 			if err := s.titles.setKept(&m, e.Message); err != nil {
 				return nil, err
 			}
@@ -173,7 +186,7 @@ func (s *messageSearch) addRefusals() {
 func (s *messageSearch) addHistory(belongs func(*history.Entry) bool) {
 	siteID := s.pages.Site()
 	for _, e := range s.pages.Shared.History.List() {
-		if e.Site != siteID || !belongs(&e) {
+		if e.Site != siteID || !belongs(&e) || !s.filter.half.FitsHistory(e.Time, e.Results) {
 			continue
 		}
 		if m := s.pages.historyMessage(s.r, &e); s.filter.fits(&m) && s.filter.fitsTitle("") {
@@ -322,7 +335,7 @@ func resultLines(all []message.Result) (lines []string, more int) {
 		{view.Cancelled, "Cancelled for "},
 	} {
 		if names := others[x.outcome]; len(names) > 0 {
-			lines = append(lines, x.text+joinNames(names)+".")
+			lines = append(lines, x.text+inline.Names(names)+".")
 		}
 	}
 	return lines, more
@@ -351,17 +364,20 @@ func (h *messagePages) serveMessagesPage(w http.ResponseWriter, r *http.Request,
 		}
 		f.since = time.Now().Add(-d)
 	}
+	var err error
+	if f.half, err = bars.ParseHalf(query); err != nil {
+		return err
+	}
 	var before uuid.UUID
 	if text := query.Get("before"); text != "" {
-		var err error
 		if before, err = uuid.Parse(text); err != nil {
 			return api.Errorf(http.StatusBadRequest, "before is malformed; use the links of the page")
 		}
 	}
-	address := func(before uuid.UUID) string {
+	address := func(before uuid.UUID, without ...string) string {
 		v := url.Values{}
-		for _, name := range []string{"key", "state", "type", "since", "title"} {
-			if value := query.Get(name); value != "" {
+		for _, name := range append([]string{"key", "state", "type", "since", "title"}, bars.Queries...) {
+			if value := query.Get(name); value != "" && !slices.Contains(without, name) {
 				v.Set(name, value)
 			}
 		}
@@ -376,6 +392,7 @@ func (h *messagePages) serveMessagesPage(w http.ResponseWriter, r *http.Request,
 	if before != (uuid.UUID{}) {
 		p.Newest = address(uuid.UUID{})
 	}
+	p.Filter.Chips = f.half.Chips(func(name string) string { return address(uuid.UUID{}, name) })
 	if names, err := h.keyNames(r.Context()); err == nil && len(names) <= MaxListedKeys {
 		p.Keys = names
 	}
@@ -388,7 +405,7 @@ func (h *messagePages) serveMessagesPage(w http.ResponseWriter, r *http.Request,
 			p.Older = address(list.next)
 		}
 		p.Hint = messagesHint(list.stored, p.Titles, h.Resolved.Titles)
-		if before == (uuid.UUID{}) && f.state == "" && f.kind == "" && f.title == "" {
+		if before == (uuid.UUID{}) && f.state == "" && f.kind == "" && f.title == "" && f.half == (bars.Half{}) {
 			if err := h.setPlanned(r, &p, &f); err != nil {
 				p.Problem = httpapi.ErrQueueUnread
 			}
@@ -484,7 +501,9 @@ func (h *messagePages) serveMessagePage(w http.ResponseWriter, r *http.Request, 
 	if x := q.Alerts.Incidents.OfMessage(r.Context(), e.Message); x != nil {
 		p.Incident = h.ListedIncident(r, x).Address
 	}
+	var keys []string
 	if m := &p.Message; m.Key != "" {
+		keys = append(keys, m.Key)
 		query := url.Values{"key": {m.Key}}
 		switch {
 		case m.Incident != "":
@@ -521,7 +540,11 @@ func (h *messagePages) serveMessagePage(w http.ResponseWriter, r *http.Request, 
 		if waits && step {
 			rounds[at] = len(p.Deliveries)
 		}
-		p.Deliveries = append(p.Deliveries, newPageDelivery(result, j))
+		d := newPageDelivery(result, j)
+		if s := h.silencesOf(r, keys, func(_ *site.Key, t notifier.Target) bool { return t.String() == d.URL }); len(s) > 0 {
+			d.Silence = s[0]
+		}
+		p.Deliveries = append(p.Deliveries, d)
 	}
 	return h.WritePage(w, r, http.StatusOK, httpapi.RouteConsoleMessages, p)
 }

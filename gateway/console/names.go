@@ -1,10 +1,10 @@
 package console
 
 import (
-	"strconv"
 	"strings"
 	"sync"
 
+	"github.com/caddy-notify/caddy-notify/gateway/console/inline"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
@@ -34,40 +34,11 @@ func groupOf(shown string) string {
 // groups caches the groups of services by scheme, of which there is a fixed number.
 var groups sync.Map
 
-// maxNames is the maximum number of destinations named in a line.
-const maxNames = 8
-
 // namesOf returns the names of targets, with their tags, in one line.
 func namesOf(targets []notifier.Target) string {
-	names := make([]string, len(targets))
+	all := make([]string, len(targets))
 	for i, t := range targets {
-		names[i] = t.Name()
+		all[i] = t.Name()
 	}
-	return joinNames(names)
-}
-
-// joinNames returns names in one line. Equal names have a count.
-func joinNames(all []string) string {
-	count := map[string]int{}
-	var names []string
-	for _, name := range all {
-		if count[name]++; count[name] == 1 {
-			names = append(names, name)
-		}
-	}
-	more := 0
-	for _, name := range names[min(len(names), maxNames):] {
-		more += count[name]
-	}
-	names = names[:min(len(names), maxNames)]
-	for i, name := range names {
-		if n := count[name]; n > 1 {
-			names[i] = strconv.Itoa(n) + " × " + name
-		}
-	}
-	out := strings.Join(names, ", ")
-	if more > 0 {
-		out += " and " + strconv.Itoa(more) + " more"
-	}
-	return out
+	return inline.Names(all)
 }

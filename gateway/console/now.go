@@ -358,7 +358,7 @@ func (h *nowPage) setDown(r *http.Request, p *view.NowPage, s *situation) {
 		p.Problem = httpapi.ErrQueueUnread
 		return
 	}
-	bars := h.bars(ctx, q)
+	of := h.bars(r, q)
 	var shown []view.QueuedDestination
 	for _, d := range all {
 		if d.health.State != view.Down && d.health.State != view.Failing {
@@ -368,7 +368,7 @@ func (h *nowPage) setDown(r *http.Request, p *view.NowPage, s *situation) {
 			p.MoreDown++
 			continue
 		}
-		shown = append(shown, d.row(r, bars, p.Root+httpapi.RouteConsole[1:]))
+		shown = append(shown, h.troubledRow(r, of, &d, p.Root+httpapi.RouteConsole[1:]))
 	}
 	p.Troubled = view.ByState(shown)
 }

@@ -22,7 +22,7 @@ var (
 		`([^<]*)</span>)?</span>`)
 	tagOf   = regexp.MustCompile(`<[^>]*>`)
 	titleOf = regexp.MustCompile(`<title>(.*?)</title>`)
-	barOf   = regexp.MustCompile(`<svg class="bar"[^>]*role="img" aria-label="([^"]*)"`)
+	barOf   = regexp.MustCompile(`<span class="unseen">(Last 24 hours[^<]*)</span>([^<]*)</summary>|<p class="unseen">(Last 24 hours[^<]*)</p>`)
 )
 
 // situation returns the sentence of a page, its state, and the count in the navigation.
@@ -80,8 +80,8 @@ func TestNow(t *testing.T) {
 				t.Errorf("the page lacks %s: %s", want, body)
 			}
 		}
-		if got := barOf.FindAllStringSubmatch(body, -1); len(got) != 2 || got[0][1] != "Last 24 hours: 1 delivered" ||
-			got[1][1] != "Last 24 hours: nothing" {
+		if got := barOf.FindAllStringSubmatch(body, -1); len(got) != 2 || got[0][1]+got[0][2] != "Last 24 hours: 1 delivered" ||
+			got[1][3] != "Last 24 hours: nothing" {
 			t.Errorf("the bars say %q", got)
 		}
 		if strings.Contains(body, "confidential") || strings.Count(body, "<rect class=\"delivered\"") != 1 {
@@ -197,8 +197,8 @@ func TestNowWithoutQueue(t *testing.T) {
 	g.PostForm("/notify/ops", "body=x")
 	g.PostForm("/notify/fine", "body=x")
 	body = get(g, "/notify/console", browser).Body
-	if got, _ := situation(t, body); got != "failing: 1 key fails" || !strings.Contains(body, "since the start of the gateway: 1 failed") ||
-		!strings.Contains(body, "since the start of the gateway: 1 delivered") {
+	if got, _ := situation(t, body); got != "failing: 1 key fails" || !strings.Contains(body, "since the start of the gateway: </span>1 failed") ||
+		!strings.Contains(body, "since the start of the gateway: </span>1 delivered") {
 		t.Errorf("%s: %s", got, body)
 	}
 }

@@ -3,7 +3,9 @@ package console
 import (
 	"net/http"
 
+	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/console/bars"
 	"github.com/caddy-notify/caddy-notify/gateway/console/failures"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
@@ -37,6 +39,11 @@ func New(h *httpapi.API) httpapi.PageFuncs {
 		Invited: p.send.serveInvited,
 		Draft:   key.writeKeyPage, NewToken: key.writeNewToken, Frame: base.frame, Actions: p.actions(),
 	}
+}
+
+// bars returns the bars of the site. q is nil without a queue, or if it cannot be read.
+func (h *shared) bars(r *http.Request, q *gateway.Rooms) *bars.Bars {
+	return bars.New(r.Context(), h.Site(), q, &h.Shared.Tally, httpapi.AddressOf(r, httpapi.RouteConsoleMessages))
 }
 
 // pageSet has the pages of keys and of the console.

@@ -15,9 +15,11 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/console/bars"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/tally"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -91,10 +93,10 @@ func (h *queuePage) setQueue(r *http.Request, p *view.QueuePage, q *gateway.Room
 	if p.More = max(len(all)-maxPageDestinations, 0); p.More > 0 {
 		all = all[:maxPageDestinations]
 	}
-	bars := h.bars(ctx, q)
+	of := h.bars(r, q)
 	rows := make([]view.QueuedDestination, len(all))
 	for i := range all {
-		rows[i] = all[i].row(r, bars, address)
+		rows[i] = h.troubledRow(r, of, &all[i], address)
 	}
 	p.Troubled = view.ByState(rows)
 }
@@ -130,12 +132,19 @@ func (d *siteDestination) add(key string, tags []string) {
 	}
 }
 
+// troubledRow returns a destination as pages list it, with links that silence it.
+func (h *shared) troubledRow(r *http.Request, of *bars.Bars, d *siteDestination, address string) view.QueuedDestination {
+	out, q := d.row(r, of, address), h.App.Rooms
+	out.Silences = h.silencesOf(r, d.keys, func(k *site.Key, t notifier.Target) bool { return q.Outbox.DestinationID(t, k.Limits) == d.id })
+	return out
+}
+
 // row returns the destination as pages list it. The button at the address also retries dead
 // deliveries, so there is one in any case.
-func (d *siteDestination) row(r *http.Request, bars *bars, address string) view.QueuedDestination {
+func (d *siteDestination) row(r *http.Request, of *bars.Bars, address string) view.QueuedDestination {
 	name := named(d.service, d.url)
 	return view.QueuedDestination{
-		Named: name, URL: d.url, Tags: d.tags, Keys: keyLinks(r, d.keys), Health: d.health, Bar: bars.ofHash(d.keys, d.counted),
+		Named: name, URL: d.url, Tags: d.tags, Keys: keyLinks(r, d.keys), Health: d.health, Bar: of.OfHash(d.keys, d.counted, d.url),
 		Waits: view.Waits{
 			Address: address, Destination: EncodeDestination(d.id),
 			Label: strings.TrimSpace(notifier.NameWithTags(name.Name, d.tags) + " " + strings.Join(d.keys, " ")), Count: d.health.Waiting,

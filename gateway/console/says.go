@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/gateway/console/inline"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -16,6 +17,8 @@ import (
 func saysOf(results []message.QueuedResult, by string) (view.Outcome, view.Says) {
 	s := sortResults(results)
 	switch {
+	case len(results) == 0: // it has no destination, and is not refused
+		return view.Delivered, view.Says{Text: "Kept in the inbox"}
 	case len(s.failed) > 0:
 		return view.Failed, view.Says{Text: s.missing()}
 	case len(s.waiting) > 0:
@@ -122,9 +125,9 @@ func namesOfResults(some []*message.QueuedResult) string {
 		}
 	}
 	if more := len(names) - maxSaid; more > 1 {
-		return joinNames(names[:maxSaid]) + " and " + strconv.Itoa(more) + " more"
+		return inline.Names(names[:maxSaid]) + " and " + strconv.Itoa(more) + " more"
 	}
-	return joinNames(names)
+	return inline.Names(names)
 }
 
 // nextStep names the destinations of the step that begins next.
@@ -135,7 +138,7 @@ func (s *sorted) nextStep() string {
 			names = append(names, r.Name)
 		}
 	}
-	return joinNames(names)
+	return inline.Names(names)
 }
 
 // saysHeld says until when a rule holds the message.

@@ -107,6 +107,7 @@ func TestSays(t *testing.T) {
 			view.Says{Text: "Delivered; Bob", At: at.Add(time.Minute), Then: "unless acknowledged"},
 		},
 		{[]message.QueuedResult{until(notifier.RuleDigested)}, "", view.Queued, view.Says{Text: "In a digest", At: at}},
+		{nil, "", view.Delivered, view.Says{Text: "Kept in the inbox"}},
 		{[]message.QueuedResult{skipped(notifier.RuleSilenced)}, "", view.Skipped, view.Says{Text: "Silenced"}},
 		{[]message.QueuedResult{skipped(notifier.RuleSuppressed)}, "", view.Skipped, view.Says{Text: "Not needed: known already"}},
 		{[]message.QueuedResult{skipped(notifier.RuleSuperseded)}, "", view.Skipped, view.Says{Text: "Not needed: a newer one tells it"}},

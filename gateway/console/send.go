@@ -8,6 +8,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/console/inline"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
@@ -159,5 +160,5 @@ func countServices(targets []notifier.Target) string {
 	for i, t := range targets {
 		names[i] = t.Service()
 	}
-	return joinNames(names)
+	return inline.Names(names)
 }

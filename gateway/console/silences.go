@@ -3,6 +3,7 @@ package console
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -206,20 +207,62 @@ func (h *silencePages) postSilenceEnd(w http.ResponseWriter, r *http.Request, _ 
 	return httpapi.SeeOther(w, silencesPage(r), "done="+endQuery)
 }
 
-// setSilence sets the addresses at which the key, and its destinations with a tag, are silenced.
+// setSilence sets the addresses at which the key, and its destinations, are silenced.
 func (h *keyPages) setSilence(r *http.Request, p *view.KeyPage, k *site.Key) {
-	if !h.Has.Queue || k.Unqueued || h.MayManage(r) != nil || !h.Has.Console {
+	if !h.maySilence(r, k) {
 		return
 	}
 	p.Silence = silenceAddress(r, k.Name, rules.AllTags)
 	for i := range p.Destinations {
-		if tag, shared := ownTag(k, k.Targets[i]); tag != "" {
-			p.Destinations[i].Silence = silenceAddress(r, k.Name, tag)
-			if shared > 1 {
-				p.Destinations[i].SilenceOf = view.Count(shared, "destination", "destinations") + " with the tag " + tag
-			}
-		}
+		p.Destinations[i].Silence = h.silenceOf(r, k, k.Targets[i])
 	}
+}
+
+// maySilence reports whether the client of r can silence a key on a page.
+func (h *shared) maySilence(r *http.Request, k *site.Key) bool {
+	return h.Has.Queue && !k.Unqueued && h.MayManage(r) == nil && h.Has.Console
+}
+
+// silenceOf returns the link to the page that silences a destination of a key, by a tag of its own or,
+// if it has none, together with others. It returns the zero value if no tag tells it from the others.
+func (h *shared) silenceOf(r *http.Request, k *site.Key, t notifier.Target) (out view.SilenceLink) {
+	tag, shared := ownTag(k, t)
+	if tag == "" && len(k.Targets) == 1 {
+		tag, shared = rules.AllTags, 1
+	}
+	if tag == "" || !h.maySilence(r, k) {
+		return out
+	}
+	out = view.SilenceLink{Address: silenceAddress(r, k.Name, tag), Text: "Silence", Label: "Silence " + t.Destination.Name()}
+	if shared > 1 {
+		out.Text = fmt.Sprintf("Silence %d with %s", shared, tag)
+		out.Label = "Silence " + view.Count(shared, "destination", "destinations") + " with the tag " + tag
+	}
+	return out
+}
+
+// silencesOf returns the links that silence a destination in each of some keys. is reports whether a
+// target of a key is the destination.
+func (h *shared) silencesOf(r *http.Request, keys []string, is func(*site.Key, notifier.Target) bool) (out []view.SilenceLink) {
+	for _, name := range keys {
+		k, err := h.Resolved.Key(r.Context(), name)
+		if err != nil {
+			continue // the page of the key says why
+		}
+		i := slices.IndexFunc(k.Targets, func(t notifier.Target) bool { return is(k, t) })
+		if i < 0 {
+			continue
+		}
+		x := h.silenceOf(r, k, k.Targets[i])
+		if x.Address == "" {
+			continue
+		}
+		if len(keys) > 1 {
+			x.Text, x.Label = x.Text+" in "+name, x.Label+" in "+name
+		}
+		out = append(out, x)
+	}
+	return out
 }
 
 // ownTag returns the rarest tag of a destination of a key, and how many destinations have it; ""

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -13,6 +12,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/alerting"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/console/escalation"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi/environment"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi/silence"
@@ -247,18 +247,30 @@ func (h *Incidents) silenceIncident(r *http.Request, x *foundIncident, f *incide
 	return view.Says{Text: "It is silenced until", At: made.Until, Then: "and if it is still open then, that is told"}, nil
 }
 
-// SetSilenced sets what silences hold back of an incident, for managers.
-func (h *Incidents) SetSilenced(ctx context.Context, x *rules.Incident, out *view.ListedIncident) {
+// Listed returns an incident as the pages show it, with its escalation and with what silences hold
+// back. Only managers see names of destinations.
+func (h *Incidents) Listed(r *http.Request, x *rules.Incident, manages bool) view.ListedIncident {
+	out := h.ListedIncident(r, x)
 	q, err := h.App.Open(nil)
 	if err != nil || q == nil {
-		return
+		return out
 	}
-	s, err := q.Alerts.Silences.Of(ctx, x)
+	s, err := q.Alerts.Silences.Of(r.Context(), x)
 	if err != nil {
-		return // the page shows the rest
+		return out // the page shows the rest
 	}
-	out.Silenced, out.Partly, out.NextSilent, out.SilentFor = s.Until, len(s.Only) > 0, s.Next, strings.Join(s.Names(), ", ")
-	out.SilentToEnd = s.Ends
+	out.Silenced, out.Partly, out.SilentToEnd = s.Until, len(s.Only) > 0, s.Ends
+	if manages {
+		out.SilentFor = strings.Join(s.Names(), ", ")
+	}
+	if !escalation.Has(x) {
+		return out
+	}
+	if k, keeps, err := q.Alerts.Silences.Keeping(r.Context(), x); err == nil {
+		e := escalation.Escalation{Incident: x, Keeps: keeps, Now: q.Outbox.Queue.Now()}
+		out.Line = e.Line(k, manages)
+	}
+	return out
 }
 
 // userOf returns the user found by Caddy's authentication, or "".
@@ -270,15 +282,14 @@ func userOf(r *http.Request) string {
 func (h *Incidents) incidentPage(r *http.Request, found *foundIncident) view.IncidentPage {
 	x := found.Incident
 	p := view.IncidentPage{
-		Root: api.RootOf(r.URL.Path), Incident: h.ListedIncident(r, x), Done: found.done, Problem: found.problem,
+		Root: api.RootOf(r.URL.Path), Incident: h.Listed(r, x, h.Has.Console && found.manage), Done: found.done, Problem: found.problem,
 		Action: RelativeAddress(r), User: found.user,
 		Acknowledge: x.IsOpen() && !x.IsAcknowledged(), Resolve: x.IsOpen() && !x.Own,
 	}
 	p.Console = h.Has.Console && found.manage
-	h.SetSilenced(r.Context(), x, &p.Incident)
 	switch {
 	case !p.Console:
-		p.Incident.KeyAddress, p.Incident.SilentFor = "", ""
+		p.Incident.KeyAddress = ""
 	case x.IsOpen() && !x.Own && !p.Incident.IsSilent():
 		p.Silence = SilenceAddress(r, url.Values{"key": {p.Incident.Key}, "incident": {cmp.Or(x.Name, x.Derived)}})
 	}
@@ -294,9 +305,6 @@ func (h *Incidents) incidentPage(r *http.Request, found *foundIncident) view.Inc
 	add(x.Resolved, false, "%s", by)
 	add(x.Acknowledged.At, false, "%s acknowledged it.", alerting.Person(x.Acknowledged.By))
 	add(x.Escalation.EndedAt, true, "All rounds have ended, and nobody has acknowledged it.")
-	for _, s := range x.Begun {
-		add(s.At, s.Outcome == rules.StepFailed, "%s began%s.", stepName(s), stepOutcomes[s.Outcome])
-	}
 	add(x.Opened, true, "It was opened.")
 	if p.Console {
 		events, text := h.told(r, x)
@@ -330,20 +338,4 @@ func (h *Incidents) keptText(r *http.Request, key string, m *queue.Message) (tex
 		return text == ""
 	})
 	return text
-}
-
-// stepName returns the name of a step on the page of an incident.
-func stepName(s rules.BegunStep) string {
-	if s.Round > 1 {
-		return fmt.Sprintf("Step %d of round %d", s.Step, s.Round)
-	}
-	return fmt.Sprintf("Step %d", s.Step)
-}
-
-// stepOutcomes continue a sentence about a begun step on the page of an incident.
-var stepOutcomes = map[rules.StepOutcome]string{
-	rules.StepSending:  ", and nobody has the message yet",
-	rules.StepTold:     ", and was told",
-	rules.StepFailed:   ", and nobody could be reached",
-	rules.StepSilenced: ", but a silence kept it back",
 }

@@ -242,8 +242,11 @@ func TestIncidentPageSteps(t *testing.T) {
 		page := askIncident(t, g, http.MethodGet, id, "", "Accept", "text/html").Body
 		at := 0
 		for _, want := range []string{
-			"It was resolved.", "Step 2 of round 2 began, and nobody could be reached.", "Step 1 of round 2 began, and nobody could be reached.",
-			"Step 2 began, and was told.", "Step 1 began, and nobody could be reached.", "It was opened.",
+			"<strong>step 1</strong> <span class=\"words\">not reached</span> <time", ">00:00</time>",
+			"<strong>step 2</strong> <span class=\"words\">told</span> <time", ">00:00</time>",
+			"<strong>step 1</strong> <span class=\"words\">not reached</span> <time", ">00:10</time> <span class=\"note\">round 2",
+			"<strong>step 2</strong> <span class=\"words\">not reached</span> <time", "<span class=\"words\">resolved</span> <time",
+			"It was resolved.", "It was opened.",
 		} {
 			i := strings.Index(page[at:], want)
 			if i < 0 {

@@ -96,13 +96,8 @@ func (h *Base) NameOfIncident(r *http.Request) func(*rules.Incident) string {
 // ListedIncident returns an incident as the pages show it.
 func (h *Base) ListedIncident(r *http.Request, x *rules.Incident) view.ListedIncident {
 	key := h.NameOfIncident(r)(x)
-	_, next := x.Escalation.NextStep()
 	out := view.ListedIncident{
 		Title: x.Title, Key: key, KeyAddress: ConsoleKey(r, key), Type: string(x.Type), State: view.IncidentState(x.Stage()), Since: x.Opened,
-		Step: x.Escalation.Step, Round: x.Escalation.Round, Next: next,
-	}
-	if steps := x.Escalation.Steps(); len(steps) > 0 {
-		out.Steps = steps[len(steps)-1]
 	}
 	out.Address = AddressOf(r, site.RouteIncidents+"/"+x.ID)
 	if h.Has.Console && h.MayManage(r) == nil {

@@ -166,7 +166,7 @@ func TestConsoleFindsTheCause(t *testing.T) {
 	if got := text(t, ctx, ".item time"); strings.Contains(got, "UTC") || !strings.HasPrefix(got, "for ") {
 		t.Errorf("the time is %q", got)
 	}
-	if got := eval[string](t, ctx, "document.querySelector('svg.bar g:last-child title').textContent"); strings.Contains(got,
+	if got := eval[string](t, ctx, "document.querySelector('svg.bar a:last-child title').textContent"); strings.Contains(got,
 		"UTC") || !regexp.MustCompile(`^\d\d:\d\d–\d\d:\d\d: `).MatchString(got) {
 		t.Errorf("the tooltip of a bar is %q", got)
 	}

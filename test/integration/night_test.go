@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 )
@@ -56,6 +58,48 @@ func TestNight(t *testing.T) {
 		run(t, ctx, open(address+"/messages?key=everyone"))
 		shows(t, ctx, "#live-messages", "17 of 20 delivered; failed: ntfy phone-17")
 	})
+}
+
+// TestNightBar follows a link of a bar by the keyboard alone, and a mark of the bar with the mouse: both
+// lead to the messages of that half hour, whose filter a click removes.
+func TestNightBar(t *testing.T) {
+	withAndWithoutScript(t, func(ctx context.Context, _ bool) {
+		row := "[aria-labelledby=keys] .item:has(a[href$='/keys/everyone']) "
+		run(t, ctx, open(newNight(t)), chromedp.Focus(row+".bars summary", chromedp.ByQuery), chromedp.KeyEvent(kb.Enter), chromedp.KeyEvent(kb.Tab))
+		name := eval[string](t, ctx, "document.activeElement.innerText.replace(/\\s+/g, ' ')")
+		if !regexp.MustCompile(`^\d\d:\d\d–\d\d:\d\d 3 failed, 6 waited, 51 delivered$`).MatchString(name) {
+			t.Errorf("the first link is %q", name)
+		}
+		if style := eval[string](t, ctx, "getComputedStyle(document.activeElement).outlineStyle"); style != "solid" {
+			t.Errorf("the focus is %q", style)
+		}
+		at := eval[string](t, ctx, "document.activeElement.href")
+		mark := eval[string](t, ctx, "new URL(document.querySelector(\""+row+"svg.bar a:last-child\").href.baseVal, location).href")
+		if at != mark {
+			t.Errorf("the mark leads to %s, the link to %s", mark, at)
+		}
+		run(t, ctx, chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(".chips", chromedp.ByQuery))
+		shows(t, ctx, ".chips", "–")
+		shows(t, ctx, "#live-messages", "Storm warning 1")
+		if text := text(t, ctx, "#live-messages"); strings.Contains(text, "Payments fail") {
+			t.Errorf("it has messages of another key: %s", text)
+		}
+		run(t, ctx, chromedp.Click(".chips a", chromedp.ByQuery), chromedp.WaitNotPresent(".chips", chromedp.ByQuery))
+		shows(t, ctx, "#live-messages", "Storm warning 1")
+	})
+}
+
+// TestNightSilence silences one destination in two clicks from where it is shown.
+func TestNightSilence(t *testing.T) {
+	ctx, _ := newBrowser(t)
+	address := newNight(t)
+	for _, from := range []string{"", "/queue", "/keys/everyone"} {
+		run(t, ctx, open(address+from), chromedp.Click(".item a.button[href*='key=everyone']", chromedp.ByQuery),
+			chromedp.WaitVisible("#offer", chromedp.ByQuery))
+		shows(t, ctx, "#silence", "ntfy phone-07")
+		run(t, ctx, chromedp.Click("#silence button.primary", chromedp.ByQuery))
+		shows(t, ctx, ".done", "The silence is made.")
+	}
 }
 
 // nightPages returns the addresses of pages of the worst night.

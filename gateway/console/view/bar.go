@@ -2,7 +2,7 @@ package view
 
 import (
 	"fmt"
-	"html/template"
+	"math"
 	"strings"
 	"time"
 )
@@ -16,22 +16,26 @@ const PartLength = 30 * time.Minute
 // Bar shows the outcomes of deliveries in the last 24 hours, in parts of half an hour, the latest
 // last.
 type Bar struct {
-	End     time.Time // end of the last part
-	Started bool      // outcomes before the start of the gateway are unknown
-	Parts   [BarParts]BarPart
+	End      time.Time // end of the last part
+	Started  bool      // outcomes before the start of the gateway are unknown
+	Messages string    // the address of the messages of a part, up to the time at which it begins
+	Parts    [BarParts]BarPart
 }
 
 // BarPart has the outcomes of deliveries in half an hour. A waiting delivery counts once in each
 // half hour with a failed attempt.
 type BarPart struct{ Delivered, Waited, Failed int }
 
-// words returns a part in words.
-func (p BarPart) words() string {
+// Count returns the number of outcomes.
+func (p BarPart) Count() int { return p.Delivered + p.Waited + p.Failed }
+
+// Words returns a part in words.
+func (p BarPart) Words() string {
 	var out []string
 	for _, x := range []struct {
 		n    int
 		word string
-	}{{p.Delivered, "delivered"}, {p.Waited, "waited"}, {p.Failed, "failed"}} {
+	}{{p.Failed, "failed"}, {p.Waited, "waited"}, {p.Delivered, "delivered"}} {
 		if x.n > 0 {
 			out = append(out, fmt.Sprintf("%d %s", x.n, x.word))
 		}
@@ -42,7 +46,40 @@ func (p BarPart) words() string {
 	return strings.Join(out, ", ")
 }
 
-// Sum returns the bar in words, for readers who do not see it.
+// Half is a part of a bar with its time and the address of its messages.
+type Half struct {
+	BarPart
+	From, Until time.Time
+	Address     string
+	Index       int
+}
+
+// half returns the part with an index.
+func (b *Bar) half(i int) Half {
+	until := b.End.Add(-PartLength * time.Duration(BarParts-1-i))
+	from := until.Add(-PartLength)
+	return Half{b.Parts[i], from, until, b.Messages + from.UTC().Format(time.RFC3339), i}
+}
+
+// Halves returns the parts that have something, the latest first.
+func (b *Bar) Halves() (out []Half) {
+	for i := BarParts - 1; i >= 0; i-- {
+		if b.Parts[i].Count() > 0 {
+			out = append(out, b.half(i))
+		}
+	}
+	return out
+}
+
+// Of says which time the bar is of.
+func (b *Bar) Of() string {
+	if b.Started {
+		return "Last 24 hours, since the start of the gateway:"
+	}
+	return "Last 24 hours:"
+}
+
+// Sum returns the numbers of the bar in words.
 func (b *Bar) Sum() string {
 	var sum BarPart
 	slow := 0
@@ -52,17 +89,16 @@ func (b *Bar) Sum() string {
 			slow++
 		}
 	}
-	text := "Last 24 hours: "
-	if b.Started {
-		text = "Last 24 hours, since the start of the gateway: "
+	text := sum.Words()
+	switch {
+	case slow == 0:
+		return text
+	case sum == BarPart{}:
+		text = ""
+	default:
+		text += ", "
 	}
-	if slow == 0 {
-		return text + sum.words()
-	}
-	if sum != (BarPart{}) {
-		text += sum.words() + ", "
-	}
-	return text + "deliveries waited in " + Count(slow, "half hour", "half hours")
+	return text + "waited in " + Count(slow, "half hour", "half hours")
 }
 
 // The measures of a bar, in pixels.
@@ -70,67 +106,86 @@ const (
 	barStep   = 5
 	barWidth  = 4
 	barHeight = 24
-	barLow    = 6
+	barLow    = 2 // of nothing
+	barFirst  = 7 // of one outcome
+	barShare  = 3 // of each kind of outcome, at least
+	barFull   = 1000
 )
 
-// SVG returns the bar as a picture. Each part has a tooltip with its numbers over its whole height.
-// page.js shows the times in tooltips in the reader's time zone.
-func (b *Bar) SVG() template.HTML {
-	var out strings.Builder
-	fmt.Fprintf(&out, `<svg class="bar" viewBox="0 0 %d %d" preserveAspectRatio="none" role="img" aria-label="%s" data-end="%s">`,
-		BarParts*barStep-1, barHeight, template.HTMLEscapeString(b.Sum()), b.End.UTC().Format(time.RFC3339))
-	for i, p := range b.Parts {
-		end := b.End.Add(-PartLength * time.Duration(BarParts-1-i))
-		begin, x := end.Add(-PartLength), i*barStep
-		fmt.Fprintf(&out, `<g><title>%s–%s UTC: %s</title>`, begin.UTC().Format("15:04"), end.UTC().Format("15:04"), p.words())
-		fmt.Fprintf(&out, `<rect class="none" x="%d" y="0" width="%d" height="%d"/>`, x, barStep, barHeight)
-		writePart(&out, x, p)
-		out.WriteString(`</g>`)
+// barScale returns the height for a number of outcomes. It is logarithmic, so that 1 and 200 can both
+// be seen and told apart, and the same for all bars, so that they can be compared.
+func barScale(n int) int {
+	if n == 0 {
+		return 0
 	}
-	out.WriteString(`</svg>`)
-	return template.HTML(out.String()) //nolint:gosec // it consists of numbers
+	part := math.Log(float64(n)) / math.Log(barFull)
+	return min(barFirst+int(math.Round(part*(barHeight-barFirst))), barHeight)
 }
 
-// writePart writes the marks of a part: one over the whole height, in which each outcome has its
-// share, with a visible minimum.
-func writePart(out *strings.Builder, x int, p BarPart) {
-	rect := func(class string, y, height int) {
-		fmt.Fprintf(out, `<rect class="%s" x="%d" y="%d" width="%d" height="%d"/>`, class, x, y, barWidth, height)
-	}
-	total := p.Delivered + p.Waited + p.Failed
-	if total == 0 {
-		rect("low", barHeight-barLow, barLow)
-		return
-	}
-	left, y := barHeight, barHeight
-	share := func(n, others int) int {
-		switch {
-		case n == 0:
-			return 0
-		case others == 0:
-			return left
-		}
-		return min(max(n*barHeight/total, barLow), left-barLow*min(others, 2))
-	}
-	others := func(all ...int) (n int) {
-		for _, k := range all {
-			if k > 0 {
-				n++
-			}
-		}
-		return n
-	}
-	for _, s := range []struct {
-		class  string
-		height func() int
-	}{
-		{"failed", func() int { return share(p.Failed, others(p.Waited, p.Delivered)) }},
-		{"waited", func() int { return share(p.Waited, others(p.Delivered)) }},
-		{"delivered", func() int { return share(p.Delivered, 0) }},
-	} {
-		if h := s.height(); h > 0 {
-			left, y = left-h, y-h
-			rect(s.class, y, h)
+// Width and Height are the size of the picture of a bar.
+func (b *Bar) Width() int  { return BarParts*barStep - 1 }
+func (b *Bar) Height() int { return barHeight }
+
+// Low returns the path of the marks of parts that have nothing.
+func (b *Bar) Low() string {
+	var out strings.Builder
+	for i, p := range b.Parts {
+		if p.Count() == 0 {
+			fmt.Fprintf(&out, "M%d %dh%dv%dh-%dz", i*barStep, barHeight-barLow, barWidth, barLow, barWidth)
 		}
 	}
+	return out.String()
+}
+
+// Mark is a rectangle in the picture of a bar.
+type Mark struct {
+	Class               string
+	X, Y, Width, Height int
+}
+
+// Marks returns the marks of a part: an invisible one over the whole height, for a mouse, and one for
+// each kind of outcome.
+func (h Half) Marks() []Mark {
+	x, y := h.Index*barStep, barHeight
+	out := []Mark{{"none", x, 0, barStep, barHeight}}
+	for _, s := range h.shares() {
+		if s.height > 0 {
+			y -= s.height
+			out = append(out, Mark{s.class, x, y, barWidth, s.height})
+		}
+	}
+	return out
+}
+
+// share is the mark of one kind of outcome.
+type share struct {
+	class  string
+	n      int
+	height int
+}
+
+// shares divides the height of a part among its kinds of outcomes, by the scale and not by the numbers,
+// so that one failure among 200 deliveries can be seen.
+func (p BarPart) shares() []share {
+	out := []share{{"failed", p.Failed, 0}, {"waited", p.Waited, 0}, {"delivered", p.Delivered, 0}}
+	sum, kinds := 0, 0
+	for _, s := range out {
+		if sum += barScale(s.n); s.n > 0 {
+			kinds++
+		}
+	}
+	left := max(barScale(p.Count()), kinds*barShare)
+	for i := range out {
+		s := &out[i]
+		if s.n == 0 {
+			continue
+		}
+		if kinds--; kinds == 0 {
+			s.height = left
+			break
+		}
+		s.height = min(max(barScale(p.Count())*barScale(s.n)/sum, barShare), left-kinds*barShare)
+		left -= s.height
+	}
+	return out
 }

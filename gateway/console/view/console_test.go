@@ -38,6 +38,26 @@ var exampleFrame = Frame{
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
+// exampleLine has a point of each kind that needs no silence, and silentLine the others.
+var (
+	exampleLine = NewLine([]Point{
+		{Kind: PointTold, Who: "ntfy <ann> (1:oncall)", Words: "told", At: noon.Add(-25 * time.Hour)},
+		{Kind: PointFailed, Who: "Bob", Words: "not reached", At: noon.Add(-2 * time.Minute), Note: "round 2"},
+		{Kind: PointSending, Who: "Eve", Words: "being sent", At: noon.Add(-time.Minute)},
+		{Kind: PointTaken, Who: "Ann", Words: "acknowledged", At: noon}, {Kind: PointUntold, Who: "Joe", Words: "not told"},
+		{Kind: PointNow}, {Kind: PointNext, Who: "Jim", At: noon.Add(time.Minute)},
+		{Kind: PointNext, Who: "Jo", At: noon.Add(5 * time.Hour)}, {Kind: PointLater, Who: "Kim", At: noon.Add(6 * time.Hour)},
+		{Kind: PointAgain, Who: "Ann", At: noon.Add(20 * time.Hour), Note: "round 3 of 3"}, {Kind: PointNobody, Words: "then nobody"},
+		{Kind: PointResolved, Words: "resolved", At: noon},
+	}, noon)
+	silentLine = NewLine([]Point{
+		{Kind: PointBegins, Words: "silent since", At: noon.Add(-time.Hour), Silent: true},
+		{Kind: PointSilent, Who: "Ann", Words: "silenced", At: noon.Add(-time.Minute), Silent: true}, {Kind: PointNow, Silent: true},
+		{Kind: PointSilent, Who: "Bob", Words: "silent until", At: noon.Add(time.Hour), Until: true, Silent: true},
+		{Kind: PointEnds, Words: "silence ends", At: noon.Add(time.Hour)},
+	}, noon)
+)
+
 // equalExample returns a row of equal incidents of a key, whose forms are sent to an address.
 func equalExample(action string) IncidentRow {
 	row := IncidentRow{
@@ -72,9 +92,9 @@ var examples = map[string]Page{
 			{
 				ListedIncident: ListedIncident{
 					Address: "../notify/incidents/a", Title: "Disk <full>", Key: "ops",
-					KeyAddress: "../notify/console/keys/ops", Type: "failure", State: IncidentOpen, Since: noon.Add(-14 * time.Minute), Step: 1, Steps: 2,
-					Next: noon.Add(time.Minute),
-				}, PublicID: "a", Now: noon, Action: "../notify/console", Told: "Ann's phone was told", NextTold: "Bob's phone",
+					KeyAddress: "../notify/console/keys/ops", Type: "failure", State: IncidentOpen, Since: noon.Add(-14 * time.Minute),
+					Line: exampleLine.Short(),
+				}, PublicID: "a", Now: noon, Action: "../notify/console",
 				Silence: "../notify/console/silences?key=ops&tag=all", Resolve: true,
 			},
 			{ListedIncident: ListedIncident{
@@ -83,10 +103,9 @@ var examples = map[string]Page{
 			}, PublicID: "b", Now: noon, Action: "../notify/console", Silence: "../notify/console/silences?key=web&tag=all", Resolve: true},
 			{
 				ListedIncident: ListedIncident{
-					Name: "disk db2", Key: "web", State: IncidentOpen, Since: noon.Add(-3 * time.Hour), Steps: 2, Step: 1,
-					Round: 1, Next: noon.Add(time.Minute), Silenced: noon.Add(time.Hour), Partly: true, SilentFor: "JSON boss.example (2:boss)",
-					NextSilent: true,
-				}, PublicID: "d", Now: noon, Action: "../notify/console", Told: "Ann was told", NextTold: "Bob",
+					Name: "disk db2", Key: "web", State: IncidentOpen, Since: noon.Add(-3 * time.Hour),
+					Line: silentLine, Silenced: noon.Add(time.Hour), Partly: true, SilentFor: "JSON boss.example (2:boss)",
+				}, PublicID: "d", Now: noon, Action: "../notify/console",
 				Silence: "../notify/console/silences?key=web&tag=all",
 				Resolve: true,
 			},
@@ -108,6 +127,7 @@ var examples = map[string]Page{
 				Named: Named{"Slack #ops", "chat"}, URL: "slack://xxxxx/#ops", Keys: []KeyLink{{"ops", "../notify/console/keys/ops"}},
 				Health: Health{State: Down, Since: noon.Add(-time.Hour), Cause: "the service answered 503", Waiting: 5},
 				Waits:  Waits{"../notify/console", "aGFzaA", "Slack #ops ops", 5}, Bar: exampleBar,
+				Silences: []SilenceLink{exampleSilence},
 			},
 			{
 				Named: Named{"Telegram", ""}, URL: "tgram://xxxxx", Health: Health{State: Failing, Cause: "the service answered 401"},
@@ -220,7 +240,11 @@ var examples = map[string]Page{
 	"device_open":    DevicePage{Root: "../", Key: "ops", ServerKey: "BKey", Manifest: "./app.webmanifest?key=ops"},
 	"device_refused": DevicePage{Root: "../", Key: "ops", Refused: "The invitation is used up.", Manifest: "./app.webmanifest?key=ops"},
 	"messages": MessagesPage{
-		Root: "../", Stored: true, Filter: MessageFilter{Key: "ops", State: "failed", Type: "warning", Since: "24h", Title: "disk"}, Titles: true,
+		Root: "../", Stored: true, Titles: true,
+		Filter: MessageFilter{Key: "ops", State: "failed", Type: "warning", Since: "24h", Title: "disk", Chips: []Chip{
+			{From: noon, Until: noon.Add(PartLength), Name: "half", Value: "2026-03-01T12:00:00Z", Without: "../notify/console/messages?key=ops"},
+			{Text: "to ntfy <duty>", Name: "to", Value: "ntfy://duty", Without: "../notify/console/messages?half=x"},
+		}},
 		Keys: []string{"home", "ops"}, Hint: "Refused requests are those of the latest.",
 		Lacks:   []CopiedLine{{Name: "the line for titles", Text: "titles on", Note: "Messages have titles with this line:"}},
 		Scanned: true, Until: noon, Newest: "../notify/console/messages", Older: "../notify/console/messages?before=0195-1",
@@ -251,7 +275,7 @@ var examples = map[string]Page{
 		Deliveries: []Delivery{
 			{
 				Named: Named{"JSON example.com", "server"}, URL: "json://example.com/", Tags: "a, b", Outcome: Queued, Attempts: 4, Elapsed: "1.2 s",
-				Next: noon, Error: "the service answered 503",
+				Silence: exampleSilence, Next: noon, Error: "the service answered 503",
 				Tries: []Try{
 					{Time: noon, First: noon.Add(-time.Hour), Error: "the service answered 503", Count: 3},
 					{Time: noon, First: noon, Count: 1},
@@ -324,35 +348,29 @@ var examples = map[string]Page{
 			{
 				ListedIncident: ListedIncident{
 					Address: "../notify/incidents/abc", Title: "db1 is down", Name: "disk <db1>", Key: "ops",
-					KeyAddress: "../notify/console/keys/ops", Type: "failure", State: IncidentOpen, Since: noon, Step: 2, Steps: 3, Round: 2,
-					Next: noon.Add(time.Minute),
-				}, PublicID: "abc", Told: "Ann was told", Silence: "../notify/console/silences?key=ops&tag=all",
+					KeyAddress: "../notify/console/keys/ops", Type: "failure", State: IncidentOpen, Since: noon, Line: exampleLine,
+				}, PublicID: "abc", Silence: "../notify/console/silences?key=ops&tag=all",
 				Resolve: true,
 			},
 			{ListedIncident: ListedIncident{
 				Address: "../notify/incidents/abe", Name: "db2", Key: "ops", Type: "failure", State: IncidentOpen,
-				Since: noon, Steps: 3, Round: 1, Silenced: noon.Add(time.Hour),
+				Since: noon, Silenced: noon.Add(time.Hour),
 			}, PublicID: "abe", Resolve: true},
 			{ListedIncident: ListedIncident{
 				Address: "../notify/incidents/abf", Name: "db3", Key: "ops", Type: "failure", State: IncidentOpen,
-				Since: noon, Steps: 3, Step: 1, Round: 1, Next: noon.Add(time.Minute), Silenced: noon.Add(time.Hour),
-			}},
-			{ListedIncident: ListedIncident{
-				Address: "../notify/incidents/ac0", Name: "db4", Key: "ops", Type: "failure", State: IncidentOpen,
-				Since: noon, Steps: 3, Step: 1, Round: 1, Next: noon.Add(2 * time.Hour), Silenced: noon.Add(time.Hour),
+				Since: noon, Line: silentLine, Silenced: noon.Add(time.Hour),
 			}},
 			{ListedIncident: ListedIncident{
 				Address: "../notify/incidents/ac1", Name: "db5", Key: "ops", Type: "failure", State: IncidentOpen,
-				Since: noon, Steps: 2, Step: 2, Round: 1, Next: noon.Add(time.Minute), Silenced: noon.Add(time.Hour), Partly: true,
-				SilentFor: "JSON web.example (1:oncall)", NextSilent: true,
+				Since: noon, Silenced: noon.Add(time.Hour), Partly: true,
+				SilentFor: "JSON web.example (1:oncall)",
 			}},
 			{ListedIncident: ListedIncident{
 				Title: "db3 is down", State: IncidentAcknowledged, Since: noon, Changed: noon.Add(time.Minute),
-				By: "ann", Until: noon.Add(4 * time.Hour), Step: 1, Steps: 3, Round: 1,
+				By: "ann", Until: noon.Add(4 * time.Hour), Line: exampleLine,
 			}, PublicID: "abd", Resolve: true},
 			{ListedIncident: ListedIncident{
-				Title: "db4 <is> down", State: IncidentResolved, Since: noon, Changed: noon.Add(time.Minute), Step: 3,
-				Steps: 3,
+				Title: "db4 <is> down", State: IncidentResolved, Since: noon, Changed: noon.Add(time.Minute),
 			}, PublicID: "abf", Forget: true},
 		},
 	},
@@ -379,7 +397,7 @@ var examples = map[string]Page{
 		Action: "../notify/incidents/abc", Acknowledge: true, Resolve: true,
 		Incident: ListedIncident{
 			Title: "db1 is down", Name: "disk <db1>", Key: "ops", KeyAddress: "../notify/console/keys/ops", Type: "failure",
-			State: IncidentOpen, Since: noon, Step: 2, Steps: 3, Round: 1, Next: noon.Add(time.Minute),
+			State: IncidentOpen, Since: noon, Line: exampleLine,
 		},
 		Events:  []IncidentEvent{{Time: noon.Add(time.Minute), Text: "step 1 was told"}, {Time: noon, Text: "opened", Worse: true}},
 		Silence: "../notify/console/silences?incident=a&key=ops",
@@ -602,7 +620,7 @@ var examples = map[string]Page{
 }
 
 var exampleBar = func() *Bar {
-	b := &Bar{End: noon}
+	b := &Bar{End: noon, Messages: "../notify/console/messages?key=ops&half="}
 	for i := range b.Parts {
 		b.Parts[i].Delivered = i % 3
 	}
@@ -619,8 +637,7 @@ func exampleKey(t KeyTab) KeyPage {
 		KeyState: KeyState{
 			Incidents: []IncidentRow{
 				{ListedIncident: ListedIncident{
-					Address: "../notify/console/incidents/abc", Title: "db1 <is> down", State: IncidentOpen, Since: noon, Steps: 2, Step: 1, Round: 1,
-					Next: noon.Add(time.Minute),
+					Address: "../notify/console/incidents/abc", Title: "db1 <is> down", State: IncidentOpen, Since: noon, Line: exampleLine.Short(),
 				}},
 				equalExample(""),
 			}, MoreIncidents: true, AllIncidents: "../notify/console/incidents?key=ops&state=open",
@@ -732,7 +749,10 @@ var exampleDestination = Destination{
 	Number: 1, Named: Named{"JSON example.com", "server"}, URL: "json://example.com/***", Tags: "a, b", Address: "../cfg/ops",
 	Health: &Health{State: Waiting, Waiting: 1, WaitingSince: noon}, Waits: &Waits{"../notify/console/keys/ops", "aGFzaA", "JSON 1", 1},
 	Fields: []HiddenField{{"destination", "1"}}, Label: "Test destination 1, JSON", Status: "delivered", Result: "Delivered in 3 ms.",
+	Silence: exampleSilence,
 }
+
+var exampleSilence = SilenceLink{"../notify/console/silences?key=ops&tag=a", "Silence 2 with a", "Silence 2 destinations with the tag a"}
 
 // manyDestinations are more than a key shows at once; the first was never used.
 var manyDestinations = func() (out []Destination) {

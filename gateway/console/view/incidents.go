@@ -55,38 +55,21 @@ type ListedIncident struct {
 	By         string    // who acknowledged or resolved it; "" if unknown
 	Until      time.Time // when an acknowledgement ends; zero for never
 
-	Step     int       // the number of the step that began last, from 1; 0 before the first
-	Steps    int       // the number of the last step of a round; 0 without escalation
-	Round    int       // from 1
-	Next     time.Time // time of the next step; zero for none
+	Line     *Line     // its escalation; nil for none
 	Silenced time.Time // until when a silence holds back part of it; zero for none
 	Partly   bool      // the silence affects only some destinations
 
 	SilentToEnd bool // the silence ends when the incident is resolved, and at Silenced at the latest
 
-	SilentFor  string // names them, for managers
-	NextSilent bool   // the silence holds back the whole next step
+	SilentFor string // names them, for managers
 }
 
 // IsSilent reports whether a silence keeps the incident from every destination.
 func (x ListedIncident) IsSilent() bool { return !x.Silenced.IsZero() && !x.Partly }
 
-// Stopped reports whether a silence stops everything that would follow.
-func (x ListedIncident) Stopped() bool {
-	return x.IsSilent() && !x.Next.After(x.Silenced)
-}
-
-// Kept says what a silence keeps back of the steps; "" for nothing.
-func (x ListedIncident) Kept() string {
-	switch {
-	case x.Steps == 0:
-		return ""
-	case x.Stopped():
-		return "nobody is told before the silence ends"
-	case x.NextSilent:
-		return "a silence keeps back the next step"
-	}
-	return ""
+// SaysSilence reports whether words say what a silence keeps back, because no line shows all of it.
+func (x ListedIncident) SaysSilence() bool {
+	return !x.Silenced.IsZero() && (x.Partly || !x.Line.HasBand())
 }
 
 // IncidentRow is an incident of a list, with its buttons.
@@ -95,8 +78,6 @@ type IncidentRow struct {
 	Now      time.Time // of the page
 	Action   string    // address that the forms are sent to
 	PublicID string    // ID in the forms
-	Told     string    // whether the latest step has reached somebody; "" for none
-	NextTold string    // who is told next; "" if unknown
 	Silence  string    // the address at which it can be silenced; "" for none
 	Resolve  bool      // it can be resolved here
 	Forget   bool      // it can be forgotten

@@ -136,8 +136,7 @@ type Destination struct {
 	Health    *Health
 	Waits     *Waits // nil if nothing waits
 	Fields    []HiddenField
-	Silence   string // the address for silencing its tag; "" for none
-	SilenceOf string // what the silence affects, such as "2 destinations with the tag chat"; "" for this one alone
+	Silence   SilenceLink
 	Label     string // label of the button, for screen readers
 	Status    string // status of a test: delivered, failed or skipped; "" without one
 	Result    string // result of the test, a sentence

@@ -31,6 +31,15 @@ type MessageFilter struct {
 	Type  string
 	Since string // 1h, 24h or 7d
 	Title string // a part of it
+	Chips []Chip // what else it selects
+}
+
+// Chip is a part of a filter that has no field: it can only be removed.
+type Chip struct {
+	Text        string    // "" for a time
+	From, Until time.Time // zero for a text
+	Name, Value string    // of the query
+	Without     string    // the address of the list without it
 }
 
 // ListedMessage is a line of the list: a message, equal messages, or refused requests of one kind.
@@ -214,7 +223,11 @@ func (p MessagesPage) filterLine() FilterLine {
 	if p.Filter.Title != "" {
 		title = "title with “" + p.Filter.Title + "”"
 	}
-	return newFilterLine(p.Root+"notify/console/messages", named("key", p.Filter.Key), label(filterStates, p.Filter.State),
+	bar := "" // the list below says which
+	if len(p.Filter.Chips) > 0 {
+		bar = "what a bar shows"
+	}
+	return newFilterLine(p.Root+"notify/console/messages", bar, named("key", p.Filter.Key), label(filterStates, p.Filter.State),
 		label(filterTypes, p.Filter.Type), named("last", label(filterSince, p.Filter.Since)), title)
 }
 
@@ -251,6 +264,7 @@ type Question struct {
 type Delivery struct {
 	Named
 	URL, Tags string
+	Silence   SilenceLink
 	Outcome   Outcome
 	Says      Says // details of its outcome
 	Again     int  // how many later rounds tell the destination again

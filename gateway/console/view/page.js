@@ -68,9 +68,9 @@
 	// showBars gives the parts of bars, of half an hour each, the times of the reader.
 	function showBars(root) {
 		for (const b of root.querySelectorAll("svg.bar[data-end]")) {
-			const parts = b.querySelectorAll("title"), end = Date.parse(b.dataset.end);
-			parts.forEach((e, i) => {
-				const to = end - (parts.length - 1 - i) * 18e5;
+			const end = Date.parse(b.dataset.end);
+			b.querySelectorAll("title").forEach((e) => {
+				const to = end - (47 - e.dataset.part) * 18e5;
 				e.textContent = e.textContent.replace(/^.*?: /, `${minutes.format(to - 18e5)}–${minutes.format(to)}: `);
 			});
 		}

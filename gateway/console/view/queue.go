@@ -48,6 +48,8 @@ type QueuedDestination struct {
 	Health Health
 	Waits  Waits
 	Bar    *Bar // nil for none
+
+	Silences []SilenceLink // one for each of the keys
 }
 
 // KeyLink links to the page of a key.

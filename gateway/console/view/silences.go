@@ -2,6 +2,13 @@ package view
 
 import "time"
 
+// SilenceLink is a link to the page that silences a destination. The zero value is none.
+type SilenceLink struct {
+	Address string
+	Text    string // such as "Silence", or "Silence 2 with chat" if others have the tag, too
+	Label   string // for screen readers: it names what is silenced
+}
+
 // SilencesPage lists the silences of the keys of a site, and makes one.
 type SilencesPage struct {
 	Root     string       // see KeysPage
