@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/caddy-notify/caddy-notify/gateway"
+	"github.com/caddy-notify/caddy-notify/gateway/console/beats"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/history"
 	"github.com/caddy-notify/caddy-notify/gateway/message"
@@ -62,7 +63,7 @@ func (h *shared) health(ctx context.Context) (*healthView, error) {
 			v.troubles = map[*site.Key][]view.Trouble{}
 			for _, k := range h.Resolved.Keys {
 				if len(k.Expects) > 0 {
-					v.troubles[k] = h.beatTroubles(ctx, q, k)
+					v.troubles[k] = (beats.Pages{API: h.api}).Troubles(ctx, q, k)
 				}
 			}
 			return v, nil

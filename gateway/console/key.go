@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/console/beats"
 	"github.com/caddy-notify/caddy-notify/gateway/console/sending"
 	"github.com/caddy-notify/caddy-notify/gateway/console/settings"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
@@ -122,7 +123,7 @@ func (h *keyPages) allOf(r *http.Request, name string) (p view.KeyPage, err erro
 		if p.Fixed {
 			p.Facts = settings.Of(k, h.Has.Queue && !k.Unqueued)
 		}
-		h.setBeats(r, &p, k)
+		p.Beats, p.BeatLine = beats.Pages{API: h.api}.OfKey(r, k)
 		h.setSilence(r, &p, k)
 		h.setOpen(r, &p, k)
 		h.setDevices(r, &p, k)
@@ -174,7 +175,7 @@ func (h *keyPages) setDestinations(r *http.Request, p *view.KeyPage, k *site.Key
 	sum := states.ofKey(id, k)
 	p.Health = &sum
 	if states.q != nil {
-		p.Watchdog = watchdogTrouble(r.Context(), states.q.Beats)
+		p.Watchdog = beats.WatchdogTrouble(r.Context(), states.q.Beats)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/console/beats"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
@@ -55,7 +56,7 @@ func (h *keysPage) serveKeysPage(w http.ResponseWriter, r *http.Request, _ *http
 		p.Hint = "Health is what the last messages since the start of the gateway tell."
 	}
 	if states.q != nil {
-		p.Watchdog = watchdogTrouble(r.Context(), states.q.Beats)
+		p.Watchdog = beats.WatchdogTrouble(r.Context(), states.q.Beats)
 	}
 	rough := h.roughStates(states, names)
 	h.setTallies(&p, rough)

@@ -17,6 +17,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/alerting"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/console/beats"
 	"github.com/caddy-notify/caddy-notify/gateway/console/failures"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
@@ -231,7 +232,7 @@ func (h *shared) situation(ctx context.Context) (s situation) {
 		}
 	}
 	for _, k := range h.Resolved.Keys {
-		s.late += len(h.beatTroubles(ctx, q, k))
+		s.late += len((beats.Pages{API: h.api}).Troubles(ctx, q, k))
 	}
 	if n := q.Outbox.Queue.Destinations.Count(); n.Down+n.Failing > 0 {
 		all, _ := h.troubled(ctx, q)
@@ -301,7 +302,7 @@ func (h *nowPage) lastMessage(ctx context.Context, q *gateway.Rooms) time.Time {
 func (h *nowPage) setQueue(r *http.Request, p *view.NowPage, q *gateway.Rooms) {
 	ctx, cancel := context.WithTimeout(r.Context(), outbox.AdminTimeout)
 	defer cancel()
-	p.Watchdog = watchdogTrouble(ctx, q.Beats)
+	p.Watchdog = beats.WatchdogTrouble(ctx, q.Beats)
 	s, err := q.Outbox.Queue.Stats(ctx)
 	if err != nil {
 		p.Problem = httpapi.ErrQueueUnread

@@ -6,6 +6,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/bars"
+	"github.com/caddy-notify/caddy-notify/gateway/console/beats"
 	"github.com/caddy-notify/caddy-notify/gateway/console/failures"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
@@ -30,6 +31,7 @@ func New(h *httpapi.API) httpapi.PageFuncs {
 		page: key, builder: add, messages: messages,
 		queue: messages.queue, tests: &keyTests{base, key, add}, devices: &keyDevices{base, key},
 		keys: &keysPage{base}, queued: &queuePage{base, messages.queue}, incidents: &incidentPages{base}, silences: &silencePages{base, messages},
+		beats: beats.Pages{API: h},
 	}
 	p.now = &nowPage{base, p.keys, messages, p.incidents}
 	p.send = &sendPages{base, key}
@@ -58,6 +60,7 @@ type pageSet struct {
 	queued    *queuePage
 	incidents *incidentPages
 	silences  *silencePages
+	beats     beats.Pages
 	now       *nowPage
 	send      *sendPages
 }
@@ -74,6 +77,7 @@ var places = []consolePlace{
 	{"Now", httpapi.RouteConsole, nil},
 	{"Messages", httpapi.RouteConsoleMessages, nil},
 	{"Keys", httpapi.RouteConsoleKeys, nil},
+	{"Beats", httpapi.RouteConsoleBeats, httpapi.WithBeats},
 	{"Queue", httpapi.RouteConsoleQueue, httpapi.WithQueue},
 	{"Silences", httpapi.RouteConsoleSilences, httpapi.WithQueue},
 }
@@ -136,6 +140,7 @@ func (p *pageSet) actions() []httpapi.Action {
 		get(httpapi.RouteConsoleQueue, "", p.queued.serveQueuePage),
 		post(httpapi.RouteConsoleQueue, hurryQuery, p.queued.hurryQueue),
 		post(httpapi.RouteConsoleQueue, dropQuery, p.queued.dropQueue),
+		get(httpapi.RouteConsoleBeats, "", p.beats.ServePage),
 		get(httpapi.RouteConsoleIncidents, "", p.incidents.serveIncidentsPage),
 		post(httpapi.RouteConsoleIncidents, acknowledgeQuery, acknowledge),
 		post(httpapi.RouteConsoleIncidents, resolveQuery, resolve),

@@ -28,7 +28,8 @@ import (
 //   - everyone: 20 destinations, of which 2 are down, 1 refuses its token, and 17 are fine.
 //   - approvals: "Deploy 1.4?" and "Open the gate?" wait for an answer. Without one, "no" is taken for the first, and
 //     nothing is decided about the second. Ann has answered "Restart db1?", and nobody answered "Reboot web-1?" in time.
-//   - backups: the beat nightly is fine, hourly is late (in a bubble), and offsite has failed.
+//   - backups: the beat nightly is fine, hourly is late (in a bubble), offsite has failed, mirror is late, archive runs, and no run
+//     of yearly has come. Runs of the last weeks are remembered: on time, late, failed, missed and too long.
 //   - family: two messages are planned, in 2 and in 8 hours.
 //   - host-01 and so on: keys with one destination each. The first ten have got a message. All are [NightKeys].
 //
@@ -118,6 +119,9 @@ func (n *Night) keys() (all []site.KeyOptions) {
 		{Expect: rules.Expect{Name: "nightly", Every: 24 * time.Hour, Grace: time.Hour}},
 		{Expect: rules.Expect{Name: "hourly", Every: time.Hour, Grace: 10 * time.Minute}},
 		{Expect: rules.Expect{Name: "offsite", Every: 24 * time.Hour, Grace: time.Hour}},
+		{Expect: rules.Expect{Name: "mirror", Every: 24 * time.Hour, Grace: time.Hour, MaxRun: 2 * time.Hour}},
+		{Expect: rules.Expect{Name: "archive", Every: 7 * 24 * time.Hour, Grace: 24 * time.Hour}},
+		{Expect: rules.Expect{Name: "yearly", Every: 365 * 24 * time.Hour, Grace: 24 * time.Hour}},
 	}
 	all = []site.KeyOptions{
 		RuledKey("many", once, ntfy(n.Fine, "many")), RuledKey("duty", steps, team...), RuledKey("lab", steps, team...),
@@ -146,9 +150,13 @@ func (n *Night) evening(t testing.TB) {
 	for i := range 10 {
 		n.send(t, fmt.Sprintf("host-%02d", i+1), "title", "Updates are installed", "type", "success")
 	}
-	for beat, exit := range map[string]string{"nightly": "0", "hourly": "0", "offsite": "23"} {
-		if got := n.PostForm("/notify/backups?beat="+beat+"&exit="+exit, ""); got.Status >= 300 {
-			t.Fatalf("the beat %s: %d %s", beat, got.Status, got.Body)
+	n.remember(t)
+	for _, b := range [][2]string{
+		{"nightly&exit=0", "copied 1,204 files"}, {"hourly&exit=0", ""}, {"offsite&exit=23", "rsync: connection to offsite.example lost"},
+		{"archive&state=start", ""},
+	} {
+		if got := n.Post("/notify/backups?beat="+b[0], "text/plain", b[1]); got.Status >= 300 {
+			t.Fatalf("the beat %s: %d %s", b[0], got.Status, got.Body)
 		}
 	}
 }

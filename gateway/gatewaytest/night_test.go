@@ -5,6 +5,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
 // TestNight checks that the worst night has what it promises, so that tests of pages can build on it.
@@ -39,6 +40,19 @@ func TestNight(t *testing.T) {
 		}
 		if down != 2 || failing != 1 {
 			t.Errorf("%d destinations are down, %d are failing", down, failing)
+		}
+		beats, err := n.Rooms().Beats.AllBeats(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		outcomes := map[rules.RunOutcome]bool{}
+		for i := range beats {
+			for _, r := range beats[i].Runs {
+				outcomes[r.Outcome] = true
+			}
+		}
+		if len(beats) != 6 || len(outcomes) != 6 {
+			t.Errorf("%d beats have runs with the outcomes %v", len(beats), outcomes)
 		}
 		for _, a := range n.Fine.Got() {
 			if a.Title == "The lab is hot" || a.Title == "The attic is wet" {

@@ -1,6 +1,7 @@
 package heartbeat
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -56,14 +57,7 @@ func expectedBeats(a *site.Directory) (out []ExpectedBeat) {
 
 // Expects reports whether a key of the configuration expects beats.
 func Expects(a *site.Directory) bool {
-	return slices.ContainsFunc(a.All(), func(s *site.Site) bool {
-		for _, k := range s.Keys {
-			if len(k.Expects) > 0 {
-				return true
-			}
-		}
-		return false
-	})
+	return slices.ContainsFunc(a.All(), (*site.Site).ExpectsBeats)
 }
 
 // expectedBeatOf returns the expected beat of a record, or nil if the configuration does not expect
@@ -255,6 +249,7 @@ func (m *Monitor) armBeats(ctx context.Context, conf *outbox.Configuration) erro
 		c := &BeatChange{monitor: m, name: name, change: func(now time.Time, b *rules.Beat, u *rules.Uptime) (remove, ok bool) {
 			b.Site, b.Key, b.Name = x.Site, x.Key.Name, x.Name
 			b.Arm(now, u, &x.Expect)
+			b.KeepOutputs(now, x.Key.Inbox)
 			return false, true
 		}}
 		if err := c.Apply(ctx); err != nil {
@@ -280,6 +275,8 @@ type BeatStatus struct {
 	Due      time.Time // when the next one is due; zero if unknown
 	Late     time.Time // when it is late; zero if unknown
 	RunEnds  time.Time // when the present run takes too long; zero for never or none
+
+	Runs []rules.Run // the last ones with the present one, the latest last
 }
 
 // Beats returns what is known of beats.
@@ -288,7 +285,7 @@ func (m *Monitor) Beats(ctx context.Context, expected []ExpectedBeat) ([]BeatSta
 	if err != nil {
 		return nil, err
 	}
-	u := uptimes.DecodeOrNew(record)
+	u, now := uptimes.DecodeOrNew(record), m.outbox.Queue.Now()
 	out := make([]BeatStatus, 0, len(expected))
 	shown := map[queue.Hash]bool{}
 	for _, x := range expected {
@@ -305,6 +302,8 @@ func (m *Monitor) Beats(ctx context.Context, expected []ExpectedBeat) ([]BeatSta
 		if record != nil {
 			b := beats.DecodeOrNew(record)
 			s.Beat, s.Due, s.Late, s.RunEnds = *b, b.Due(u), b.Deadline(u), b.RunDeadline(u)
+			b.KeepOutputs(now, x.Key.Inbox)
+			s.Runs = b.Recent(now, u, &x.Expect)
 		}
 		out = append(out, s)
 	}
@@ -340,6 +339,31 @@ type AdminBeat struct {
 
 	Started time.Time `json:"started,omitzero"`  // when the present run started
 	RunEnds time.Time `json:"run_ends,omitzero"` // when it takes too long
+
+	Runs []AdminRun `json:"runs,omitempty"` // the last ones, the latest last
+}
+
+// AdminRun is the JSON of a run, without what the job has posted.
+type AdminRun struct {
+	At      time.Time `json:"at"`
+	Outcome string    `json:"outcome"` // on_time, late, failed, missed, too_long or running
+	Ran     string    `json:"ran,omitempty"`
+	Exit    int64     `json:"exit,omitempty"`
+	Due     time.Time `json:"due,omitzero"` // of a late one
+}
+
+// adminRuns returns the JSON of runs.
+func adminRuns(runs []rules.Run) (out []AdminRun) {
+	for i := range runs {
+		r := &runs[i]
+		x := AdminRun{At: r.At.UTC(), Outcome: cmp.Or(string(r.Outcome), StateOnTime), Due: r.Due.UTC()}
+		x.Exit, _ = strconv.ParseInt(r.Exit, 10, 64)
+		if r.Took > 0 {
+			x.Ran = FormatRun(r.Took)
+		}
+		out = append(out, x)
+	}
+	return out
 }
 
 // Admin returns the JSON of a beat.
@@ -349,7 +373,7 @@ func (s *BeatStatus) Admin(now time.Time) AdminBeat {
 		Key: s.Expected.Key.Name, Scope: "global", Name: e.Name, Cron: e.Calendar.Fields(), Zone: e.Calendar.Zone(),
 		Grace: rules.FormatTime(e.Grace),
 		State: s.State(now), Last: s.Beat.Last.UTC(), Due: s.Due.UTC(), Late: s.Late.UTC(), Started: s.Beat.Started.UTC(),
-		RunEnds: s.RunEnds.UTC(),
+		RunEnds: s.RunEnds.UTC(), Runs: adminRuns(s.Runs),
 	}
 	out.Exit, _ = strconv.ParseInt(s.Beat.Exit, 10, 64)
 	if s.Expected.Key.OfSite {

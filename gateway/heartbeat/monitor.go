@@ -49,11 +49,15 @@ func (m *Monitor) Started(x *ExpectedBeat) *BeatChange {
 // failure and the first beat after a problem are told by a message; other beats change only their
 // record. withMessage means that the caller stores a message with the change. If this beat needs
 // the opposite, the change returns [ErrBeatUnchanged]. before is set to the beat before the change.
-func (m *Monitor) Came(x *ExpectedBeat, failed bool, exit string, withMessage bool, before *rules.Beat) *BeatChange {
+// output is the end of what the job posted; "" if it is not kept.
+func (m *Monitor) Came(x *ExpectedBeat, failed bool, exit, output string, withMessage bool, before *rules.Beat) *BeatChange {
 	return &BeatChange{monitor: m, name: m.beatName(x), change: func(now time.Time, b *rules.Beat, u *rules.Uptime) (remove, ok bool) {
 		*before = *b
 		b.Site, b.Key, b.Name = x.Site, x.Key.Name, x.Name
-		return false, b.Came(now, u, &x.Expect, failed, exit) == withMessage
+		told := b.Came(now, u, &x.Expect, failed, exit)
+		b.Posted(output)
+		b.KeepOutputs(now, x.Key.Inbox)
+		return false, told == withMessage
 	}}
 }
 

@@ -182,17 +182,20 @@ func TestRunShown(t *testing.T) {
 		gatewaytest.Until(t, "2000-01-01 03:15:00")
 		beat(t, g, http.MethodGet, "/notify/k?beat=nightly&state=start", "", http.StatusOK)
 		shown(`{"key":"k","scope":"global","name":"nightly","cron":"15 3 * * *","zone":"UTC","grace":"2h","max_run":"1h","state":"in_grace",`+
-			`"due":"2000-01-01T03:15:00Z","late":"2000-01-01T05:15:00Z","started":"2000-01-01T03:15:00Z","run_ends":"2000-01-01T04:15:00Z"}`,
-			"<strong>nightly</strong>, cron 15 3 * * * UTC, grace 2h. None has come yet. A run started <time", "keys/k")
+			`"due":"2000-01-01T03:15:00Z","late":"2000-01-01T05:15:00Z","started":"2000-01-01T03:15:00Z","run_ends":"2000-01-01T04:15:00Z",`+
+			`"runs":[{"at":"2000-01-01T03:15:00Z","outcome":"running"}]}`,
+			"cron 15 3 * * * UTC, grace 2h · no run has come yet · runs <time", "keys/k")
 		gatewaytest.Until(t, "2000-01-01 04:16:00")
 		shown(`{"key":"k","scope":"global","name":"nightly","cron":"15 3 * * `+
 			`*","zone":"UTC","grace":"2h","max_run":"1h","state":"too_long","since":"2000-01-01T04:15:00Z",`+
-			`"due":"2000-01-01T03:15:00Z","late":"2000-01-01T05:15:00Z","started":"2000-01-01T03:15:00Z","run_ends":"2000-01-01T04:15:00Z"}`,
-			"Not ended</strong> <time", "The beat nightly takes too long, <time")
+			`"due":"2000-01-01T03:15:00Z","late":"2000-01-01T05:15:00Z","started":"2000-01-01T03:15:00Z","run_ends":"2000-01-01T04:15:00Z",`+
+			`"runs":[{"at":"2000-01-01T03:15:00Z","outcome":"too_long","ran":"1h1m"}]}`,
+			"Not ended <time", "The beat nightly takes too long, <time")
 		beat(t, g, http.MethodGet, "/notify/k?beat=nightly&exit=3", "", http.StatusOK)
 		shown(`{"key":"k","scope":"global","name":"nightly","cron":"15 3 * * `+
 			`*","zone":"UTC","grace":"2h","max_run":"1h","state":"failed","since":"2000-01-01T04:16:00Z",`+
-			`"last":"2000-01-01T04:16:00Z","ran":"1h1m","exit":3,"due":"2000-01-02T03:15:00Z","late":"2000-01-02T05:15:00Z"}`,
-			"</time> after a run of 1h1m with the exit code 3. The next one is due", "The beat nightly has failed, <time")
+			`"last":"2000-01-01T04:16:00Z","ran":"1h1m","exit":3,"due":"2000-01-02T03:15:00Z","late":"2000-01-02T05:15:00Z",`+
+			`"runs":[{"at":"2000-01-01T04:16:00Z","outcome":"failed","ran":"1h1m","exit":3}]}`,
+			"</time>, took 1h1m, exit code 3 · next <time", "The beat nightly has failed, <time")
 	})
 }

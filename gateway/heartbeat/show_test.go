@@ -82,8 +82,8 @@ func TestBeatMakesTheKeyFail(t *testing.T) {
 		if err != nil || len(beats) != 1 || beats[0].State(time.Now()) != heartbeat.StateInGrace {
 			t.Fatalf("%+v, %v", beats, err)
 		}
-		if body := g.Get("/notify/console/keys/ops").Body; !strings.Contains(body, "Overdue</strong>") ||
-			!strings.Contains(body, "and late <time") {
+		if body := g.Get("/notify/console/keys/ops").Body; !strings.Contains(body, "Due</span>") ||
+			!strings.Contains(body, ", late <time") {
 			t.Errorf("the page of the key: %s", body)
 		}
 		time.Sleep(30 * time.Minute)

@@ -93,17 +93,27 @@ func (m *Monitor) Take(ctx context.Context, x *ExpectedBeat, s Signal, text *not
 	if text.Type == notifier.Failure {
 		return m.fail(ctx, x, s, text, memory, release)
 	}
+	output := x.keptOutput(text)
 	release()
 	if s.Start {
 		return m.start(ctx, x)
 	}
 	for range takeTries {
-		came, err := m.come(ctx, x, s.Partial)
+		came, err := m.come(ctx, x, s.Partial, output)
 		if !errors.Is(err, ErrBeatUnchanged) {
 			return came, err
 		}
 	}
 	return nil, outbox.ErrQueueUnavailable(ErrBeatUnchanged)
+}
+
+// keptOutput returns what is remembered of the text that a job has posted: nothing if its key has no
+// inbox, which keeps texts.
+func (x *ExpectedBeat) keptOutput(text *notifier.Message) string {
+	if x.Key.Inbox == 0 {
+		return ""
+	}
+	return rules.EndOf(text.Body)
 }
 
 // start notes that a run has begun. It sends no message.
@@ -121,7 +131,7 @@ func (m *Monitor) start(ctx context.Context, x *ExpectedBeat) (*Taken, error) {
 
 // come notes a beat that has not failed. The first one after a problem is told, unless it is a
 // partial beat after a failure.
-func (m *Monitor) come(ctx context.Context, x *ExpectedBeat, partial bool) (*Taken, error) {
+func (m *Monitor) come(ctx context.Context, x *ExpectedBeat, partial bool, output string) (*Taken, error) {
 	if err := m.storeFailure(ctx, x); err != nil {
 		return nil, outbox.QueueError(err)
 	}
@@ -135,7 +145,7 @@ func (m *Monitor) come(ctx context.Context, x *ExpectedBeat, partial bool) (*Tak
 		}
 	}
 	var before rules.Beat
-	quiet := m.Came(x, false, "", false, &before)
+	quiet := m.Came(x, false, "", output, false, &before)
 	err := quiet.Apply(ctx)
 	if err == nil {
 		return taken(x, cameText(x, quiet), nil, ""), nil
@@ -144,7 +154,7 @@ func (m *Monitor) come(ctx context.Context, x *ExpectedBeat, partial bool) (*Tak
 		return nil, outbox.QueueError(err)
 	}
 	text := x.backText(&before, m.outbox.Queue.Now())
-	told := m.Came(x, false, "", true, &before)
+	told := m.Came(x, false, "", output, true, &before)
 	report, id, err := m.TellBeat(ctx, x.Delivery(text, told), told)
 	if err != nil {
 		if errors.Is(err, ErrBeatUnchanged) {
@@ -164,8 +174,9 @@ func (m *Monitor) fail(ctx context.Context, x *ExpectedBeat, s Signal, text *not
 	if record, err := m.outbox.Queue.Records.Get(ctx, m.beatName(x)); err == nil {
 		ran = beats.DecodeOrNew(record).Running(m.outbox.Queue.Now())
 	}
+	output := x.keptOutput(text)
 	failedText(x.Name, text, s, ran)
-	c := m.Came(x, true, s.Exit, true, new(rules.Beat))
+	c := m.Came(x, true, s.Exit, output, true, new(rules.Beat))
 	d := x.Delivery(text, c)
 	d.Memory, d.Release = memory, release
 	if err := d.To.Check(text); err != nil {

@@ -65,6 +65,7 @@ func New(o Options, pages func(*API) PageFuncs) *API {
 		Has: SiteRoutes{
 			Queue: o.App.Conf.QueueSettings != nil, Configs: o.Saved != nil, Push: o.Resolved.Push != nil, MCP: o.Resolved.MCP,
 			Console: o.Resolved.Managers != nil && o.Resolved.Page, Inbox: o.App.Conf.QueueSettings != nil && o.Resolved.HasInboxes(),
+			Beats: o.Resolved.ExpectsBeats(),
 		},
 	}
 	h := &API{Base: base, Streams: &inbox.Streams{Ending: make(chan struct{})}}

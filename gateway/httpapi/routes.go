@@ -58,11 +58,15 @@ type SiteRoutes struct {
 	Push    bool // devices can subscribe to keys
 	Console bool // somebody may manage, and there are pages
 	Inbox   bool // a key has an inbox
+	Beats   bool // a key expects beats
 	MCP     bool // agents can use keys
 }
 
 // WithQueue reports whether a site has a queue.
 func WithQueue(s *SiteRoutes) bool { return s.Queue }
+
+// WithBeats reports whether a key of a site expects beats.
+func WithBeats(s *SiteRoutes) bool { return s.Queue && s.Beats }
 
 func withConfigs(s *SiteRoutes) bool { return s.Configs }
 func withPush(s *SiteRoutes) bool    { return s.Push }
@@ -111,6 +115,7 @@ func RouteSpecs() []RouteSpec {
 		{RouteConsoleMessages, get, accessManage, withConsole, acts, openapi.NotDescribed},
 		{RouteConsoleMessage, both, accessManage, withConsole, acts, openapi.NotDescribed},
 		{RouteConsoleQueue, both, accessManage, withConsole, acts, openapi.NotDescribed},
+		{RouteConsoleBeats, get, accessManage, withLogin, acts, openapi.NotDescribed},
 		{RouteConsoleSilences, both, accessManage, withConsole, acts, openapi.NotDescribed},
 		{RouteConsoleIncidents, both, accessManage, withConsole, acts, openapi.NotDescribed},
 		{RouteConsoleIncident, both, accessManage, withLogin, func(h *API) handler { return h.Incidents.serveIncident }, openapi.NotDescribed},
@@ -197,6 +202,7 @@ const (
 	RouteConsoleMessages  = "/notify/console/messages"
 	RouteConsoleMessage   = "/notify/console/messages/{ID}"
 	RouteConsoleQueue     = "/notify/console/queue"
+	RouteConsoleBeats     = "/notify/console/beats"
 	RouteConsoleSilences  = "/notify/console/silences"
 	RouteConsoleIncidents = "/notify/console/incidents"
 	RouteConsoleIncident  = RouteConsoleIncidents + "/{ID}"

@@ -181,6 +181,16 @@ type Push struct {
 	Hosts   []string // additional push services
 }
 
+// ExpectsBeats reports whether a key of the site expects beats.
+func (s *Site) ExpectsBeats() bool {
+	for _, k := range s.Keys {
+		if len(k.Expects) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // HasInboxes reports whether a key of the site, or every saved key, has an inbox.
 func (s *Site) HasInboxes() bool {
 	if s.Saved.Inbox != 0 {

@@ -230,6 +230,8 @@ type Beat struct {
 	Exit    string        // the exit code of the last beat; "" for 0 or none
 	overran bool          // it was told that the present run takes too long
 
+	Runs []Run // the last ones, the latest last, at most MaxRuns
+
 	armed armed         // the expectation with which due was set
 	due   time.Time     // when the next one is due, as if a gateway ran all the time
 	down  time.Duration // the part of the [Uptime] that counted when due was set or, by a calendar, reached
@@ -353,6 +355,9 @@ func (b *Beat) NextLook(now time.Time, u *Uptime, again time.Duration) time.Time
 // begun before, the time of the run starts again.
 func (b *Beat) Start(now time.Time, u *Uptime, e *Expect) {
 	b.Arm(now, u, e)
+	if b.overran {
+		b.addRuns(Run{At: b.Started, Outcome: RunTooLong}) // nobody will know when it ended
+	}
 	b.Started, b.startDown, b.overran = now, u.down(e.Grace), false
 }
 
@@ -360,6 +365,7 @@ func (b *Beat) Start(now time.Time, u *Uptime, e *Expect) {
 // reports whether a message has to be sent: for each failure, and for the first beat after a
 // problem.
 func (b *Beat) Came(now time.Time, u *Uptime, e *Expect, failed bool, exit string) (told bool) {
+	b.addRuns(b.came(now, u, e, failed, exit)...)
 	b.arm(now, u, e)
 	told = failed || b.State != BeatOK
 	b.Ran = b.Running(now)
@@ -433,6 +439,7 @@ func (b *Beat) Fields(c *wire.Codec) {
 	wire.True(c, 18, &b.overran)
 	wire.Number(c, 19, &b.Ran)
 	wire.Text(c, 20, &b.Exit)
+	wire.Records(c, 21, &b.Runs, (*Run).fields)
 }
 
 // Fields names the fields of a record.

@@ -75,8 +75,67 @@ func equalExample(action string) IncidentRow {
 	return row
 }
 
+// exampleBeats has a beat in each state, the worst first.
+var exampleBeats = []Beat{
+	{
+		Name: "sync", Address: "../notify/console/beats?beat=sync&key=ops", Key: "ops", KeyAddress: "../notify/console/keys/ops", State: BeatFailed,
+		Now: noon, How: "every 1h", Grace: "6m", Since: noon.Add(-time.Hour), Last: noon.Add(-time.Hour), Ran: "12m", Exit: "3",
+		Due: noon.Add(-time.Minute), Late: noon.Add(5 * time.Minute), Runs: []Run{
+			{At: noon.Add(-5 * time.Hour), Outcome: RunOnTime, Took: 8 * time.Minute, Ran: "8m", Output: "copied <b>12</b> files"},
+			{At: noon.Add(-4 * time.Hour), Outcome: RunMissed},
+			{At: noon.Add(-3 * time.Hour), Outcome: RunLate, Due: noon.Add(-4 * time.Hour)},
+			{At: noon.Add(-2 * time.Hour), Outcome: RunTooLong, Took: 2 * time.Hour, Ran: "2h"},
+			{At: noon.Add(-time.Hour), Outcome: RunFailed, Took: 12 * time.Minute, Ran: "12m", Exit: "3", Output: "no space left on <device>"},
+			{At: noon.Add(-2 * time.Minute), Outcome: RunRunning, Took: 2 * time.Minute, Ran: "2m"},
+		},
+	},
+	{
+		Name: "backup", State: BeatTooLong, Now: noon, How: "cron 15 3 * * 1-5 Europe/Berlin", Grace: "2h", Since: noon, Key: "ops",
+		Started: noon.Add(-time.Hour), RunEnds: noon.Add(-time.Minute), Due: noon.Add(15 * time.Hour), Late: noon.Add(17 * time.Hour),
+		Runs: []Run{{At: noon.Add(-time.Hour), Outcome: RunTooLong, Took: time.Hour, Ran: "1h"}},
+	},
+	{
+		Name: "hourly", State: BeatLate, Now: noon, How: "every 1h", Grace: "6m", Since: noon.Add(-time.Minute), Due: noon.Add(-7 * time.Minute),
+		Late: noon.Add(-time.Minute), Runs: []Run{{At: noon.Add(-7 * time.Minute), Outcome: RunMissed}},
+	},
+	{
+		Name: "due", State: BeatInGrace, Now: noon, How: "every 1d", Grace: "2h", Last: noon.Add(-25 * time.Hour), Due: noon.Add(-time.Hour),
+		Late: noon.Add(time.Hour), Runs: []Run{{At: noon.Add(-25 * time.Hour), Outcome: RunOnTime}},
+	},
+	{
+		Name: "runs", State: BeatRunning, Now: noon, How: "every 1d", Grace: "2h", Last: noon.Add(-23 * time.Hour), Due: noon.Add(time.Hour),
+		Late: noon.Add(3 * time.Hour), Started: noon.Add(-time.Minute), RunEnds: noon.Add(time.Hour), Runs: []Run{
+			{At: noon.Add(-23 * time.Hour), Outcome: RunOnTime}, {At: noon.Add(-time.Minute), Outcome: RunRunning},
+		},
+	},
+	{Name: "new", State: BeatNew, Now: noon, How: "every 1d", Grace: "2h", Due: noon.Add(23 * time.Hour), Late: noon.Add(25 * time.Hour)},
+	{
+		Name: "nightly", State: BeatOnTime, Now: noon, How: "every 1d", Grace: "2h", Last: noon.Add(-time.Hour), Ran: "12m",
+		Due: noon.Add(23 * time.Hour), Late: noon.Add(25 * time.Hour), Runs: manyRuns(),
+	},
+}
+
+// manyRuns returns as many runs as a beat remembers.
+func manyRuns() (runs []Run) {
+	for i := range runsShown {
+		took := time.Duration(10+i%3) * time.Minute
+		runs = append(runs, Run{At: noon.AddDate(0, 0, i-runsShown), Outcome: RunOnTime, Took: took, Ran: strings.TrimSuffix(took.String(), "0s")})
+	}
+	return runs
+}
+
 // examples has pages by the names of their golden files, each with everything it can show.
 var examples = map[string]Page{
+	"beats": BeatsPage{
+		Root: "../", Address: "../notify/console/beats", Beats: exampleBeats, More: 2, Problem: "The queue cannot be read.", State: BeatFailed, Tallies: []BeatTally{
+			{BeatFailed, 1, ""}, {BeatInGrace, 1, "../notify/console/beats?state=in_grace"},
+			{BeatRunning, 1, "../notify/console/beats?state=running"}, {BeatOnTime, 1, "../notify/console/beats?state=on_time"},
+		},
+	},
+	"beats_one":   BeatsPage{Root: "../", Address: "../notify/console/beats", Key: "ops", One: true, Beats: exampleBeats[:1], Texts: true},
+	"beats_new":   BeatsPage{Root: "../", Address: "../notify/console/beats", Key: "ops", One: true, Beats: exampleBeats[5:6]},
+	"beats_none":  BeatsPage{Root: "../", Address: "../notify/console/beats", Lacks: []CopiedLine{{Name: "a beat", Text: "expect nightly every 24h"}}},
+	"beats_unfit": BeatsPage{Root: "../", Address: "../notify/console/beats", Key: "web"},
 	"now": NowPage{
 		Root: "../", Now: noon, Sentence: "2 incidents open, 1 destination down", State: Failing, Keys: 30, Last: noon.Add(-12 * time.Second),
 		Stored: true, Waiting: 5, Lost: 2, Done: "It is resolved.",
@@ -647,25 +706,7 @@ func exampleKey(t KeyTab) KeyPage {
 			}, AllSilences: "../notify/console/silences",
 			Destinations: []Destination{exampleDestination, exampleDestination}, Waiting: 112,
 			Health: &Health{State: Down, Troubles: []Trouble{exampleTrouble}}, Watchdog: &exampleTrouble,
-			Beats: []Beat{
-				{
-					Name: "nightly", How: "every 1d", Grace: "2h", Outcome: Delivered, Last: noon.Add(-time.Hour), Due: noon.Add(23 * time.Hour),
-					Late: noon.Add(25 * time.Hour),
-				},
-				{
-					Name: "due", How: "every 1d", Grace: "2h", Outcome: Delivered, Last: noon.Add(-25 * time.Hour), Due: noon.Add(-time.Hour),
-					Late: noon.Add(time.Hour), Overdue: true,
-				},
-				{Name: "hourly", How: "every 1h", Grace: "6m", Outcome: Failed, Problem: "Late", Since: noon},
-				{
-					Name: "sync", How: "every 1h", Grace: "6m", Outcome: Failed, Problem: "Failed", Since: noon, Last: noon, Ran: "12m", Exit: "3",
-					Due: noon.Add(time.Hour),
-				},
-				{
-					Name: "backup", How: "cron 15 3 * * 1-5 Europe/Berlin", Grace: "2h", Outcome: Failed, Problem: "Not ended", Since: noon,
-					Started: noon.Add(-time.Hour), RunEnds: noon, Due: noon.Add(15 * time.Hour), Late: noon.Add(17 * time.Hour),
-				},
-			},
+			Beats: exampleBeats,
 			BeatLine: &CopiedLine{
 				Name: "a beat", Text: "backup.sh; curl -fsS \"https://alerts.example.com/notify/ops?beat=nightly&exit=$?\"",
 				Note: "Behind the command of the job.",

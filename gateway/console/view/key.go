@@ -101,23 +101,6 @@ type KeyInbox struct {
 	Readers int          // number of secrets that read it
 }
 
-// Beat is a beat that the key expects.
-type Beat struct {
-	Name, Grace string
-	How         string    // how often it is expected, such as "every 1d"
-	Outcome     Outcome   // Delivered, or Failed if there is a problem
-	Problem     string    // such as "Late"; "" for none
-	Since       time.Time // start of the problem
-	Last        time.Time // when the last one arrived; zero for never
-	Ran         string    // how long the last run took; "" if unknown
-	Exit        string    // the exit code of the last one; "" for 0 or none
-	Started     time.Time // when the present run started; zero for none
-	RunEnds     time.Time // when it takes too long; zero for never
-	Due         time.Time // when the next one is due; zero if unknown
-	Late        time.Time // when it is late; zero if unknown
-	Overdue     bool      // it is due but not late yet
-}
-
 // CopiedLine is a text to copy.
 type CopiedLine struct {
 	Name string // its purpose
