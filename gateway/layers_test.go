@@ -57,7 +57,7 @@ var layers = append(domain, [][]string{
 	},
 	{"gateway/httpapi"},
 	{"gateway/console/sending", "gateway/console/settings", "gateway/console/bars"},
-	{"gateway/console/beats"},
+	{"gateway/console/beats", "gateway/console/week"},
 	{"gateway/console"},
 	{"gateway/gatewaytest"},
 	{"caddyhttp/internal/placeholder", "caddyhttp/logs/logdigest"},

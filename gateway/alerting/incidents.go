@@ -28,6 +28,7 @@ type Incidents struct {
 	silences *Silences
 	sizes    groupSizes
 	counts   incidentCounts
+	weeks    weeks
 }
 
 // groupSizes remembers the sizes of the groups of records for a while, because each

@@ -24,6 +24,13 @@ type IncidentQuery struct {
 	After IncidentCursor
 	Limit int  // of rows
 	Fold  bool // equal incidents that are not resolved are one row
+
+	Day time.Time // only those that were opened last on the day that begins then; zero for any
+}
+
+// on reports whether an incident that was opened at a time is one of the day of the query.
+func (q *IncidentQuery) on(opened time.Time) bool {
+	return q.Day.IsZero() || !opened.Before(q.Day) && opened.Before(q.Day.AddDate(0, 0, 1))
 }
 
 // IncidentCursor is a position in the list of incidents. The zero value is its beginning.
@@ -55,7 +62,7 @@ const (
 	maxIncidents     = 1000
 )
 
-// ParseIncidentQuery reads the parameters key, state, after and limit.
+// ParseIncidentQuery reads the parameters key, state, day, after and limit.
 func ParseIncidentQuery(v url.Values) (q IncidentQuery, err error) {
 	q = IncidentQuery{Key: v.Get("key"), Stage: notifier.IncidentState(v.Get("state")), Limit: DefaultIncidents}
 	if q.Stage != "" && !slices.Contains(rules.Stages, q.Stage) {
@@ -64,6 +71,11 @@ func ParseIncidentQuery(v url.Values) (q IncidentQuery, err error) {
 	if text := v.Get("limit"); text != "" {
 		if q.Limit, err = strconv.Atoi(text); err != nil || q.Limit < 1 || q.Limit > maxIncidents {
 			return q, message.Errorf(message.Invalid, "limit must be a number from 1 to %d", maxIncidents)
+		}
+	}
+	if text := v.Get("day"); text != "" {
+		if q.Day, err = time.ParseInLocation(time.DateOnly, text, time.Local); err != nil {
+			return q, message.Errorf(message.Invalid, "day must be a date such as 2026-11-28")
 		}
 	}
 	if text := v.Get("after"); text != "" {
@@ -82,6 +94,9 @@ func (q *IncidentQuery) Address(path string, after IncidentCursor) string {
 		if value != "" {
 			v.Set(name, value)
 		}
+	}
+	if !q.Day.IsZero() {
+		v.Set("day", q.Day.Format(time.DateOnly))
 	}
 	if q.Limit != DefaultIncidents {
 		v.Set("limit", strconv.Itoa(q.Limit))

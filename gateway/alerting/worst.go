@@ -223,6 +223,9 @@ func (i *Incidents) Rows(ctx context.Context, places []string, by *IncidentQuery
 					return nil, next, err
 				}
 				for _, x := range page {
+					if !by.on(x.Incident.Opened) {
+						continue
+					}
 					silenced, err := silences.of(ctx, x.Incident)
 					if err != nil {
 						return nil, next, err

@@ -121,7 +121,7 @@ func (h *incidentPages) postIncident(done string) httpapi.ActionFunc {
 		if count == 0 {
 			query.Set("done", "over")
 		}
-		for _, name := range []string{"key", "state"} { // filter of the list of incidents
+		for _, name := range []string{"key", "state", "day"} { // filter of the list of incidents
 			if value := r.PostForm.Get("filter-" + name); value != "" {
 				query.Set(name, value)
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/alerting"
 	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/console/week"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
@@ -39,6 +40,14 @@ func (h *incidentPages) serveIncidentsPage(w http.ResponseWriter, r *http.Reques
 		whole := by
 		whole.Limit = alerting.DefaultIncidents // the page has a limit of its own
 		return whole.Address(root+httpapi.RouteConsoleIncidents[1:], after)
+	}
+	if !by.Day.IsZero() {
+		p.Filter.Day = by.Day.Format(time.DateOnly)
+		all := alerting.IncidentQuery{Key: by.Key, Stage: by.Stage, Limit: alerting.DefaultIncidents}
+		p.AnyDay = all.Address(root+httpapi.RouteConsoleIncidents[1:], alerting.IncidentCursor{})
+	}
+	if p.Rules {
+		p.Week = week.Of(r, h.Base, &by)
 	}
 	if by.After != (alerting.IncidentCursor{}) {
 		p.First = address(alerting.IncidentCursor{})
@@ -80,7 +89,9 @@ func (h *incidentPages) postForget(w http.ResponseWriter, r *http.Request, _ *ht
 	if err != nil || q == nil {
 		return cmp.Or(err, error(alerting.ErrNoIncidents))
 	}
-	filter := url.Values{"key": {r.PostForm.Get("filter-key")}, "state": {r.PostForm.Get("filter-state")}}
+	filter := url.Values{
+		"key": {r.PostForm.Get("filter-key")}, "state": {r.PostForm.Get("filter-state")}, "day": {r.PostForm.Get("filter-day")},
+	}
 	by, err := alerting.ParseIncidentQuery(filter)
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/gateway/alerting"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
+	"github.com/caddy-notify/caddy-notify/gateway/console/week"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -27,6 +28,9 @@ func (h *keyPages) setOpen(r *http.Request, p *view.KeyPage, k *site.Key) {
 	q, err := h.App.Open(nil)
 	if err != nil || q == nil {
 		return // the queue's part of the page says that it cannot be read
+	}
+	if !k.Rules.Empty() {
+		p.Week = week.Of(r, h.Base, &alerting.IncidentQuery{Key: k.Name})
 	}
 	by := alerting.IncidentQuery{Key: k.Name, Stage: notifier.Open, Limit: maxKeyIncidents, Fold: true}
 	rows, next, err := h.api.Incidents.SiteRows(r.Context(), &by)

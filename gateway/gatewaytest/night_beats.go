@@ -12,7 +12,7 @@ import (
 
 // nightRuns are runs of beats, one a day: "." on time, "l" late, "x" failed, "m" missed, "+" too long.
 var nightRuns = map[string]string{
-	"nightly": ".........l........x.......m..", "offsite": "............................",
+	"nightly": ".........l..........m..x...", "offsite": "............................",
 	"mirror": ".....l.......+.....x......m", "archive": ".",
 }
 

@@ -51,6 +51,7 @@ func Incidents() About {
 		Parameters: []any{
 			inQuery("key", text(), "Only incidents of this key."),
 			inQuery("state", Schema{"enum": []string{"open", "acknowledged", "resolved"}}, "Only incidents in this state."),
+			inQuery("day", Schema{"type": "string", "format": "date"}, "Only incidents that were opened last on this day, in the server's zone."),
 			inQuery("limit", Schema{"type": "integer", "minimum": 1, "maximum": 1000, "default": 100}, "How many a page has."),
 			inQuery("after", text(), "Where the page begins; `next` has it."),
 		},

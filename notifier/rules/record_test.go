@@ -107,6 +107,7 @@ func records() []record {
 		Site: "s", Key: "ops", Name: "nightly", Gone: at(1), Last: at(2), State: BeatLate, Since: at(3), Missed: true,
 		armed: armed{24 * time.Hour, time.Hour, "15 3 * * 1-5 UTC", 2 * time.Hour}, due: at(4), down: time.Minute,
 		reached: true, Started: at(5), startDown: time.Second, overran: true, Ran: time.Hour, Exit: "3",
+		Runs: []Run{{}, {At: at(6), Outcome: RunFailed, Took: time.Hour, Exit: "3", Due: at(5), Output: "no space left"}},
 	}
 	uptime := &Uptime{
 		Seen: at(1), Down: time.Hour, Short: []time.Duration{time.Second, 0, 3 * time.Second},

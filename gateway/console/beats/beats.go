@@ -117,6 +117,7 @@ func (p Pages) OfKey(r *http.Request, k *site.Key) (out []view.Beat, line *view.
 	if err != nil || len(out) == 0 {
 		return nil, nil
 	}
+	slices.SortFunc(out, worstFirst)
 	for i := range out {
 		out[i].Key = "" // the page is that of the key
 	}

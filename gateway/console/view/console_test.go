@@ -115,6 +115,19 @@ var exampleBeats = []Beat{
 	},
 }
 
+// exampleWeek has days with everything, with some and with nothing.
+var exampleWeek = func() *IncidentWeek {
+	w := &IncidentWeek{Keep: 48 * time.Hour, Cut: true}
+	for i := range w.Days {
+		w.Days[i].Begin = time.Date(2026, 2, 23+i, 0, 0, 0, 0, time.UTC)
+		w.Days[i].Address = "../notify/console/incidents?day=" + w.Days[i].Begin.Format(time.DateOnly)
+	}
+	d := &w.Days
+	d[0].Escalated, d[0].Failures, d[0].Others = 1, 200, 3
+	d[1].Others, d[3].Failures, d[4].Escalated, d[6].Escalated, d[6].Failures, d[6].Here = 1, 1, 2, 1, 12, true
+	return w
+}()
+
 // manyRuns returns as many runs as a beat remembers.
 func manyRuns() (runs []Run) {
 	for i := range runsShown {
@@ -399,7 +412,7 @@ var examples = map[string]Page{
 	},
 	"queue_given_up": QueuePage{Root: "../", Numbers: true, Hurry: "../notify/console/queue", GivenUp: 3, Size: "0 B"},
 	"incidents": IncidentsPage{
-		Root: "../", Filter: IncidentFilter{Key: "ops", State: IncidentOpen}, Keys: []string{"home", "ops"}, Rules: true,
+		Root: "../", Filter: IncidentFilter{Key: "ops", State: IncidentOpen}, Keys: []string{"home", "ops"}, Rules: true, Week: exampleWeek,
 		First: "../notify/console/incidents", More: "../notify/console/incidents?after=x",
 		Action: "../notify/console/incidents", Done: "One incident is forgotten.",
 		Incidents: []IncidentRow{
@@ -442,6 +455,9 @@ var examples = map[string]Page{
 	},
 	"inbox_empty":   InboxPage{Key: "ops", Keep: "7 days", Since: "24h"},
 	"inbox_problem": InboxPage{Key: "ops", Keep: "7 days", Since: "all", Problem: "The queue cannot be read at the moment."},
+	"incidents_day": IncidentsPage{
+		Root: "../", Filter: IncidentFilter{Key: "x", Day: "2026-02-23"}, Rules: true, AnyDay: "../notify/console/incidents?key=x",
+	},
 	"incidents_none": IncidentsPage{Root: "../", Lacks: []CopiedLine{{
 		Name: "the line for a rule", Text: "rate 30/1m", Note: "Incidents are listed here with this line:",
 	}}},
@@ -703,7 +719,7 @@ func exampleKey(t KeyTab) KeyPage {
 			Silences: []KeySilence{
 				{Of: "titles like “disk <x>”", Until: noon, Reason: "new <disks>", Who: "Ann"},
 				{Of: "in the configuration", From: noon, Until: noon.Add(time.Hour)},
-			}, AllSilences: "../notify/console/silences",
+			}, AllSilences: "../notify/console/silences", Week: exampleWeek,
 			Destinations: []Destination{exampleDestination, exampleDestination}, Waiting: 112,
 			Health: &Health{State: Down, Troubles: []Trouble{exampleTrouble}}, Watchdog: &exampleTrouble,
 			Beats: exampleBeats,

@@ -33,12 +33,15 @@ type IncidentsPage struct {
 	Lacks     []CopiedLine // lines of the Caddyfile with which a key has rules
 	First     string       // the address of the first page; "" if this is the first
 	More      string       // the address of the next page; "" for none
+	AnyDay    string       // the address of the same list for all days
+	Week      *IncidentWeek
 }
 
 // IncidentFilter selects incidents. An empty field selects all.
 type IncidentFilter struct {
 	Key   string
 	State IncidentState
+	Day   string // such as "2026-11-28"
 }
 
 // ListedIncident is an incident without the texts of its messages.
@@ -127,7 +130,8 @@ func (p IncidentsPage) view() view {
 		States []Choice
 		Line   FilterLine
 	}{p, choose(filterIncidents, string(p.Filter.State)),
-		newFilterLine(p.Root+"notify/console/incidents", named("key", p.Filter.Key), label(filterIncidents, string(p.Filter.State))),
+		newFilterLine(p.Root+"notify/console/incidents", named("key", p.Filter.Key), label(filterIncidents, string(p.Filter.State)),
+			named("opened on", p.Filter.Day)),
 	}}
 }
 

@@ -40,6 +40,7 @@ type KeyState struct {
 	Incidents     []IncidentRow // open ones, the worst first
 	MoreIncidents bool          // there are others
 	AllIncidents  string        // address of the open incidents of the key
+	Week          *IncidentWeek // nil if none was opened
 	Silences      []KeySilence  // that hold now, or are planned
 	AllSilences   string        // address of all silences
 }
