@@ -180,11 +180,11 @@ func TestNightCounts(t *testing.T) {
 				t.Errorf("the situation is %q with the count %q; want %q, %q", gotSentence, gotCount, sentence, counted)
 			}
 		}
-		want("failing: 202 incidents open, 2 more silenced, 2 destinations down", "207 202 incidents open, 2 more silenced, ")
+		want("failing: 202 incidents open, 2 more silenced, 2 destinations down", "208 202 incidents open, 2 more silenced, ")
 		n.AddSilence("many", "for=2h&tag=all&reason=known&who=Ann")
-		want("failing: 2 incidents open, 202 more silenced, 2 destinations down", "7 2 incidents open, 202 more silenced, ")
+		want("failing: 2 incidents open, 202 more silenced, 2 destinations down", "8 2 incidents open, 202 more silenced, ")
 		n.AddSilence("duty", "for=2h&tag=all&reason=known&who=Ann")
-		want("failing: 2 destinations down, 1 destination failing, 2 beats late or failed, 204 incidents silenced", "5 2 destinations down")
+		want("failing: 2 destinations down, 1 destination failing, 3 beats late or failed, 204 incidents silenced", "6 2 destinations down")
 		if text := plain(get(n.Gateway, "/notify/console", browser).Body); !strings.Contains(text, "many: 200 open") {
 			t.Errorf("silenced incidents are not listed: %s", text)
 		}

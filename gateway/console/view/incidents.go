@@ -44,6 +44,15 @@ type IncidentFilter struct {
 	Day   string // such as "2026-11-28"
 }
 
+// On returns the day in words; "" for none.
+func (f IncidentFilter) On() string {
+	day, err := time.Parse(time.DateOnly, f.Day)
+	if err != nil {
+		return ""
+	}
+	return day.Format("Monday, 2 January")
+}
+
 // ListedIncident is an incident without the texts of its messages.
 type ListedIncident struct {
 	Address    string // address of its page; "" for none
@@ -131,7 +140,7 @@ func (p IncidentsPage) view() view {
 		Line   FilterLine
 	}{p, choose(filterIncidents, string(p.Filter.State)),
 		newFilterLine(p.Root+"notify/console/incidents", named("key", p.Filter.Key), label(filterIncidents, string(p.Filter.State)),
-			named("opened on", p.Filter.Day)),
+			named("opened on", p.Filter.On())),
 	}}
 }
 
