@@ -38,8 +38,8 @@ type Half struct {
 func ParseHalf(query url.Values) (h Half, err error) {
 	h.To = query.Get(toQuery)
 	if text := query.Get(halfQuery); text != "" {
-		if h.From, err = time.Parse(time.RFC3339, text); err != nil {
-			return h, api.Errorf(http.StatusBadRequest, "half must be the time at which a half hour begins, such as 2026-03-01T12:30:00Z")
+		if h.From, err = time.Parse(view.HalfFormat, text); err != nil {
+			return h, api.Errorf(http.StatusBadRequest, "half must be the time at which a half hour begins, such as 20260301T1230Z")
 		}
 	}
 	return h, nil
@@ -52,7 +52,7 @@ func (h *Half) Until() time.Time { return h.From.Add(tally.Length) }
 // the list without a query parameter.
 func (h *Half) Chips(without func(name string) string) (out []view.Chip) {
 	if !h.From.IsZero() {
-		out = append(out, view.Chip{From: h.From, Until: h.Until(), Name: halfQuery, Value: h.From.Format(time.RFC3339), Without: without(halfQuery)})
+		out = append(out, view.Chip{From: h.From, Until: h.Until(), Name: halfQuery, Value: h.From.Format(view.HalfFormat), Without: without(halfQuery)})
 	}
 	if h.To != "" {
 		scheme, _, _ := strings.Cut(h.To, "://")

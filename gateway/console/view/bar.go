@@ -10,6 +10,9 @@ import (
 // BarParts is the number of parts of a bar, of half an hour each.
 const BarParts = 48
 
+// HalfFormat is the format of the time at which a part begins, in the address of its messages.
+const HalfFormat = "20060102T1504Z"
+
 // PartLength is how long a part of a bar is.
 const PartLength = 30 * time.Minute
 
@@ -58,7 +61,7 @@ type Half struct {
 func (b *Bar) half(i int) Half {
 	until := b.End.Add(-PartLength * time.Duration(BarParts-1-i))
 	from := until.Add(-PartLength)
-	return Half{b.Parts[i], from, until, b.Messages + from.UTC().Format(time.RFC3339), i}
+	return Half{b.Parts[i], from, until, b.Messages + from.UTC().Format(HalfFormat), i}
 }
 
 // Halves returns the parts that have something, the latest first.

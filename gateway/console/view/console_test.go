@@ -314,7 +314,7 @@ var examples = map[string]Page{
 	"messages": MessagesPage{
 		Root: "../", Stored: true, Titles: true,
 		Filter: MessageFilter{Key: "ops", State: "failed", Type: "warning", Since: "24h", Title: "disk", Chips: []Chip{
-			{From: noon, Until: noon.Add(PartLength), Name: "half", Value: "2026-03-01T12:00:00Z", Without: "../notify/console/messages?key=ops"},
+			{From: noon, Until: noon.Add(PartLength), Name: "half", Value: "20260301T1200Z", Without: "../notify/console/messages?key=ops"},
 			{Text: "to ntfy <duty>", Name: "to", Value: "ntfy://duty", Without: "../notify/console/messages?half=x"},
 		}},
 		Keys: []string{"home", "ops"}, Hint: "Refused requests are those of the latest.",
