@@ -94,7 +94,7 @@ func TestWeekOfIncidents(t *testing.T) {
 			if !strings.Contains(body, want) {
 				t.Errorf("%s lacks %q", address, want)
 			}
-			links := regexp.MustCompile(`<a href="[^"]*(/notify/console/incidents\?day=[^"]*)" aria-label`).FindAllStringSubmatch(body, -1)
+			links := regexp.MustCompile(`<a href="[^"]*(/notify/console/incidents\?[^"]*day=[^"]*)"`).FindAllStringSubmatch(body, -1)
 			if len(links) == 0 {
 				t.Fatalf("%s has no bar that leads to a day", address)
 			}
