@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -62,7 +63,9 @@ func (b *Beat) missed(now time.Time, u *Uptime, e *Expect) (runs []Run, due time
 	early := time.Duration(0) // a run may come somewhat before an interval is over, but not before the time of a calendar
 	if e.Calendar.IsZero() {
 		early = min(e.Grace, e.Every/2)
-		due = due.Add(max(now.Sub(due)/e.Every-MaxRuns, 0) * e.Every)
+		if many := e.Every * MaxRuns; now.Sub(due) > many {
+			due = now.Add(-many - now.Sub(due)%e.Every)
+		}
 	}
 	for next := e.next(due); !next.Add(-early).After(now); next = e.next(due) {
 		if runs = append(runs, Run{At: due, Outcome: RunMissed}); len(runs) > MaxRuns {
@@ -98,7 +101,7 @@ func (b *Beat) Recent(now time.Time, u *Uptime, e *Expect) []Run {
 	if b.Missed && !due.IsZero() && (len(missed) == 0 || now.After(due.Add(e.Grace))) {
 		missed = append(missed, Run{At: due, Outcome: RunMissed})
 	}
-	runs := append(b.Runs[:len(b.Runs):len(b.Runs)], missed...)
+	runs := append(slices.Clip(b.Runs), missed...)
 	switch {
 	case b.Started.IsZero():
 	case b.overran:

@@ -118,7 +118,9 @@ func TestRunsAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, e := range []Expect{{Name: "often", Every: time.Second, Grace: time.Second}, {Name: "often", Calendar: minutely, Grace: time.Second}} {
+	for _, e := range []Expect{
+		{Name: "often", Every: time.Second, Grace: time.Second}, {Name: "often", Calendar: minutely, Grace: time.Second},
+	} {
 		now := berlin(t, "2026-05-04")
 		var b Beat
 		var u Uptime
@@ -168,7 +170,8 @@ func TestRunsAreBounded(t *testing.T) {
 func TestBeatOfOlderProgram(t *testing.T) {
 	t.Parallel()
 	now := time.UnixMicro(1_700_000_000_000_000)
-	b := Beat{Key: "ops", Name: "nightly", Last: now, Runs: []Run{{At: now, Outcome: RunFailed, Took: time.Minute, Exit: "3", Due: now, Output: "x"}}}
+	run := Run{At: now, Outcome: RunFailed, Took: time.Minute, Exit: "3", Due: now, Output: "x"}
+	b := Beat{Key: "ops", Name: "nightly", Last: now, Runs: []Run{run}}
 	record := wire.Append(nil, &b, (*Beat).Fields)
 	var back Beat
 	if err := wire.Decode(record, &back, (*Beat).Fields); err != nil || len(back.Runs) != 1 || back.Runs[0] != b.Runs[0] {

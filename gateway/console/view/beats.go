@@ -1,6 +1,7 @@
 package view
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -81,10 +82,8 @@ func (b *Beat) Output() string {
 
 // Newest returns the runs, the latest first.
 func (b *Beat) Newest() []Run {
-	var out []Run
-	for i := len(b.Runs) - 1; i >= 0; i-- {
-		out = append(out, b.Runs[i])
-	}
+	out := slices.Clone(b.Runs)
+	slices.Reverse(out)
 	return out
 }
 

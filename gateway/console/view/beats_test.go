@@ -45,7 +45,7 @@ func TestRunPicture(t *testing.T) {
 		}
 		forms = append(forms, form)
 	}
-	b := Beat{Address: "beats?a&b", Runs: slices.Concat(manyRuns(), []Run{{At: noon, Outcome: RunFailed, Exit: "3", Ran: "2m", Took: time.Minute}})}
+	b := Beat{Address: "beats?a&b", Runs: append(manyRuns(), Run{At: noon, Outcome: RunFailed, Exit: "3", Ran: "2m", Took: time.Minute})}
 	html, _, err := Render(Frame{}, BeatsPage{Beats: []Beat{b}})
 	if err != nil {
 		t.Fatal(err)

@@ -140,14 +140,17 @@ func manyRuns() (runs []Run) {
 // examples has pages by the names of their golden files, each with everything it can show.
 var examples = map[string]Page{
 	"beats": BeatsPage{
-		Root: "../", Address: "../notify/console/beats", Beats: exampleBeats, More: 2, Problem: "The queue cannot be read.", State: BeatFailed, Tallies: []BeatTally{
+		Root: "../", Address: "../notify/console/beats", Beats: exampleBeats, More: 2, Problem: "The queue cannot be read.", State: BeatFailed,
+		Tallies: []BeatTally{
 			{BeatFailed, 1, ""}, {BeatInGrace, 1, "../notify/console/beats?state=in_grace"},
 			{BeatRunning, 1, "../notify/console/beats?state=running"}, {BeatOnTime, 1, "../notify/console/beats?state=on_time"},
 		},
 	},
-	"beats_one":   BeatsPage{Root: "../", Address: "../notify/console/beats", Key: "ops", One: true, Beats: exampleBeats[:1], Texts: true},
-	"beats_new":   BeatsPage{Root: "../", Address: "../notify/console/beats", Key: "ops", One: true, Beats: exampleBeats[5:6]},
-	"beats_none":  BeatsPage{Root: "../", Address: "../notify/console/beats", Lacks: []CopiedLine{{Name: "a beat", Text: "expect nightly every 24h"}}},
+	"beats_one": BeatsPage{Root: "../", Address: "../notify/console/beats", Key: "ops", One: true, Beats: exampleBeats[:1], Texts: true},
+	"beats_new": BeatsPage{Root: "../", Address: "../notify/console/beats", Key: "ops", One: true, Beats: exampleBeats[5:6]},
+	"beats_none": BeatsPage{
+		Root: "../", Address: "../notify/console/beats", Lacks: []CopiedLine{{Name: "a beat", Text: "expect nightly every 24h"}},
+	},
 	"beats_unfit": BeatsPage{Root: "../", Address: "../notify/console/beats", Key: "web"},
 	"now": NowPage{
 		Root: "../", Now: noon, Sentence: "2 incidents open, 1 destination down", State: Failing, Keys: 30, Last: noon.Add(-12 * time.Second),
