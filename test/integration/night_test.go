@@ -116,8 +116,8 @@ func nightPages(t *testing.T, ctx context.Context, address string) map[string]st
 		"key": address + "/keys/everyone", "key_duty": address + "/keys/duty", "key_lab": address + "/keys/lab",
 		"key_messages": address + "/keys/duty?tab=messages", "key_beats": address + "/keys/backups", "silences": address + "/silences",
 		"silence": address + "/silences?key=many&title=Disk", "settings": address + "/keys/duty?tab=settings",
-		"build": address + "/keys/duty?build", "form": address + "/keys/duty?build=discord", "send": address + "/keys/duty?send",
 		"beats": address + "/beats", "key_many": address + "/keys/many", "beat": address + "/beats?beat=nightly&key=backups",
+		"form": address + "/keys/duty?build=discord",
 	}
 }
 
