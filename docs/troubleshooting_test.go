@@ -80,7 +80,8 @@ var errorsOfOthers = []string{
 }
 
 // remedy finds what an error says after its problem: what to do.
-var remedy = regexp.MustCompile(`; (add|check|create|enter|give|post|put|remove|send|set|use|write|you may mean) |, so add | must be |; GET shows `)
+var remedy = regexp.MustCompile(
+	`; (add|check|create|enter|give|post|put|remove|send|set|use|write|you may mean) |, so add | must be |; GET shows `)
 
 // TestTroubleshooting causes errors and reports those that neither say what to do nor stand in
 // docs/troubleshooting.md. It also reports quoted errors that no program returns.

@@ -758,7 +758,8 @@ func TestBuilderInto(t *testing.T) {
 		"": "the name of a key", "ops": "The configuration has this key", "a b": "the name of a key", "status": "cannot have the name",
 	} {
 		form.Set("into", into)
-		if r := submit(g, address+"?build=json", form); r.Status != http.StatusOK || !strings.Contains(strings.ToLower(r.Body), strings.ToLower(want)) {
+		r := submit(g, address+"?build=json", form)
+		if r.Status != http.StatusOK || !strings.Contains(strings.ToLower(r.Body), strings.ToLower(want)) {
 			t.Errorf("into %q: %d %s", into, r.Status, plain(r.Body))
 		}
 	}

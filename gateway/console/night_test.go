@@ -156,8 +156,10 @@ func TestNightKeys(t *testing.T) {
 		for key, want := range map[string][]string{
 			"many": {"Open incidents", "200 open , newest 1 Jan 2000, 02:26", "Disk full on web-200, Disk full on web-199 and 198 more"},
 			"duty": {"Open incidents", "Payments fail", "ntfy bob (2:oncall) 02:38 , in 3 min", "The shop is down", "Destinations"},
-			"lab": {"The lab is hot", "silent since 02:00 now silence ends 08:00 ntfy ann (1:oncall) 08:00", "Silences",
-				"Silent until 1 Jan 2000, 08:00", "oven", "by Ann"},
+			"lab": {
+				"The lab is hot", "silent since 02:00 now silence ends 08:00 ntfy ann (1:oncall) 08:00", "Silences",
+				"Silent until 1 Jan 2000, 08:00", "oven", "by Ann",
+			},
 			"attic": {"The attic is wet", "silenced until 1 Jan 2000, 06:00 UTC", "Silences", "The attic", "the roofer comes", "by Bob"},
 		} {
 			wantTexts(t, n.Gateway, "/notify/console/keys/"+key, want...)

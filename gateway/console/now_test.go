@@ -22,7 +22,8 @@ var (
 		`([^<]*)</span>)?</span>`)
 	tagOf   = regexp.MustCompile(`<[^>]*>`)
 	titleOf = regexp.MustCompile(`<title>(.*?)</title>`)
-	barOf   = regexp.MustCompile(`<span class="unseen">(Last 24 hours[^<]*)</span>([^<]*)</summary>|<p class="unseen">(Last 24 hours[^<]*)</p>`)
+	barOf   = regexp.MustCompile(
+		`<span class="unseen">(Last 24 hours[^<]*)</span>([^<]*)</summary>|<p class="unseen">(Last 24 hours[^<]*)</p>`)
 )
 
 // situation returns the sentence of a page, its state, and the count in the navigation.
@@ -197,7 +198,8 @@ func TestNowWithoutQueue(t *testing.T) {
 	g.PostForm("/notify/ops", "body=x")
 	g.PostForm("/notify/fine", "body=x")
 	body = get(g, "/notify/console", browser).Body
-	if got, _ := situation(t, body); got != "failing: 1 key fails" || !strings.Contains(body, "since the start of the gateway: </span>1 failed") ||
+	if got, _ := situation(t, body); got != "failing: 1 key fails" ||
+		!strings.Contains(body, "since the start of the gateway: </span>1 failed") ||
 		!strings.Contains(body, "since the start of the gateway: </span>1 delivered") {
 		t.Errorf("%s: %s", got, body)
 	}

@@ -236,7 +236,7 @@ func (h *shared) silenceOf(r *http.Request, k *site.Key, t notifier.Target) (out
 	out = view.SilenceLink{Address: silenceAddress(r, k.Name, tag), Text: "Silence", Label: "Silence " + t.Destination.Name()}
 	if shared > 1 {
 		out.Text = fmt.Sprintf("Silence %d with %s", shared, tag)
-		out.Label = "Silence " + view.Count(shared, "destination", "destinations") + " with the tag " + tag
+		out.Label = out.Text + ", all destinations with the tag" // begins with what is seen (WCAG 2.5.3)
 	}
 	return out
 }

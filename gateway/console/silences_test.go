@@ -93,7 +93,7 @@ func TestSilenceOfDestination(t *testing.T) {
 	body := get(g, "/notify/console/keys/k", browser).Body
 	for _, want := range []string{
 		`silences?key=k&amp;tag=ann" aria-label="Silence JSON 127.0.0.1:1">Silence</a>`,
-		`silences?key=k&amp;tag=oncall" aria-label="Silence 2 destinations with the tag oncall">Silence 2 with oncall</a>`,
+		`silences?key=k&amp;tag=oncall" aria-label="Silence 2 with oncall, all destinations with the tag">Silence 2 with oncall</a>`,
 	} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the page lacks %s: %s", want, body)

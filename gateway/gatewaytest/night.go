@@ -152,7 +152,9 @@ func (n *Night) evening(t testing.TB) {
 	}
 	n.remember(t)
 	for _, b := range [][2]string{
-		{"nightly&exit=0", "copied 1,204 files"}, {"hourly&exit=0", ""}, {"offsite&exit=23", "rsync: connection to offsite.example lost"},
+		{"nightly&exit=0", "copied 1,204 files"},
+		{"hourly&exit=0", ""},
+		{"offsite&exit=23", "rsync: connection to offsite.example lost"},
 		{"archive&state=start", ""},
 	} {
 		if got := n.Post("/notify/backups?beat="+b[0], "text/plain", b[1]); got.Status >= 300 {

@@ -30,10 +30,14 @@ func TestAnswerFormats(t *testing.T) {
 			"/notify/bad", "text/plain", 424, "text/plain; charset=utf-8",
 			`(?m)^` + stamp + ` \[ERROR\] Failed to send to JSON(.|\n)*^` + stamp + ` \[ERROR\] 1 of 2 notifications could not be sent\n$`,
 		},
-		{"/notify/none", "text/plain", 404, "text/plain; charset=utf-8", `^` + stamp + ` \[ERROR\] there is no such key; check its name, also upper and lower case\n$`},
+		{
+			"/notify/none", "text/plain", 404, "text/plain; charset=utf-8",
+			`^` + stamp + ` \[ERROR\] there is no such key; check its name, also upper and lower case\n$`,
+		},
 		{
 			"/notify/good", "text/html", 200, "text/html; charset=utf-8",
-			`(?s)<title>Sent</title>.*<ul class="logs">\n<li class="log_INFO"><div class="log_time"><time datetime="[^"]+">\d+ \w+ \d{4}, \d\d:\d\d:\d\d UTC</time>` +
+			`(?s)<title>Sent</title>.*<ul class="logs">\n` +
+				`<li class="log_INFO"><div class="log_time"><time datetime="[^"]+">\d+ \w+ \d{4}, \d\d:\d\d:\d\d UTC</time>` +
 				`</div><div class="log_level">INFO</div><div class="log_msg">Sent to JSON 127\.0\.0\.1:\d+ \(a\)\.</div></li>\n</ul>`,
 		},
 		{
@@ -56,7 +60,11 @@ func TestAnswerFormats(t *testing.T) {
 				`sent","details":\[\[.*"results":\[\{"service":"JSON".*"tags":\["b"\],"status":"failed","attempts":1,"elapsed_ms":\d+,` +
 				`"error":".*500.*"\},\{.*"tags":\[\],"status":"delivered"`,
 		},
-		{"/notify/none", "application/json", 404, "application/json", `^\{"error":"there is no such key; check its name, also upper and lower case","details":\[\],"results":\[\]\}\n$`},
+		{
+			"/notify/none", "application/json", 404, "application/json",
+			`^\{"error":"there is no such key; check its name, also upper and lower case",` +
+				`"details":\[\],"results":\[\]\}\n$`,
+		},
 	} {
 		r := httptest.NewRequest(http.MethodPost, tt.path, strings.NewReader("body=x"))
 		r.Header.Set("Content-Type", gatewaytest.TypeForm)

@@ -2,10 +2,11 @@ package inbox
 
 import (
 	"errors"
-	"github.com/caddy-notify/caddy-notify/internal/timetext"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/caddy-notify/caddy-notify/internal/timetext"
 )
 
 // Cursor is the position of a message in the inbox of its key: later messages have larger cursors.
@@ -63,7 +64,8 @@ func (s Since) from(last Cursor) Cursor {
 }
 
 // errSince is returned for a text that [ParseSince] does not understand.
-var errSince = errors.New("since must be the id of a message, a day such as 2026-07-01, a time in RFC 3339 or in seconds since 1970, a duration such as 10m " +
+var errSince = errors.New("since must be the id of a message, a day such as 2026-07-01, " +
+	"a time in RFC 3339 or in seconds since 1970, a duration such as 10m " +
 	"or 7d, all, none or latest")
 
 // ParseSince parses the parameter since: the ID of a message, a time in seconds since 1970 or in

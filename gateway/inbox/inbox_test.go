@@ -41,12 +41,13 @@ func TestParseSince(t *testing.T) {
 		"all": {}, "none": {None: true}, "latest": {Latest: true}, cursorAt(now).String(): {After: cursorAt(now)},
 		"1h": {After: cursorAt(now.Add(-time.Hour)) - 1}, "1782892800": {After: cursorAt(time.Unix(1782892800, 0)) - 1},
 		"2026-07-01T09:00:00+01:00": {After: cursorAt(now) - 1}, "0": {},
+		"2026-07-01": {After: cursorAt(time.Date(2026, 7, 1, 0, 0, 0, 0, time.UTC)) - 1},
 	} {
 		if got, err := ParseSince(text, now, time.ParseDuration); err != nil || got != want {
 			t.Errorf("%s: %+v, %v, want %+v", text, got, err, want)
 		}
 	}
-	for _, text := range []string{"", "yesterday", "-1h", "-5", "99999999999999999999", "2026-07-01"} {
+	for _, text := range []string{"", "yesterday", "-1h", "-5", "99999999999999999999", "2026-07"} {
 		if got, err := ParseSince(text, now, time.ParseDuration); !errors.Is(err, errSince) {
 			t.Errorf("%s: %+v, %v", text, got, err)
 		}

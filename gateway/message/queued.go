@@ -23,7 +23,8 @@ func QueuedRecord(r notifier.Result) notifier.Record {
 	text := "Queued for " + NameOf(r) + "."
 	switch {
 	case r.Rule == notifier.RulePlanned:
-		return notifier.Record{Time: time.Now(), Level: notifier.LevelInfo, Text: "The message is planned for " + timetext.FormatSeconds(r.Until) + "."}
+		text := "The message is planned for " + timetext.FormatSeconds(r.Until) + "."
+		return notifier.Record{Time: time.Now(), Level: notifier.LevelInfo, Text: text}
 	case r.Rule != "":
 		text = "Held for " + NameOf(r) + ": " + RuleText(r.Rule, "", r.Until) + "."
 		return notifier.Record{Time: time.Now(), Level: notifier.LevelInfo, Text: text}

@@ -7,8 +7,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/caddy-notify/caddy-notify/internal/timetext"
 	"go.uber.org/zap"
+
+	"github.com/caddy-notify/caddy-notify/internal/timetext"
 )
 
 // Intervals of periodic work.

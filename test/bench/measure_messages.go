@@ -25,7 +25,7 @@ func (b *bench) messages() error {
 	for _, p := range []struct {
 		protocol
 		key, url, source, further float64 // allocations at most
-	}{{b.dest.http2, 168.5, 178.4, 370, 619}, {b.dest.http1, 178.5, 188.3, 370, 706}} {
+	}{{b.dest.http2, 158.8, 168.4, 368, 602}, {b.dest.http1, 166.5, 176.3, 369, 657}} {
 		c, err := b.start(siteConfig{keys: p.protocol.key("one", "", 1) + p.protocol.key("more", "", 1+further), proxy: p.protocol.url})
 		if err != nil {
 			return err

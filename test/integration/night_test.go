@@ -65,7 +65,8 @@ func TestNight(t *testing.T) {
 func TestNightBar(t *testing.T) {
 	withAndWithoutScript(t, func(ctx context.Context, _ bool) {
 		row := "[aria-labelledby=keys] .item:has(a[href$='/keys/everyone']) "
-		run(t, ctx, open(newNight(t)), chromedp.Focus(row+".bars summary", chromedp.ByQuery), chromedp.KeyEvent(kb.Enter), chromedp.KeyEvent(kb.Tab))
+		run(t, ctx, open(newNight(t)), chromedp.Focus(row+".bars summary", chromedp.ByQuery),
+			chromedp.KeyEvent(kb.Enter), chromedp.KeyEvent(kb.Tab))
 		name := eval[string](t, ctx, "document.activeElement.innerText.replace(/\\s+/g, ' ')")
 		if !regexp.MustCompile(`^\d\d:\d\d–\d\d:\d\d 3 failed, 6 waited, 51 delivered$`).MatchString(name) {
 			t.Errorf("the first link is %q", name)

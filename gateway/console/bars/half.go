@@ -52,7 +52,9 @@ func (h *Half) Until() time.Time { return h.From.Add(tally.Length) }
 // the list without a query parameter.
 func (h *Half) Chips(without func(name string) string) (out []view.Chip) {
 	if !h.From.IsZero() {
-		out = append(out, view.Chip{From: h.From, Until: h.Until(), Name: halfQuery, Value: h.From.Format(view.HalfFormat), Without: without(halfQuery)})
+		out = append(out, view.Chip{
+			From: h.From, Until: h.Until(), Name: halfQuery, Value: h.From.Format(view.HalfFormat), Without: without(halfQuery),
+		})
 	}
 	if h.To != "" {
 		scheme, _, _ := strings.Cut(h.To, "://")

@@ -97,7 +97,9 @@ func (e *Escalation) past() (out []view.Point) {
 		out = append(out, p)
 	}
 	if x.IsAcknowledged() {
-		out = append(out, view.Point{Kind: view.PointTaken, Who: cmp.Or(x.Acknowledged.By, "somebody"), Words: "acknowledged", At: x.Acknowledged.At})
+		out = append(out, view.Point{
+			Kind: view.PointTaken, Who: cmp.Or(x.Acknowledged.By, "somebody"), Words: "acknowledged", At: x.Acknowledged.At,
+		})
 	}
 	if at := x.Escalation.EndedAt; x.Escalation.Exhausted {
 		if at.IsZero() {

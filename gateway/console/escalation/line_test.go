@@ -194,7 +194,8 @@ func TestLine(t *testing.T) {
 				"again ann 06:33 (if it is still open)",
 		},
 		"acknowledged until within a silence": {
-			with(open(3, "", 1, 2, ann), acknowledged("06:33")), "02:34", []silence{{"06:00", "08:00", nil}},
+			with(open(3, "", 1, 2, ann), acknowledged("06:33")), "02:34",
+			[]silence{{"06:00", "08:00", nil}},
 			"told ann told 02:30 | taken Jo acknowledged 02:33 | untold bob not told | untold boss not told | now | " +
 				"begins silence begins 06:00 | =ends silence ends 08:00 | again ann 08:00 (if it is still open)",
 		},
@@ -219,16 +220,19 @@ func TestLine(t *testing.T) {
 			"told ann told 02:30 | now",
 		},
 		"a silence that ends before the next step": {
-			open(1, "02:35", 1, 2, ann), "02:31", []silence{{"02:20", "02:33", nil}},
+			open(1, "02:35", 1, 2, ann), "02:31",
+			[]silence{{"02:20", "02:33", nil}},
 			"begins silent since 02:20 | =told ann told 02:30 | =now | =ends silence ends 02:33 | next bob 02:35 | later boss 02:49 | " +
 				"nobody then nobody 03:03",
 		},
 		"a silence that stops what waits": {
-			open(3, "02:35", 1, 2, ann), "02:32", []silence{{"02:31", "04:35", nil}},
+			open(3, "02:35", 1, 2, ann), "02:32",
+			[]silence{{"02:31", "04:35", nil}},
 			"told ann told 02:30 | begins silent since 02:31 | =now | =ends silence ends 04:35 | again ann 04:35 (if it is still open)",
 		},
 		"a silence that has stopped the steps": {
-			with(open(3, "02:36", 1, 1, ann), silenced), "02:36", []silence{{"02:31", "04:35", nil}},
+			with(open(3, "02:36", 1, 1, ann), silenced), "02:36",
+			[]silence{{"02:31", "04:35", nil}},
 			"told ann told 02:30 | begins silent since 02:31 | =now | =ends silence ends 04:35 | again ann 04:35 (if it is still open)",
 		},
 		"a silence that has just ended": {
@@ -236,32 +240,39 @@ func TestLine(t *testing.T) {
 			"told ann told 02:30 | now | again ann 02:37 (if it is still open)",
 		},
 		"a silence from before the beginning": {
-			with(open(3, "02:36", 1, 1), silenced), "02:35", []silence{{"02:00", "08:00", nil}},
+			with(open(3, "02:36", 1, 1), silenced), "02:35",
+			[]silence{{"02:00", "08:00", nil}},
 			"begins silent since 02:00 | =now | =ends silence ends 08:00 | again ann 08:00 (if it is still open)",
 		},
 		"a silence after another": {
-			with(open(3, "02:36", 1, 1), silenced), "02:35", []silence{{"02:00", "03:00", nil}, {"03:00", "08:00", nil}},
+			with(open(3, "02:36", 1, 1), silenced), "02:35",
+			[]silence{{"02:00", "03:00", nil}, {"03:00", "08:00", nil}},
 			"begins silent since 02:00 | =now | =ends silence ends 08:00 | again ann 08:00 (if it is still open)",
 		},
 		"a silence of an incident of its own goes on where it was": {
-			with(open(3, "02:35", 1, 2, ann), own), "02:32", []silence{{"02:31", "04:35", nil}},
+			with(open(3, "02:35", 1, 2, ann), own), "02:32",
+			[]silence{{"02:31", "04:35", nil}},
 			"told ann told 02:30 | begins silent since 02:31 | =now | =ends silence ends 04:35 | again bob 04:35 (if it is still open)",
 		},
 		"a planned silence": {
-			open(3, "02:35", 1, 2, ann), "02:32", []silence{{"02:40", "04:00", nil}},
+			open(3, "02:35", 1, 2, ann), "02:32",
+			[]silence{{"02:40", "04:00", nil}},
 			"told ann told 02:30 | now | next bob 02:35 | begins silence begins 02:40 | =ends silence ends 04:00 | " +
 				"again ann 04:00 (if it is still open)",
 		},
 		"a planned silence between two steps keeps nothing back": {
-			open(1, "02:35", 1, 2, ann), "02:32", []silence{{"02:36", "02:48", nil}},
+			open(1, "02:35", 1, 2, ann), "02:32",
+			[]silence{{"02:36", "02:48", nil}},
 			"told ann told 02:30 | now | next bob 02:35 | later boss 02:49 | nobody then nobody 03:03",
 		},
 		"a silence of the next step": {
-			open(1, "02:35", 1, 2, ann), "02:32", []silence{{"02:00", "04:00", []int{2}}},
+			open(1, "02:35", 1, 2, ann), "02:32",
+			[]silence{{"02:00", "04:00", []int{2}}},
 			"told ann told 02:30 | now | silent bob silent until 04:00 | next boss 02:35 | nobody then nobody 02:49",
 		},
 		"a silence of a step that was left out": {
-			open(1, "02:45", 1, 3, ann, begun(1, 2, "02:31", rules.StepSilenced)), "02:32", []silence{{"02:00", "04:00", []int{2}}},
+			open(1, "02:45", 1, 3, ann, begun(1, 2, "02:31", rules.StepSilenced)), "02:32",
+			[]silence{{"02:00", "04:00", []int{2}}},
 			"told ann told 02:30 | silent bob silenced 02:31 | now | next boss 02:45 | nobody then nobody 02:59",
 		},
 	} {

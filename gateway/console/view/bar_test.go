@@ -76,7 +76,9 @@ func TestBarScale(t *testing.T) {
 		return failed, all
 	}
 	for _, c := range []struct{ less, more BarPart }{
-		{BarPart{Failed: 1}, BarPart{Failed: 200}}, {BarPart{Failed: 1}, BarPart{Failed: 20}}, {BarPart{Failed: 20}, BarPart{Failed: 200}},
+		{BarPart{Failed: 1}, BarPart{Failed: 200}},
+		{BarPart{Failed: 1}, BarPart{Failed: 20}},
+		{BarPart{Failed: 20}, BarPart{Failed: 200}},
 		{BarPart{Failed: 1, Delivered: 200}, BarPart{Failed: 200, Delivered: 200}},
 		{BarPart{Failed: 1, Waited: 5, Delivered: 5000}, BarPart{Failed: 5000, Waited: 5, Delivered: 5}},
 	} {

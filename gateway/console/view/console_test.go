@@ -44,15 +44,20 @@ var (
 		{Kind: PointTold, Who: "ntfy <ann> (1:oncall)", Words: "told", At: noon.Add(-25 * time.Hour)},
 		{Kind: PointFailed, Who: "Bob", Words: "not reached", At: noon.Add(-2 * time.Minute), Note: "round 2"},
 		{Kind: PointSending, Who: "Eve", Words: "being sent", At: noon.Add(-time.Minute)},
-		{Kind: PointTaken, Who: "Ann", Words: "acknowledged", At: noon}, {Kind: PointUntold, Who: "Joe", Words: "not told"},
-		{Kind: PointNow}, {Kind: PointNext, Who: "Jim", At: noon.Add(time.Minute)},
-		{Kind: PointNext, Who: "Jo", At: noon.Add(5 * time.Hour)}, {Kind: PointLater, Who: "Kim", At: noon.Add(6 * time.Hour)},
-		{Kind: PointAgain, Who: "Ann", At: noon.Add(20 * time.Hour), Note: "round 3 of 3"}, {Kind: PointNobody, Words: "then nobody"},
+		{Kind: PointTaken, Who: "Ann", Words: "acknowledged", At: noon},
+		{Kind: PointUntold, Who: "Joe", Words: "not told"},
+		{Kind: PointNow},
+		{Kind: PointNext, Who: "Jim", At: noon.Add(time.Minute)},
+		{Kind: PointNext, Who: "Jo", At: noon.Add(5 * time.Hour)},
+		{Kind: PointLater, Who: "Kim", At: noon.Add(6 * time.Hour)},
+		{Kind: PointAgain, Who: "Ann", At: noon.Add(20 * time.Hour), Note: "round 3 of 3"},
+		{Kind: PointNobody, Words: "then nobody"},
 		{Kind: PointResolved, Words: "resolved", At: noon},
 	}, noon)
 	silentLine = NewLine([]Point{
 		{Kind: PointBegins, Words: "silent since", At: noon.Add(-time.Hour), Silent: true},
-		{Kind: PointSilent, Who: "Ann", Words: "silenced", At: noon.Add(-time.Minute), Silent: true}, {Kind: PointNow, Silent: true},
+		{Kind: PointSilent, Who: "Ann", Words: "silenced", At: noon.Add(-time.Minute), Silent: true},
+		{Kind: PointNow, Silent: true},
 		{Kind: PointSilent, Who: "Bob", Words: "silent until", At: noon.Add(time.Hour), Until: true, Silent: true},
 		{Kind: PointEnds, Words: "silence ends", At: noon.Add(time.Hour)},
 	}, noon)
@@ -78,7 +83,8 @@ func equalExample(action string) IncidentRow {
 // exampleBeats has a beat in each state, the worst first.
 var exampleBeats = []Beat{
 	{
-		Name: "sync", Address: "../notify/console/beats?beat=sync&key=ops", Key: "ops", KeyAddress: "../notify/console/keys/ops", State: BeatFailed,
+		Name: "sync", Address: "../notify/console/beats?beat=sync&key=ops",
+		Key: "ops", KeyAddress: "../notify/console/keys/ops", State: BeatFailed,
 		Now: noon, How: "every 1h", Grace: "6m", Since: noon.Add(-time.Hour), Last: noon.Add(-time.Hour), Ran: "12m", Exit: "3",
 		Due: noon.Add(-time.Minute), Late: noon.Add(5 * time.Minute), Runs: []Run{
 			{At: noon.Add(-5 * time.Hour), Outcome: RunOnTime, Took: 8 * time.Minute, Ran: "8m", Output: "copied <b>12</b> files"},
@@ -132,7 +138,10 @@ var exampleWeek = func() *IncidentWeek {
 func manyRuns() (runs []Run) {
 	for i := range runsShown {
 		took := time.Duration(10+i%3) * time.Minute
-		runs = append(runs, Run{At: noon.AddDate(0, 0, i-runsShown), Outcome: RunOnTime, Took: took, Ran: strings.TrimSuffix(took.String(), "0s")})
+		runs = append(runs, Run{
+			At: noon.AddDate(0, 0, i-runsShown), Outcome: RunOnTime,
+			Took: took, Ran: strings.TrimSuffix(took.String(), "0s"),
+		})
 	}
 	return runs
 }
@@ -142,8 +151,10 @@ var examples = map[string]Page{
 	"beats": BeatsPage{
 		Root: "../", Address: "../notify/console/beats", Beats: exampleBeats, More: 2, Problem: "The queue cannot be read.", State: BeatFailed,
 		Tallies: []BeatTally{
-			{BeatFailed, 1, ""}, {BeatInGrace, 1, "../notify/console/beats?state=in_grace"},
-			{BeatRunning, 1, "../notify/console/beats?state=running"}, {BeatOnTime, 1, "../notify/console/beats?state=on_time"},
+			{BeatFailed, 1, ""},
+			{BeatInGrace, 1, "../notify/console/beats?state=in_grace"},
+			{BeatRunning, 1, "../notify/console/beats?state=running"},
+			{BeatOnTime, 1, "../notify/console/beats?state=on_time"},
 		},
 	},
 	"beats_one": BeatsPage{Root: "../", Address: "../notify/console/beats", Key: "ops", One: true, Beats: exampleBeats[:1], Texts: true},
@@ -812,7 +823,9 @@ var exampleDestination = Destination{
 	Silence: exampleSilence,
 }
 
-var exampleSilence = SilenceLink{"../notify/console/silences?key=ops&tag=a", "Silence 2 with a", "Silence 2 destinations with the tag a"}
+var exampleSilence = SilenceLink{
+	"../notify/console/silences?key=ops&tag=a", "Silence 2 with a", "Silence 2 with a, all destinations with the tag",
+}
 
 // manyDestinations are more than a key shows at once; the first was never used.
 var manyDestinations = func() (out []Destination) {

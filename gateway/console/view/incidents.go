@@ -138,7 +138,8 @@ func (p IncidentsPage) view() view {
 		IncidentsPage
 		States []Choice
 		Line   FilterLine
-	}{p, choose(filterIncidents, string(p.Filter.State)),
+	}{
+		p, choose(filterIncidents, string(p.Filter.State)),
 		newFilterLine(p.Root+"notify/console/incidents", named("key", p.Filter.Key), label(filterIncidents, string(p.Filter.State)),
 			named("opened on", p.Filter.On())),
 	}}

@@ -66,18 +66,18 @@ type Line struct {
 
 // NewLine returns the line with some points.
 func NewLine(points []Point, now time.Time) *Line {
+	var before *Point
 	for i := range points {
 		p := &points[i]
 		p.To, p.From, p.Band, p.Clock = "", "", false, clockOf(p.At, now)
 		p.Soon = p.At.Sub(now) < time.Hour
-		if i == 0 {
-			continue
+		if before != nil {
+			if p.To = Ahead; p.Kind == PointNow || !p.At.IsZero() && !p.Until && !p.At.After(now) {
+				p.To = Gone
+			}
+			before.From, p.Band = p.To, before.Silent
 		}
-		before := &points[i-1]
-		if p.To = Ahead; p.Kind == PointNow || !p.At.IsZero() && !p.Until && !p.At.After(now) {
-			p.To = Gone
-		}
-		before.From, p.Band = p.To, before.Silent
+		before = p
 	}
 	return &Line{Points: points, Now: now}
 }

@@ -57,10 +57,16 @@ func TestFilterLine(t *testing.T) {
 		{MessagesPage{Root: "../", Filter: MessageFilter{Key: "ops", State: "queued", Since: "24h"}}, `<details open><summary>Filter: key ops, ` +
 			`waiting, last 24 hours</summary></details>` + "\n" + `<a href="../notify/console/messages">Remove the filter</a>`},
 		{IncidentsPage{Root: "../"}, `<details><summary>Filter</summary></details>`},
-		{IncidentsPage{Root: "../", Filter: IncidentFilter{State: IncidentOpen}}, `<details open><summary>Filter: open</summary></details>` + "\n" +
-			`<a href="../notify/console/incidents">Remove the filter</a>`},
+		{
+			IncidentsPage{Root: "../", Filter: IncidentFilter{State: IncidentOpen}},
+			`<details open><summary>Filter: open</summary></details>` + "\n" +
+				`<a href="../notify/console/incidents">Remove the filter</a>`,
+		},
 		{InboxPage{Since: InboxSince}, `<details><summary>Filter</summary></details>`},
-		{InboxPage{Since: "7d"}, `<details open><summary>Filter: since 7d</summary></details>` + "\n" + `<a href="./messages">Remove the filter</a>`},
+		{
+			InboxPage{Since: "7d"},
+			`<details open><summary>Filter: since 7d</summary></details>` + "\n" + `<a href="./messages">Remove the filter</a>`,
+		},
 	} {
 		html, _, err := Render(Frame{}, tt.page)
 		if err != nil || !strings.Contains(string(html), tt.want) {
