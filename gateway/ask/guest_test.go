@@ -45,7 +45,7 @@ func TestGuests(t *testing.T) {
 		}
 		texts = append(texts, answer(g, link, "answer=wait").Body)
 		for _, text := range texts {
-			for _, secret := range []string{"json://", "login", "/path", "through"} {
+			for _, secret := range []string{"json://", "login", "/path", `"through"`} {
 				if strings.Contains(text, secret) {
 					t.Errorf("a guest sees %s: %s", secret, text)
 				}

@@ -42,8 +42,8 @@ func (r *Rules) Describe() (out []string) {
 			rounds = "round"
 		}
 		add(e.Scope, escalated,
-			"The numbers of tags are told one after the other, after %s, in %d %s, until somebody acknowledges",
-			strings.Join(after, " and "), e.Repeat, rounds)
+			"Destinations with a number are told in turn until somebody acknowledges, the next one after %s, in %d %s",
+			strings.Join(after, ", then "), e.Repeat, rounds)
 	}
 	for _, q := range r.Quiet {
 		add(q.Scope, notFailures, "%s–%s%s: held, then sent as one message", q.Start, q.End, describeWhen(q.Days, q.Zone))
@@ -61,31 +61,34 @@ func (r *Rules) Describe() (out []string) {
 			messages = "message"
 		}
 		add(x.Scope, nil,
-			"At most %d %s in %s, and as many failures and openings of incidents; the rest as one message",
+			"At most %d %s in %s, the rest as one message; failures and openings of incidents are counted apart",
 			x.Count, messages, describeTime(x.Per))
 	}
 	return out
 }
 
 // describe returns a phrase for the scope of a rule.
-func (s *Scope) describe(defaults []notifier.Type) (out string) {
+func (s *Scope) describe(defaults []notifier.Type) string {
 	types := s.Types
 	if len(types) == 0 {
 		types = defaults
 	}
-	if len(types) > 0 {
-		var names []string
-		for _, t := range Types {
-			if slices.Contains(types, t) {
-				names = append(names, string(t))
-			}
+	var parts, names []string
+	for _, t := range Types {
+		if slices.Contains(types, t) {
+			names = append(names, string(t))
 		}
-		out = " (" + strings.Join(names, ", ") + ")"
+	}
+	if len(names) > 0 {
+		parts = append(parts, strings.Join(names, ", "))
 	}
 	if s.Tag != "" {
-		out += ", at URLs with the tag " + s.Tag
+		parts = append(parts, "tag "+s.Tag)
 	}
-	return out
+	if len(parts) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(parts, "; ") + ")"
 }
 
 // describeWhen returns the days, if they are not all, and the zone.

@@ -41,10 +41,16 @@ func TestDescribe(t *testing.T) {
 			[]string{
 				"Repetitions within 10m are left out.",
 				"22:00–07:00 (the server's time): held, then sent as one message (info, success, warning).",
-				"00:00–24:00 Sat, Sun UTC: held, then sent as one message (info, failure), at URLs with the tag home.",
+				"00:00–24:00 Sat, Sun UTC: held, then sent as one message (info, failure; tag home).",
 				"08:00 Mon Europe/Berlin: what came in is sent as one message (info, success, warning).",
-				"At most 10 messages in 1m, and as many failures and openings of incidents; the rest as one message.",
-				"At most 1 message in 1h30m, and as many failures and openings of incidents; the rest as one message, at URLs with the tag sms.",
+				"At most 10 messages in 1m, the rest as one message; failures and openings of incidents are counted apart.",
+				"At most 1 message in 1h30m, the rest as one message; failures and openings of incidents are counted apart (tag sms).",
+			},
+		},
+		{
+			&Rules{Escalate: &Escalate{After: []time.Duration{5 * time.Minute, 15 * time.Minute}, Repeat: 3}},
+			[]string{
+				"Destinations with a number are told in turn until somebody acknowledges, the next one after 5m, then 15m, in 3 rounds (failure).",
 			},
 		},
 		{&Rules{Digest: &Digest{Every: 48 * time.Hour}}, []string{"What comes in within 2d is sent as one message."}},
