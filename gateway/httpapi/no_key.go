@@ -8,11 +8,13 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/similar"
 )
 
-// nextForKey says what to do about a key that does not exist. Only those who may manage learn which keys
-// there are.
-func (h *API) nextForKey(r *http.Request, name string) string {
+// nextForKey says what to do about the key of a request that does not exist. Only those who may manage
+// learn which keys there are.
+func (h *API) nextForKey(r *http.Request, at *Route) string {
+	const check = "check its name, also upper and lower case"
+	name := at.Key
 	if h.MayManage(r) != nil {
-		return "check its name, also upper and lower case"
+		return check
 	}
 	var names []string
 	for other := range h.Resolved.Keys {
@@ -24,6 +26,9 @@ func (h *API) nextForKey(r *http.Request, name string) string {
 	}
 	if near := similar.Names(name, names); len(near) > 0 {
 		return "you may mean " + strings.Join(near, " or ")
+	}
+	if !strings.HasPrefix(at.Pattern, "/notify") {
+		return check // it would be changed, not used
 	}
 	if h.MayManageSaved(r) == nil && site.CheckKeyName(name) == nil {
 		return "add a destination at " + StrippedPrefix(r) + "/notify/console/keys/" + name + ", or write key " + name + " into the Caddyfile"

@@ -109,7 +109,7 @@ func TestSendAt(t *testing.T) {
 		}
 		id := got.JSON(t).ID
 		text := g.Message(http.MethodGet, id, "text/plain").Body
-		if want := "Key k: queued, it is planned for 2000-01-01 00:30"; !strings.Contains(text, want) {
+		if want := "Key k: queued, it is planned for 1 Jan 2000, 00:30:00 UTC"; !strings.Contains(text, want) {
 			t.Errorf("the text is %s", text)
 		}
 		at := plan(t, g, "body=absolute&send_at="+url.QueryEscape("2000-01-01T03:00:00+02:00"))
