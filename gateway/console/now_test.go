@@ -23,7 +23,7 @@ var (
 	tagOf   = regexp.MustCompile(`<[^>]*>`)
 	titleOf = regexp.MustCompile(`<title>(.*?)</title>`)
 	barOf   = regexp.MustCompile(
-		`<span class="unseen">(Last 24 hours[^<]*)</span>([^<]*)</summary>|<p class="unseen">(Last 24 hours[^<]*)</p>`)
+		`<span class="unseen">(Last 24 hours[^<]*)</span>([^<]*)</(?:summary|a)>|<p class="unseen">(Last 24 hours[^<]*)</p>`)
 )
 
 // situation returns the sentence of a page, its state, and the count in the navigation.
@@ -85,7 +85,7 @@ func TestNow(t *testing.T) {
 			got[1][3] != "Last 24 hours: nothing" {
 			t.Errorf("the bars say %q", got)
 		}
-		if strings.Contains(body, "confidential") || strings.Count(body, "<rect class=\"delivered\"") != 1 {
+		if strings.Contains(body, "confidential") || strings.Count(body, "<path class=\"delivered\"") != 1 {
 			t.Errorf("the page has a text, or too much in its bars: %s", body)
 		}
 		for _, path := range []string{"/keys", "/messages", "/keys/ops", "/queue", "/silences", "/incidents"} {

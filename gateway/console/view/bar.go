@@ -3,6 +3,7 @@ package view
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 )
@@ -74,6 +75,11 @@ func (b *Bar) Halves() (out []Half) {
 	return out
 }
 
+// Troubles returns the parts in which something failed or waited, the latest first.
+func (b *Bar) Troubles() []Half {
+	return slices.DeleteFunc(b.Halves(), func(h Half) bool { return h.Failed+h.Waited == 0 })
+}
+
 // Of says which time the bar is of.
 func (b *Bar) Of() string {
 	if b.Started {
@@ -140,25 +146,34 @@ func (b *Bar) Low() string {
 	return out.String()
 }
 
-// Mark is a rectangle in the picture of a bar.
-type Mark struct {
-	Class               string
-	X, Y, Width, Height int
-}
+// Marks are the marks of one kind of outcome in the picture of a bar.
+type Marks struct{ Class, Path string }
 
-// Marks returns the marks of a part: an invisible one over the whole height, for a mouse, and one for
-// each kind of outcome.
-func (h Half) Marks() []Mark {
-	x, y := h.Index*barStep, barHeight
-	out := []Mark{{"none", x, 0, barStep, barHeight}}
-	for _, s := range h.shares() {
-		if s.height > 0 {
-			y -= s.height
-			out = append(out, Mark{s.class, x, y, barWidth, s.height})
+// Marks returns the marks of the outcomes. They are few paths, because a page has many bars.
+func (b *Bar) Marks() (out []Marks) {
+	var paths [3]strings.Builder
+	var classes [3]string
+	for i, p := range b.Parts {
+		y := barHeight
+		for k, s := range p.shares() {
+			classes[k] = s.class
+			if s.height > 0 {
+				y -= s.height
+				fmt.Fprintf(&paths[k], "M%d %dh%dv%dh-%dz", i*barStep, y, barWidth, s.height, barWidth)
+			}
+		}
+	}
+	for k := range paths {
+		if paths[k].Len() > 0 {
+			out = append(out, Marks{classes[k], paths[k].String()})
 		}
 	}
 	return out
 }
+
+// X and Step are where a part begins in the picture, and its width.
+func (h Half) X() int    { return h.Index * barStep }
+func (h Half) Step() int { return barStep }
 
 // share is the mark of one kind of outcome.
 type share struct {

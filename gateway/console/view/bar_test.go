@@ -52,6 +52,23 @@ func TestBar(t *testing.T) {
 		all[2].Address != "../messages?key=a&half=20260228T1200Z" {
 		t.Errorf("the list has %v", all)
 	}
+	// A row of a list of keys lists what failed or waited; without either, its numbers lead to the key.
+	for _, tt := range []struct {
+		bar   *Bar
+		links int
+		sum   string
+	}{
+		{&b, 2, "<summary>"},
+		{&Bar{End: noon, Parts: [BarParts]BarPart{{Delivered: 5}}}, 0, `<a class="sum" href="../keys/a"><span`},
+	} {
+		var out strings.Builder
+		if err := template.Must(layout().Clone()).ExecuteTemplate(&out, "key-bar", ListedKey{Address: "../keys/a", Bar: tt.bar}); err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(out.String(), "<li>"); n != tt.links || !strings.Contains(out.String(), tt.sum) {
+			t.Errorf("%d half hours, want %d and %s: %s", n, tt.links, tt.sum, &out)
+		}
+	}
 	empty := &Bar{End: noon}
 	if got := empty.Sum(); got != "nothing" || empty.Halves() != nil {
 		t.Errorf("an empty bar says %q", got)
