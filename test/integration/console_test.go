@@ -223,7 +223,7 @@ func TestConsoleWithoutScript(t *testing.T) {
 	if eval[bool](t, ctx, fmt.Sprintf("document.querySelector(%q).checkVisibility()", drop)) {
 		t.Error("one click drops what waits")
 	}
-	run(t, ctx, chromedp.Click(".list summary", chromedp.ByQuery), chromedp.Click(drop, chromedp.ByQuery))
+	run(t, ctx, chromedp.Click(".list summary.danger", chromedp.ByQuery), chromedp.Click(drop, chromedp.ByQuery))
 	shows(t, ctx, ".done", "dropped")
 	run(t, ctx, open(address+"/notify/console/messages?state=cancelled&key=ops"))
 	shows(t, ctx, "#live-messages .timeline summary", "cancelled for JSON")

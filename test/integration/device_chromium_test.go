@@ -299,7 +299,7 @@ func TestDeviceInChromium(t *testing.T) {
 	}
 	run(t, operator, open(address+"/notify/console/incidents"))
 	shows(t, operator, "#live-incidents", "Acknowledged")
-	shows(t, operator, "#live-incidents", "by Ann's phone")
+	shows(t, operator, "#live-incidents", "Ann's phone")
 	p.click(t, "Acknowledged: Disk full", "")
 	shown = p.notifications(t)
 	if len(shown) != 1 || !strings.HasPrefix(shown[0].Body, address+"/notify/incidents/") {

@@ -158,7 +158,7 @@ http://localhost:%[1]d {
 	})
 	p.click(t, "Disk full", "acknowledge")
 	run(t, operator, open(address+"/notify/console/incidents"))
-	shows(t, operator, "#live-incidents", "by Ann's phone")
+	shows(t, operator, "#live-incidents", "Ann's phone")
 	run(t, operator, open(address+"/notify/console/keys/ops?tab=devices"))
 	shows(t, operator, "#live-devices", "last receipt")
 

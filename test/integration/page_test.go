@@ -518,7 +518,7 @@ func TestPageOfErrors(t *testing.T) {
 	if got := eval[string](t, ctx, look); got != want {
 		t.Errorf("the page of an error has the look %s, want %s", got, want)
 	}
-	shows(t, ctx, ".reason", "There is no such key.")
+	shows(t, ctx, ".reason", "There is no such key; ")
 	shows(t, ctx, "a.button", "Start page")
 }
 
