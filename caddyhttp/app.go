@@ -91,6 +91,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 	}
 	a.gateway.Conf.Shared = a.shared.Dispatcher
 	a.gateway.Conf.Emit = func(name string, data func() map[string]any) { a.emitter.Emit(name, data) }
+	a.gateway.Conf.Subscribed = func(name string) bool { return a.emitter.Subscribed(name) }
 	a.spaces = &saved.Spaces{Storage: ctx.Storage(), Emit: a.gateway.Conf.Emit, Forget: a.gateway.ForgetKey}
 	a.shared.Sender.KeepStates(stateStore{ctx.Storage()})
 	if err := a.shared.Metrics.Register(ctx.GetMetricsRegistry()); err != nil {

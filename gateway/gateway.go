@@ -84,8 +84,8 @@ func (g *Gateway) ForgetKey(ctx context.Context, at site.Place, name, user strin
 // for all results, and stores nothing.
 //
 // If the report is nil, nothing was sent, and the caller releases d: the error comes from
-// [outbox.Outbox.Submit], or is a [*message.Error] if the queue is not open. Otherwise
-// [dispatch.Delivery.Release] is called when the last delivery has ended, possibly after Submit
+// [outbox.Outbox.Submit], or is a [*message.Error] if the queue is not open. Otherwise its resources
+// are closed when the last delivery has ended, possibly after Submit
 // returns. An error with a report means that some deliveries in progress could not be stored.
 func (g *Gateway) Submit(ctx context.Context, k *site.Key, d dispatch.Delivery, o outbox.Options) (*notifier.Report, string, error) {
 	g.Conf.Shared.Incidents.Note(&d)
@@ -99,9 +99,7 @@ func (g *Gateway) Submit(ctx context.Context, k *site.Key, d dispatch.Delivery, 
 		}
 		return q.Outbox.Submit(ctx, d, o)
 	}
-	if d.Release != nil {
-		defer d.Release()
-	}
+	defer d.Release()
 	if o.Begun != nil {
 		d.Done = o.Begun(d.To.Targets)
 	}
@@ -218,12 +216,21 @@ func (g *Gateway) Unavailable(ctx context.Context) string {
 	return "the queue cannot be written; the log of the gateway has the reason"
 }
 
-// New returns the dispatcher of a process. agent is its User-Agent, and queue returns the state of
-// its open queue, or nil.
-func New(agent string, emit func(name string, data func() map[string]any),
-	queue func(context.Context) *metrics.QueueState,
-) *dispatch.Dispatcher {
-	s := &dispatch.Dispatcher{Sender: notifier.NewSender(egress.NewPool(agent), notifier.DefaultConcurrency), EmitEvent: emit}
+// New returns the dispatcher of a process. agent is its User-Agent, newest returns its newest
+// gateway, or nil, and queue the state of its open queue, or nil.
+func New(agent string, newest func() *Gateway, queue func(context.Context) *metrics.QueueState) *dispatch.Dispatcher {
+	s := &dispatch.Dispatcher{
+		Sender: notifier.NewSender(egress.NewPool(agent), notifier.DefaultConcurrency),
+		EmitEvent: func(name string, data func() map[string]any) {
+			if g := newest(); g != nil {
+				g.Conf.Emit(name, data)
+			}
+		},
+		Subscribed: func(name string) bool {
+			g := newest()
+			return g != nil && g.Conf.Subscribed(name)
+		},
+	}
 	s.Metrics = metrics.New(&s.InFlight, &s.Memory, queue)
 	return s
 }

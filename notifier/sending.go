@@ -27,7 +27,8 @@ type sending struct {
 		limits   Limits
 		requests requestCounter
 		report   Report
-		result   [1]Result // most messages have one target
+		delivery [1]delivery // most messages have one target
+		result   [1]Result
 	}
 
 	deliveries []delivery
@@ -52,7 +53,9 @@ func (x *sending) start(ctx context.Context, targets []Target) {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, x.options.Timeout, (*timeoutError)(&x.options.Timeout))
 	x.ctx, x.cancel = ctx, cancel
-	x.deliveries = make([]delivery, len(targets))
+	if x.deliveries = x.own.delivery[:]; len(targets) > 1 {
+		x.deliveries = make([]delivery, len(targets))
+	}
 	x.left.Store(int64(len(targets)))
 	now := time.Now()
 	for i, t := range targets {

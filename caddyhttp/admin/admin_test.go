@@ -142,7 +142,7 @@ func TestAdminAPI(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &messages); err != nil || status != 200 || len(messages) < 5 {
 		t.Fatalf("recent: status %d, %v: %s", status, err, text)
 	}
-	if m := messages[1]; m.Outcome != site.OutcomeRefused || m.Key != nil ||
+	if m := messages[1]; m.Outcome != site.OutcomeRefused || m.Key != "" ||
 		m.Reason != metrics.RefusalBadRequest || m.Status != 400 || m.Count != 1 || m.Error == "" {
 		t.Errorf("the refusal is %+v", m)
 	}
@@ -153,7 +153,7 @@ func TestAdminAPI(t *testing.T) {
 	} {
 		m := messages[i]
 		got := strings.Join([]string{
-			m.Source, *m.Key, m.Outcome,
+			m.Source, string(m.Key), m.Outcome,
 			m.Results[0].Destination[strings.LastIndexByte(m.Results[0].Destination, '/')+1:],
 		}, " ")
 		if !strings.HasPrefix(got, want) || time.Since(m.Time) > time.Minute {

@@ -24,7 +24,10 @@ func NewEmitter(ctx caddy.Context) (*Emitter, error) {
 
 // Emit emits an event if somebody has subscribed to it. It calls data only then.
 func (e *Emitter) Emit(name string, data func() map[string]any) {
-	if e.ctx.Err() == nil && e.app.ShouldEmit(name) {
+	if e.Subscribed(name) {
 		e.app.Emit(e.ctx, name, data())
 	}
 }
+
+// Subscribed reports whether somebody has subscribed to an event, until the configuration is replaced.
+func (e *Emitter) Subscribed(name string) bool { return e.ctx.Err() == nil && e.app.ShouldEmit(name) }

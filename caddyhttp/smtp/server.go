@@ -310,7 +310,7 @@ func (g *Server) sendTo(r smtpd.Recipient, m notifier.Message, memory *memory.Al
 		release()
 		return recipientReport{err: err}
 	}
-	d.Memory, d.Release = memory, release
+	d.Memory, d.Resources = memory, dispatch.CloseFunc(release)
 	report, id, err := g.gateway.Submit(context.Background(), k, d, outbox.Options{})
 	if report == nil {
 		release()

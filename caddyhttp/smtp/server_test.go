@@ -182,7 +182,7 @@ func TestMailRecipients(t *testing.T) {
 		if e.Outcome == site.OutcomeRefused {
 			refused += e.Count
 		}
-		sent = sent || e.Outcome == site.OutcomeDelivered && *e.Key == "ops"
+		sent = sent || e.Outcome == site.OutcomeDelivered && e.Key == "ops"
 	}
 	if refused != 10 || !sent {
 		t.Errorf("the history has %d refusals, want 10; it has a delivered mail: %t", refused, sent)

@@ -256,7 +256,13 @@ func (*ListError) Error() string { return `it must be an object, as in {"body": 
 // checked that text is UTF-8; AllowInvalidUTF8 then only accepts an escape of
 // half a surrogate pair, which becomes U+FFFD, so that the alert still arrives.
 func newDecoder(text []byte) *jsontext.Decoder {
-	return jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+	var d struct { // one allocation
+		jsontext.Decoder
+		text bytes.Buffer
+	}
+	d.text = *bytes.NewBuffer(text)
+	d.Reset(&d.text, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+	return &d.Decoder
 }
 
 // eachMember calls f for each member of the JSON object at the beginning of

@@ -19,7 +19,7 @@ import (
 // Message returns the message without its attachments, which [Request.Attachments]
 // returns. A message has a body or an attachment.
 func (q *Request) Message() (*notifier.Message, error) {
-	m, err := q.message()
+	m, err := q.readMessage()
 	q.warnings.addUnread(&q.content)
 	if err == nil && strings.TrimSpace(m.Body) == "" && len(q.files.refs)+len(q.files.attached) == 0 {
 		return nil, q.missingBody()
@@ -27,8 +27,8 @@ func (q *Request) Message() (*notifier.Message, error) {
 	return m, err
 }
 
-// message returns the message of a request, which may have neither a body nor attachments.
-func (q *Request) message() (*notifier.Message, error) {
+// readMessage returns the message of a request, which may have neither a body nor attachments.
+func (q *Request) readMessage() (*notifier.Message, error) {
 	m, err := q.Draft()
 	if err != nil {
 		return nil, err
@@ -96,7 +96,8 @@ const maxPrintedWord = 40
 // Draft returns the title, body and format of an unfinished message, as they
 // are: the title may have several lines, and the body may be missing.
 func (q *Request) Draft() (*notifier.Message, error) {
-	m := &notifier.Message{Foreign: q.content.foreign, Dialect: q.content.dialect}
+	m := &q.message
+	*m = notifier.Message{Foreign: q.content.foreign, Dialect: q.content.dialect}
 	var err error
 	if m.Body, err = q.content.text(fieldBody); err != nil {
 		return nil, err

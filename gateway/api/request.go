@@ -37,6 +37,10 @@ type Request struct {
 	leftOut  string            // what is left out of the text of a signal; "" for nothing
 	lost     []string          // names of files that are left out of a signal
 	opened   []notifier.Target // destinations made from the request's URLs, or with its values
+
+	// What the request becomes. It lives as long as the request, so they are one allocation.
+	message   notifier.Message
+	selection message.Selection
 }
 
 // warnings are warnings for a client, in the order in which they occur.

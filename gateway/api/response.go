@@ -195,8 +195,11 @@ func (r *Response) WriteAs(w http.ResponseWriter, status int, contentType string
 
 // setHeaders sets the headers of an answer. length is the length of its body, or -1 for a stream.
 func setHeaders(h http.Header, media string, length int) {
-	if strings.HasPrefix(media, "text/") { // JSON is always UTF-8 (RFC 8259, section 8.1)
-		media += "; charset=utf-8"
+	switch media { // JSON is always UTF-8 (RFC 8259, section 8.1)
+	case mediaText:
+		media = mediaText + "; charset=utf-8"
+	case mediaHTML:
+		media = mediaHTML + "; charset=utf-8"
 	}
 	values := []string{media, "no-store", "nosniff", "Accept", strconv.Itoa(length)} // one allocation, not five
 	h["Content-Type"], h["Cache-Control"], h["X-Content-Type-Options"] = values[0:1:1], values[1:2:2], values[2:3:3]

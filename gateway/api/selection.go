@@ -22,9 +22,14 @@ func (q *Request) SelectTags(choose func(notifier.TagExpr) ([]notifier.Target, e
 	if err != nil {
 		return nil, Errorf(http.StatusFailedDependency, "%w", err)
 	}
-	s := &message.Selection{Targets: q.fill(targets, w.Values)}
-	s.Warn(q.warnings...)
-	return s, nil
+	return q.selected(message.Selection{Targets: q.fill(targets, w.Values)}), nil
+}
+
+// selected returns s, with the warnings about the request.
+func (q *Request) selected(s message.Selection) *message.Selection {
+	q.selection = s
+	q.selection.Warn(q.warnings...)
+	return &q.selection
 }
 
 // maxSuggestions bounds the URLs of one request for which a correction is
@@ -48,12 +53,9 @@ func (q *Request) SelectURLs(parse func(url string) (*notifier.Destination, erro
 		if len(fallback) == 0 {
 			return nil, badField(fieldURLs, "the field urls is missing; set it to the notification URLs to send to")
 		}
-		s := &message.Selection{Targets: fallback}
-		s.Warn(q.warnings...)
-		return s, nil
+		return q.selected(message.Selection{Targets: fallback}), nil
 	}
-	s := &message.Selection{Transient: true, Limits: q.limits.Client}
-	s.Warn(q.warnings...)
+	s := q.selected(message.Selection{Transient: true, Limits: q.limits.Client})
 	var first error
 	for i, url := range urls {
 		d, err := parse(url)

@@ -99,6 +99,7 @@ func (t *textReader) readBytes(w http.ResponseWriter, r *http.Request) (*bytes.B
 		}
 		return nil, BodyError(err)
 	}
+	_ = r.Body.Close() // it has ended; so net/http does not look for the rest of it
 	return b, nil
 }
 

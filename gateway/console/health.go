@@ -107,11 +107,11 @@ func (v *healthView) addRecords(ctx context.Context) {
 func lastResultsOf(h *history.History) lastResults {
 	out := lastResults{}
 	for _, e := range slices.Backward(h.List()) { // the oldest first
-		if e.Key == nil || e.Outcome == site.OutcomeRefused {
+		if e.Key == "" || e.Outcome == site.OutcomeRefused {
 			continue
 		}
 		for i := range e.Results {
-			out.add(site.KeyID{Site: e.Site, Key: *e.Key}, e.Time, &e.Results[i])
+			out.add(site.KeyID{Site: e.Site, Key: string(e.Key)}, e.Time, &e.Results[i])
 		}
 	}
 	return out

@@ -201,8 +201,8 @@ func (h *messagePages) historyMessage(r *http.Request, e *history.Entry) view.Li
 		Time: e.Time, Source: e.Source, Outcome: view.Outcome(e.Outcome), Incident: e.Incident, Type: string(e.Type),
 		Count: e.Count, Client: e.Client,
 	}
-	if e.Key != nil {
-		m.Key, m.KeyAddress = *e.Key, httpapi.ConsoleKey(r, *e.Key)
+	if e.Key != "" {
+		m.Key, m.KeyAddress = string(e.Key), httpapi.ConsoleKey(r, string(e.Key))
 	}
 	if e.Outcome == site.OutcomeRefused {
 		m.Reason = fmt.Sprintf("%d: %s", e.Status, e.Error)

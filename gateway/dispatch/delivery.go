@@ -80,8 +80,8 @@ type Queued struct {
 
 // Hooks are functions that are called while a message is delivered. Each may be nil.
 type Hooks struct {
-	// Release releases the resources of the message. It is called when the last delivery has ended.
-	Release func()
+	// Resources are what the message takes. They are closed when the last delivery has ended.
+	Resources Closer
 
 	// Repeated is set if the queue repeats deliveries that fail temporarily (see
 	// [notifier.Options]).
@@ -92,6 +92,22 @@ type Hooks struct {
 
 	// Done is called with each result as soon as it is known, by several goroutines at once.
 	Done func(i int, r notifier.Result)
+}
+
+// Closer is what is closed when it is no longer needed.
+type Closer interface{ Close() }
+
+// CloseFunc is a function that is a [Closer].
+type CloseFunc func()
+
+// Close implements [Closer].
+func (f CloseFunc) Close() { f() }
+
+// Release closes the resources of the message.
+func (h Hooks) Release() {
+	if h.Resources != nil {
+		h.Resources.Close()
+	}
 }
 
 // Origin is where a message comes from.
@@ -261,14 +277,11 @@ func (s *Dispatcher) Conclude(d Delivery, made []notifier.Result, report *notifi
 // HistoryEntry returns the entry of the message without its results.
 func (d *Delivery) HistoryEntry(outcome string) history.Entry {
 	e := history.Entry{
-		Time: d.Message.Time, Source: d.Source, Outcome: outcome, Site: d.Site, Type: d.Message.Type,
+		Key: history.KeyName(d.Key), Time: d.Message.Time, Source: d.Source, Outcome: outcome, Site: d.Site, Type: d.Message.Type,
 		Incident: strings.Clone(d.Message.Incident.Name), IncidentID: d.IncidentID,
 	}
 	if d.ID != (uuid.UUID{}) {
 		e.ID = d.ID.String()
-	}
-	if key := d.Key; key != "" {
-		e.Key = &key // &d.Key would keep the message in memory
 	}
 	return e
 }

@@ -26,6 +26,7 @@ type Dispatcher struct {
 	Tally      tally.Counter
 
 	// EmitEvent emits an event of the running configuration. It calls data only if somebody has
-	// subscribed to the event.
-	EmitEvent func(name string, data func() map[string]any)
+	// subscribed to the event, which Subscribed reports.
+	EmitEvent  func(name string, data func() map[string]any)
+	Subscribed func(name string) bool
 }

@@ -34,6 +34,9 @@ func (s *Dispatcher) Emit(d Delivery, outcome string, results []notifier.Result)
 	if ok {
 		name = event.Delivered
 	}
+	if !s.Subscribed(name) {
+		return
+	}
 	origin, incident := d.Origin, d.Message.Incident.Name // all of d would move to the heap
 	s.EmitEvent(name, func() map[string]any { return OwnEventData(origin, incident, ok, results) })
 }

@@ -28,13 +28,13 @@ func TestHistory(t *testing.T) {
 		add(fmt.Sprint("k", i), 1, "h")
 	}
 	list := h.List()
-	if len(list) != history.MaxHistoryMessages || *list[0].Key != fmt.Sprint("k", history.MaxHistoryMessages+4) ||
-		*list[len(list)-1].Key != "k5" {
-		t.Errorf("%d messages, from %s to %s", len(list), *list[0].Key, *list[len(list)-1].Key)
+	if len(list) != history.MaxHistoryMessages || string(list[0].Key) != fmt.Sprint("k", history.MaxHistoryMessages+4) ||
+		list[len(list)-1].Key != "k5" {
+		t.Errorf("%d messages, from %s to %s", len(list), list[0].Key, list[len(list)-1].Key)
 	}
 	add("", history.MaxHistoryResults-2, strings.Repeat("ü", history.MaxHistoryText))
 	list = h.List()
-	if len(list) != 3 || list[0].Key != nil || list[0].Outcome != "failed" || list[1].Outcome != "failed" {
+	if len(list) != 3 || list[0].Key != "" || list[0].Outcome != "failed" || list[1].Outcome != "failed" {
 		t.Errorf("beside a message to many destinations, %d others are kept, want 2", len(list)-1)
 	}
 	for _, text := range []string{list[0].Results[0].Destination, *list[0].Results[0].Error} {
@@ -71,11 +71,7 @@ func TestHistoryOfRefusals(t *testing.T) {
 	refuse("b", 5)
 	var got []string
 	for _, e := range h.List() {
-		key := ""
-		if e.Key != nil {
-			key = *e.Key
-		}
-		got = append(got, fmt.Sprint(key, " ", e.Reason, e.Count))
+		got = append(got, fmt.Sprint(e.Key, " ", e.Reason, e.Count))
 	}
 	if text := strings.Join(got, ", "); text != "b too_large2,  too_large1, n 0, m 0, a too_large1" {
 		t.Errorf("the history is %s", text)
@@ -84,7 +80,7 @@ func TestHistoryOfRefusals(t *testing.T) {
 		refuse(fmt.Sprint("k", i), 6)
 	}
 	list := h.List()
-	if len(list) != history.MaxHistoryRefusals+2 || *list[len(list)-1].Key != "m" {
+	if len(list) != history.MaxHistoryRefusals+2 || list[len(list)-1].Key != "m" {
 		t.Errorf("%d entries, want %d refusals and 2 messages", len(list), history.MaxHistoryRefusals)
 	}
 }

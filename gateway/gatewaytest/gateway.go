@@ -100,11 +100,7 @@ type Process struct {
 func NewProcess(t testing.TB) *Process {
 	t.Helper()
 	p := &Process{Registry: prometheus.NewRegistry()}
-	p.Dispatcher = gateway.New(version.Agent, func(name string, data func() map[string]any) {
-		if g := p.newest.Load(); g != nil {
-			g.Conf.Emit(name, data)
-		}
-	}, func(ctx context.Context) *metrics.QueueState {
+	p.Dispatcher = gateway.New(version.Agent, p.newest.Load, func(ctx context.Context) *metrics.QueueState {
 		if g := p.newest.Load(); g != nil && g.Rooms != nil {
 			return g.Rooms.State(ctx)
 		}
@@ -170,6 +166,7 @@ func (g *Gateway) setEngine(o *Options, log *zap.Logger) (err error) {
 			o.Emit(name, data())
 		}
 	}
+	e.Subscribed = func(string) bool { return o.Emit != nil }
 	if o.Queue != nil {
 		s := *o.Queue
 		s.NoSync = true

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/event"
 	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
@@ -178,7 +179,7 @@ func (m *Monitor) fail(ctx context.Context, x *ExpectedBeat, s Signal, text *not
 	failedText(x.Name, text, s, ran)
 	c := m.Came(x, true, s.Exit, output, true, new(rules.Beat))
 	d := x.Delivery(text, c)
-	d.Memory, d.Release = memory, release
+	d.Memory, d.Resources = memory, dispatch.CloseFunc(release)
 	if err := d.To.Check(text); err != nil {
 		release()
 		return nil, err

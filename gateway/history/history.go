@@ -1,6 +1,7 @@
 package history
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"sync"
@@ -36,12 +37,23 @@ type recentRefusal struct {
 	count int
 }
 
+// KeyName is the name of a key; "", which is null in JSON, for none.
+type KeyName string
+
+// MarshalJSON implements [json.Marshaler].
+func (k KeyName) MarshalJSON() ([]byte, error) {
+	if k == "" {
+		return []byte("null"), nil
+	}
+	return json.Marshal(string(k))
+}
+
 // Entry is a message that was sent, or refusals of one kind.
 type Entry struct {
 	ID      string        `json:"id,omitempty"` // of the message; "" without a queue, and for refusals
 	Time    time.Time     `json:"time"`
 	Source  string        `json:"source"`
-	Key     *string       `json:"key"` // null for a message without one
+	Key     KeyName       `json:"key"` // null for a message without one
 	Site    string        `json:"-"`   // the ID of the message's site
 	Type    notifier.Type `json:"-"`
 	Outcome string        `json:"outcome"`
@@ -105,13 +117,13 @@ func (h *History) Add(e Entry, results []notifier.Result) {
 // setLast records when the key of a message has delivered or failed. The caller
 // holds the lock.
 func (h *History) setLast(e *Entry) {
-	if e.Key == nil || e.Outcome != site.OutcomeDelivered && e.Outcome != site.OutcomeFailed {
+	if e.Key == "" || e.Outcome != site.OutcomeDelivered && e.Outcome != site.OutcomeFailed {
 		return
 	}
 	if h.last == nil {
 		h.last = map[site.KeyID]LastOutcome{}
 	}
-	id := site.KeyID{Site: e.Site, Key: *e.Key}
+	id := site.KeyID{Site: e.Site, Key: string(e.Key)}
 	o, ok := h.last[id]
 	if !ok && len(h.last) >= maxHistoryKeys {
 		for k := range h.last { // any other
@@ -152,14 +164,10 @@ func (h *History) AddRefusal(f Refusal) {
 }
 
 func (r recentRefusal) entry() Entry {
-	e := Entry{
-		Time: r.last.Time, Source: r.last.Source, Site: r.last.Site, Outcome: site.OutcomeRefused, Results: []message.Result{},
+	return Entry{
+		Key: KeyName(r.last.Key), Time: r.last.Time, Source: r.last.Source, Site: r.last.Site, Outcome: site.OutcomeRefused, Results: []message.Result{},
 		Reason: r.last.Reason, Status: r.last.Status, Error: r.last.Text, Server: r.last.Server, Client: r.last.Client, Count: r.count,
 	}
-	if r.last.Key != "" {
-		e.Key = &r.last.Key
-	}
-	return e
 }
 
 // List returns the messages and refusals, the newest first.

@@ -84,7 +84,7 @@ func (h *notifications) answerEntered(w http.ResponseWriter, r *http.Request, d 
 	if at.Key == "" {
 		// A message with a client's URLs counts until its last delivery has ended, which may be
 		// after the response.
-		d.Release = thenLeave(d.Release, e)
+		d.Resources = thenLeave(d.Resources, e)
 	} else {
 		defer e.Leave()
 	}
@@ -92,8 +92,10 @@ func (h *notifications) answerEntered(w http.ResponseWriter, r *http.Request, d 
 	return h.sender.answer(w, r, k, d)
 }
 
-// thenLeave returns a function that calls release and then leaves.
-func thenLeave(release func(), e site.Admission) func() { return func() { release(); e.Leave() } }
+// thenLeave returns what closes resources and then leaves.
+func thenLeave(resources dispatch.Closer, e site.Admission) dispatch.Closer {
+	return dispatch.CloseFunc(func() { resources.Close(); e.Leave() })
+}
 
 // read reads a request that CheckRoute has accepted. The caller calls Release of the delivery.
 func (h *notifications) read(w http.ResponseWriter, r *http.Request, at *Route) (dispatch.Delivery, error) {
@@ -146,7 +148,7 @@ func (h *Sender) readDelivery(r *http.Request, q *api.Request, at *Route, hops i
 		q.Close()
 		return dispatch.Delivery{}, err
 	}
-	d.Release = q.Close
+	d.Resources = q
 	return d, nil
 }
 

@@ -28,6 +28,9 @@ type Configuration struct {
 	// Emit emits an event of this configuration, if somebody has subscribed to it. data is
 	// called only then.
 	Emit func(name string, data func() map[string]any)
+
+	// Subscribed reports whether somebody has subscribed to an event of this configuration.
+	Subscribed func(name string) bool
 }
 
 // resumeTrace returns the trace of a request from what is stored with its message, or nil

@@ -84,9 +84,6 @@ func (q *Outbox) prepare(d *dispatch.Delivery) {
 }
 
 func newSubmission(d dispatch.Delivery, q *Outbox) *submission {
-	if d.Release == nil {
-		d.Release = func() {}
-	}
 	s := &submission{d: d, q: q, shared: q.Dispatcher}
 	q.prepare(&s.d)
 	s.decided.Add(1)

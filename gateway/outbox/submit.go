@@ -34,7 +34,7 @@ type Options struct {
 //
 // If the report is nil, the message is neither stored nor sent, and the error is one of
 // [queue.Queue.Accept]. The caller can send the message in another way, and releases what it holds.
-// [QueueError] is the error for a client. Otherwise [dispatch.Delivery.Release] is called when no
+// [QueueError] is the error for a client. Otherwise [dispatch.Hooks.Release] is called when no
 // delivery is in progress any more, possibly after Submit returns. An error beside a report means
 // that deliveries are in progress which could not be stored.
 func (q *Outbox) Submit(ctx context.Context, d dispatch.Delivery, o Options) (*notifier.Report, string, error) {

@@ -81,8 +81,8 @@ func (p *Messages) due(ctx context.Context, conf *outbox.Configuration, name que
 	}
 	d.ID, d.Released = queue.NewID(), true
 	d.With = p.sent(before, x, d.ID)
-	closeTargets := d.Release
-	d.Release = func() { closeTargets(); release() }
+	closeTargets := d.Resources
+	d.Resources = dispatch.CloseFunc(func() { closeTargets.Close(); release() })
 	report, _, err := p.outbox.Submit(ctx, *d, outbox.Options{})
 	if report == nil {
 		d.Release()
@@ -169,11 +169,11 @@ func (p *Messages) delivery(ctx context.Context, conf *outbox.Configuration, sto
 	if l.FromPublisher {
 		d.Published = &l.Published
 	}
-	d.Release = func() {
+	d.Resources = dispatch.CloseFunc(func() {
 		for _, t := range made {
 			t.Close()
 		}
-	}
+	})
 	p.outbox.Dispatcher.Incidents.Note(&d)
 	return &d, nil
 }

@@ -34,7 +34,7 @@ type Process struct {
 
 func newProcess() *Process {
 	p := &Process{Passwords: smtpd.NewPasswords()}
-	p.dispatcher = gateway.New(version.Agent, p.emit, p.queueState)
+	p.dispatcher = gateway.New(version.Agent, p.Gateways.Newest, p.queueState)
 	return p
 }
 
@@ -44,13 +44,6 @@ func (p *Process) queueState(ctx context.Context) *metrics.QueueState {
 		return g.Rooms.State(ctx)
 	}
 	return nil
-}
-
-// emit emits an event of the newest gateway.
-func (p *Process) emit(name string, data func() map[string]any) {
-	if g := p.Gateways.Newest(); g != nil {
-		g.Conf.Emit(name, data)
-	}
 }
 
 // Destruct implements caddy.Destructor.

@@ -129,10 +129,7 @@ func (f *Open) Of(ctx context.Context, siteID string, q *gateway.Rooms, h *histo
 		if e.Site != siteID || e.ID != "" || e.Outcome == site.OutcomeRefused || e.IncidentID != "" {
 			continue // what has an ID is in the queue
 		}
-		s := Subject{Site: e.Site, Source: e.Source, Incident: e.Incident}
-		if e.Key != nil {
-			s.Key = *e.Key
-		}
+		s := Subject{Site: e.Site, Key: string(e.Key), Source: e.Source, Incident: e.Incident}
 		f.add(s, e.Type, e.Time, uuid.UUID{})
 	}
 	for s, x := range f.about {
