@@ -12,6 +12,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/saved"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/errs"
@@ -106,7 +107,7 @@ func (l *keyLoader) importEntry(e appriseconfig.Entry, variables *placeholder.Va
 		return t, err
 	}
 	if t.Destination, err = l.parse(url, notifier.Files{Dir: e.Dir}); err != nil {
-		return t, notifier.WithSuggestion(url, err)
+		return t, message.WithSuggestion(url, err)
 	}
 	return t, l.services.Check(t.Destination)
 }

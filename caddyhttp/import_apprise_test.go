@@ -171,7 +171,7 @@ func TestURLFiles(t *testing.T) {
 		t.Errorf("without the directory: %v", err)
 	}
 	if err := load(&Key{ImportApprise: []string{server.URL}}); err == nil ||
-		!strings.Contains(err.Error(), "which only URLs in the Caddyfile") {
+		!strings.Contains(err.Error(), "which only URLs in files there can") {
 		t.Errorf("from a server: %v", err)
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -221,7 +222,7 @@ func (l *keyLoader) destination(u site.URL) (*notifier.Destination, error) {
 	}
 	d, err := l.parse(url, notifier.Files{Dir: cmp.Or(u.Dir, ".")})
 	if err != nil {
-		return nil, notifier.WithSuggestion(url, err)
+		return nil, message.WithSuggestion(url, err)
 	}
 	return d, nil
 }
@@ -240,7 +241,7 @@ func checkURL(url string, services *Services) error {
 	}
 	d, err := notifier.ParseWithFiles(url, nil, notifier.Files{Dir: ".", Unread: true})
 	if err != nil {
-		return notifier.WithSuggestion(url, err)
+		return message.WithSuggestion(url, err)
 	}
 	if text := d.Mistake(); text != "" {
 		return errors.New(text)

@@ -13,11 +13,11 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier"
-	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
 // settled are settings in use, with the values that only inheriting settings need.
@@ -114,7 +114,7 @@ func (s *Settings) setChecked(o *site.Options) (err error) {
 		o.Services = s.Services.rule()
 	}
 	if s.Egress != nil {
-		if o.Egress, err = egress.NewPolicy(s.Egress.Allow, s.Egress.Deny); err != nil {
+		if o.Egress, err = message.NewPolicy(s.Egress.Allow, s.Egress.Deny); err != nil {
 			return err
 		}
 	}

@@ -65,7 +65,8 @@ from slack {
 		l.FetchTimeout != time.Minute || l.MaxFileSize != 2<<10 || l.MaxFiles != 3 || l.RemoteFiles {
 		t.Errorf("%+v", l)
 	}
-	if l := s.Limits; *l.Client != (notifier.Limits{Deliveries: 1, Requests: 2, Bytes: 3 << 10, Wait: 5 * time.Second}) ||
+	client := notifier.Limits{Deliveries: 1, Requests: 2, Bytes: 3 << 10, Wait: 5 * time.Second, Setting: "client_limits"}
+	if l := s.Limits; *l.Client != client ||
 		l.InFlight != (site.InFlightLimits{Total: 9, Clients: 7, PerAddress: 5}) || l.Memory != 100<<20 {
 		t.Errorf("%+v, %+v", l.Client, l)
 	}

@@ -96,7 +96,7 @@ func (d *delivery) run() {
 	d.end(d.attempts(d.ctx))
 }
 
-var errNoRoom = errors.New("the gateway had no room for the delivery within the timeout")
+var errNoRoom = errors.New("there was no room for the delivery within the timeout")
 
 // end ends the delivery and reports to the observers. Only the first call has
 // an effect: a service that ignores its context may return after the delivery

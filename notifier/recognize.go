@@ -97,7 +97,7 @@ func Recognize(text string) ([]Recognized, error) {
 		return nil, WithSuggestion(text, err)
 	}
 	return nil, &URLError{
-		Problem: "no service gives out a text of this form, as far as the gateway knows",
+		Problem: "no service gives out a text of this form",
 		Fix:     "search for the name of the service, and paste the text into the field of its form",
 	}
 }

@@ -56,8 +56,9 @@ func errUnknownScheme(scheme string) error {
 	if err := Retired(scheme); err != nil {
 		return err
 	}
-	return &URLError{
-		Problem: "the URL begins with " + scheme + "://, which is not a scheme of any service",
-		Fix:     "caddy notify services lists all",
+	e := &URLError{Problem: "the URL begins with " + scheme + "://, which is not a scheme of any service", Unknown: true}
+	if len(registry.entries) == 0 {
+		e.Fix = `the program has none; import _ "github.com/caddy-notify/caddy-notify/notifier/services"`
 	}
+	return e
 }

@@ -204,8 +204,7 @@ func (d *Destination) readFiles(files Files) error {
 	return nil
 }
 
-var errNoFiles = errors.New("names a file of the gateway's machine, " +
-	"which only URLs in the Caddyfile and in other files there can; put the URL into one")
+var errNoFiles = errors.New("names a file of the machine that sends, which only URLs in files there can; put the URL into one")
 
 // read returns the content of the file at the path in the URL or, if there is
 // no such file, the inline content. It returns nothing if files are to remain

@@ -81,8 +81,9 @@ func (s *Sender) ParseOnce(text string, policy *egress.Policy) (*Destination, er
 }
 
 // Send sends the message to all targets at once, except that the targets of a chain get it in the
-// order of their numbers, and returns when the last delivery has ended. It does not stop when ctx
-// ends, because a message that is begun is finished; each target has the time of o.Timeout.
+// order of their numbers, and returns when the last delivery has ended. Unless o.StopWithContext
+// is set, it does not stop when ctx ends, because a message that is begun is finished. Each target
+// has the time of o.Timeout.
 //
 // A destination gets one message of an incident at a time. The others wait, and a new state
 // replaces earlier waiting ones.
@@ -93,7 +94,7 @@ func (s *Sender) Send(ctx context.Context, m *Message, targets []Target, o Optio
 // Start begins to send as [Sender.Send] does, and returns at once. The caller
 // calls [Sending.Wait] until it returns the report.
 func (s *Sender) Start(ctx context.Context, m *Message, targets []Target, o Options) Sending {
-	if ctx.Done() != nil {
+	if ctx.Done() != nil && !o.StopWithContext {
 		ctx = context.WithoutCancel(ctx)
 	}
 	if o.Timeout <= 0 {
@@ -111,6 +112,7 @@ func (s *Sender) Start(ctx context.Context, m *Message, targets []Target, o Opti
 	if o.Limits != nil {
 		x.own.limits = o.Limits.of(m)
 		x.own.requests.max, x.own.requests.maxRepeated = x.own.limits.Requests, x.own.limits.Bytes
+		x.own.requests.setting = x.own.limits.Setting
 		x.options.Limits, x.requests = &x.own.limits, &x.own.requests
 	}
 	switch {
@@ -160,6 +162,10 @@ type Limits struct {
 	// Wait is the minimum of the parameter wait. A smaller value is raised.
 	Wait time.Duration
 
+	// Setting is what the limits are called where they are set, such as client_limits. Errors and
+	// warnings name it; "" leaves it out.
+	Setting string
+
 	// Relay lets a message that has passed through a gateway cause as much as
 	// any other.
 	Relay bool
@@ -170,11 +176,20 @@ type LimitError struct {
 	// Limit is [LimitDeliveries], [LimitRequests] or [LimitBytes].
 	Limit string
 
-	text string
+	text, setting string
 }
 
 // Error implements error.
-func (e *LimitError) Error() string { return e.text + " (client_limits " + e.Limit + ")" }
+func (e *LimitError) Error() string { return e.text + inSetting(e.setting, e.Limit) }
+
+// inSetting returns the name of a limit, and of the setting that it belongs to, as the end of a
+// text, or "" if the setting has no name.
+func inSetting(setting, limit string) string {
+	if setting == "" {
+		return ""
+	}
+	return " (" + setting + " " + limit + ")"
+}
 
 // The names of limits in a [LimitError].
 const (
@@ -227,19 +242,19 @@ func (l *Limits) Check(m *Message, targets []Target) error {
 		return &LimitError{
 			LimitDeliveries,
 			fmt.Sprintf("the message would make %d deliveries, one for each recipient and part; the limit is %d%s",
-				deliveries, limits.Deliveries, relayed),
+				deliveries, limits.Deliveries, relayed), l.Setting,
 		}
 	case attempts > int64(limits.Requests):
 		return &LimitError{
 			LimitRequests,
 			fmt.Sprintf("the message would make %d requests, one for each delivery and retry; the limit is %d%s",
-				attempts, limits.Requests, relayed),
+				attempts, limits.Requests, relayed), l.Setting,
 		}
 	case bytes > limits.Bytes:
 		return &LimitError{
 			LimitBytes,
 			fmt.Sprintf("the message would send %s, which is its text and files for each recipient and retry; the limit is %s",
-				humanize.IBytes(uint64(bytes)), humanize.IBytes(uint64(limits.Bytes))),
+				humanize.IBytes(uint64(bytes)), humanize.IBytes(uint64(limits.Bytes))), l.Setting,
 		}
 	}
 	return nil
@@ -260,11 +275,11 @@ func (d *Destination) parts(texts *renderings) int64 {
 func (l *Limits) Warnings(d *Destination) (warnings []string) {
 	if d.options.retry > l.Retry {
 		warnings = append(warnings,
-			fmt.Sprintf("retry=%d is above the limit of %d (client_limits retry); %[2]d is used", d.options.retry, l.Retry))
+			fmt.Sprintf("retry=%d is above the limit of %d%s; %[2]d is used", d.options.retry, l.Retry, inSetting(l.Setting, "retry")))
 	}
 	if d.options.retry > 0 && d.options.wait != defaultWait && seconds(d.options.wait) < l.Wait {
-		warnings = append(warnings, fmt.Sprintf("wait=%s is below the limit of %s (client_limits wait); %[2]s is used",
-			strconv.FormatFloat(d.options.wait, 'f', -1, 64), l.Wait))
+		warnings = append(warnings, fmt.Sprintf("wait=%s is below the limit of %s%s; %[2]s is used",
+			strconv.FormatFloat(d.options.wait, 'f', -1, 64), l.Wait, inSetting(l.Setting, "wait")))
 	}
 	return warnings
 }
@@ -277,6 +292,8 @@ type requestCounter struct {
 
 	repeated    atomic.Int64 // bytes of bodies, because of redirects
 	maxRepeated int64
+
+	setting string // see [Limits.Setting]
 }
 
 // redirect counts the request that follows a redirect.
@@ -284,7 +301,7 @@ func (c *requestCounter) redirect(r *http.Request) error {
 	if c.repeated.Add(max(r.ContentLength, 0)) > c.maxRepeated {
 		return &LimitError{
 			LimitBytes,
-			fmt.Sprintf("redirects would make the message send more than %s again (client_limits bytes)", humanize.IBytes(uint64(c.maxRepeated))),
+			fmt.Sprintf("redirects would make the message send more than %s again", humanize.IBytes(uint64(c.maxRepeated))), c.setting,
 		}
 	}
 	return c.take()
@@ -293,7 +310,7 @@ func (c *requestCounter) redirect(r *http.Request) error {
 // take counts one more, or returns a [*LimitError] if that is too many.
 func (c *requestCounter) take() error {
 	if c != nil && c.n.Add(1) > int64(c.max) {
-		return &LimitError{LimitRequests, fmt.Sprintf("the message has made %d requests and may not make more", c.max)}
+		return &LimitError{LimitRequests, fmt.Sprintf("the message has made %d requests and may not make more", c.max), c.setting}
 	}
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 )
 
 func TestLimitsCheck(t *testing.T) {
-	limits := Limits{Deliveries: 10, Requests: 20, Bytes: 100, Retry: 2, Wait: time.Second}
+	limits := Limits{Deliveries: 10, Requests: 20, Bytes: 100, Retry: 2, Wait: time.Second, Setting: "client_limits"}
 	file := NewAttachment("a", "", make([]byte, 30))
 	for name, tt := range map[string]struct {
 		urls  []string
@@ -91,7 +91,7 @@ func TestRequestsAreCounted(t *testing.T) {
 }
 
 func TestLimitsWarnings(t *testing.T) {
-	limits := &Limits{Retry: 2, Wait: time.Second}
+	limits := &Limits{Retry: 2, Wait: time.Second, Setting: "client_limits"}
 	for query, want := range map[string]string{
 		"":                   "",
 		"?retry=2":           "",

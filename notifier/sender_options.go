@@ -53,6 +53,8 @@ type Options struct {
 	// Timeout is for one destination, for all attempts together. Default:
 	// [DefaultTimeout].
 	Timeout time.Duration
+	// StopWithContext makes the deliveries end with the context of the caller.
+	StopWithContext bool
 	// Transient means that the destinations are for this message only. Services then keep no
 	// session, and sign out of any that they open.
 	Transient bool

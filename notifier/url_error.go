@@ -19,6 +19,9 @@ type URLError struct {
 	// Retired means that Apprise has or had the service, and nothing is wrong
 	// with the URL, but the service cannot be used any more or not on a server.
 	Retired bool
+
+	// Unknown means that no service has the scheme of the URL.
+	Unknown bool
 }
 
 func (e *URLError) Error() string {

@@ -210,8 +210,7 @@ func TestInitMistakes(t *testing.T) {
 		"--to @" + empty: "--to: @" + empty + " is empty",
 		"--to @" + lines: "has several lines; give one destination",
 		"--to @/none":    "--to: open /none",
-		"--to nonsense": "--to: no service gives out a text of this form, " +
-			"as far as the gateway knows; give a notification URL: caddy notify services <name>",
+		"--to nonsense":  "--to: no service gives out a text of this form; give a notification URL: caddy notify services <name>",
 		"--to gmail": `--to: "gmail" is not enough; run this in a terminal, ` +
 			`which asks for the rest, or give the notification URL, as caddy notify services gmail shows it`,
 		"--to jsn://secretsecret": "--to: the URL begins with jsn://",

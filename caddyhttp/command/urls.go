@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
-	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
@@ -24,7 +24,7 @@ const urlsVariable = "CADDY_NOTIFY_URLS"
 // the environment.
 func (f *messageFlags) urls(cmd *cobra.Command, args []string) (urls []string, err error) {
 	if len(args) == 0 {
-		urls = api.SplitURLs(os.Getenv(urlsVariable))
+		urls = notifier.SplitURLs(os.Getenv(urlsVariable))
 		if len(urls) == 0 {
 			return nil, fmt.Errorf("there is no destination; give URLs, @file with a URL on each line, or --key, or set %s", urlsVariable)
 		}
@@ -33,7 +33,7 @@ func (f *messageFlags) urls(cmd *cobra.Command, args []string) (urls []string, e
 	for _, arg := range args {
 		name, isFile := strings.CutPrefix(arg, "@")
 		if !isFile {
-			urls = append(urls, api.SplitURLs(arg)...)
+			urls = append(urls, notifier.SplitURLs(arg)...)
 			continue
 		}
 		var lines []string
@@ -76,7 +76,7 @@ func readURLs(r io.Reader) (urls []string, err error) {
 		if at := comment.FindStringIndex(line); at != nil {
 			line = line[:at[0]]
 		}
-		urls = append(urls, api.SplitURLs(line)...)
+		urls = append(urls, notifier.SplitURLs(line)...)
 	}
 	return urls, lines.Err()
 }
@@ -91,7 +91,7 @@ func parseArgument(url string) (*notifier.Destination, error) {
 	}
 	d, err := notifier.ParseWithFiles(url, nil, notifier.Files{Dir: "."})
 	if err != nil {
-		return nil, notifier.WithSuggestion(url, err)
+		return nil, message.WithSuggestion(url, err)
 	}
 	return d, nil
 }

@@ -64,7 +64,7 @@ func (q *Request) SelectURLs(parse func(url string) (*notifier.Destination, erro
 			continue
 		}
 		if i-len(s.Targets) < maxSuggestions {
-			err = notifier.WithSuggestion(url, err)
+			err = message.WithSuggestion(url, err)
 		}
 		err = fmt.Errorf("URL %d of %d: %w", i+1, len(urls), err)
 		s.Reject(i, url, err)

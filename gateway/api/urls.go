@@ -1,10 +1,6 @@
 package api
 
-import (
-	"strings"
-
-	"github.com/caddy-notify/caddy-notify/notifier"
-)
+import "github.com/caddy-notify/caddy-notify/notifier"
 
 // urls returns the notification URLs of the request. l may be nil.
 func (c *content) urls(l *notifier.Limits) ([]string, error) {
@@ -14,7 +10,7 @@ func (c *content) urls(l *notifier.Limits) ([]string, error) {
 	}
 	var out []string
 	for _, i := range items {
-		out = append(out, SplitURLs(i.text)...)
+		out = append(out, notifier.SplitURLs(i.text)...)
 		// A URL is at least one delivery.
 		if l != nil && len(out) > l.Deliveries {
 			return nil, badField(fieldURLs, "the field urls has more than %d URLs (client_limits deliveries)", l.Deliveries)
@@ -27,42 +23,4 @@ func (c *content) urls(l *notifier.Limits) ([]string, error) {
 func (q *Request) HasURLs() (bool, error) {
 	urls, err := q.content.urls(q.limits.Client)
 	return len(urls) > 0, err
-}
-
-// SplitURLs splits a list of URLs at commas and white space. It splits only
-// where a new URL begins: a comma within a URL does not split it.
-func SplitURLs(s string) (out []string) {
-	start := 0
-	add := func(end int) {
-		if u := strings.TrimFunc(s[start:end], isSeparator); u != "" {
-			out = append(out, u)
-		}
-		start = end
-	}
-	for i := 0; ; {
-		colon := strings.Index(s[i:], "://")
-		if colon < 0 {
-			break
-		}
-		colon += i
-		scheme := colon
-		for scheme > i && isSchemeByte(s[scheme-1]) {
-			scheme--
-		}
-		if scheme < colon && scheme > 0 && isSeparator(rune(s[scheme-1])) {
-			add(scheme)
-		}
-		i = colon + len("://")
-	}
-	add(len(s))
-	return out
-}
-
-// isSeparator reports whether c separates the URLs of a list.
-func isSeparator(c rune) bool { return strings.ContainsRune(", \t\r\n\v\f", c) }
-
-// isSchemeByte reports whether c can be part of a URL's scheme (RFC 3986,
-// section 3.1).
-func isSchemeByte(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '+' || c == '-' || c == '.'
 }

@@ -347,7 +347,7 @@ func TestBuilderRecognises(t *testing.T) {
 		"nothing known": {
 			url.Values{"text": {"t0ken hello"}},
 			[]string{
-				`id="text-problem">No service gives out a text of this form, as far as the gateway knows; search for the name`,
+				`id="text-problem">No service gives out a text of this form; search for the name`,
 				`value="t0ken hello"`,
 			},
 		},

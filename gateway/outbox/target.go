@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -125,9 +126,9 @@ func PolicyThen(t *queued.Text, d *notifier.Destination) (*egress.Policy, error)
 	if d != nil && site.IsDevice(d.String()) {
 		key = t.DevicePolicy
 	}
-	then, err := egress.ParsePolicy(key)
-	if then == nil && (t.Client || t.Untrusted) {
-		then = new(egress.Policy)
+	then, err := message.ParsePolicy(key)
+	if err == nil && then == nil && (t.Client || t.Untrusted) {
+		return message.NewPolicy(nil, nil)
 	}
 	return then, err
 }

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/gateway/configstore"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -249,7 +250,7 @@ func (s parser) use(e appriseconfig.Entry) (notifier.Target, error) {
 	}
 	d, err := s.keys.Sender.Parse(url, policy)
 	if err != nil {
-		return notifier.Target{}, notifier.WithSuggestion(url, err)
+		return notifier.Target{}, message.WithSuggestion(url, err)
 	}
 	if err := s.keys.services.Check(d); err != nil {
 		s.keys.Sender.Release(d)

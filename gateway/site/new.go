@@ -182,7 +182,7 @@ func (o *Options) inherited() (*Site, error) {
 		s := *o.Base
 		return &s, nil
 	}
-	policy, err := egress.NewPolicy(nil, nil)
+	policy, err := message.NewPolicy(nil, nil)
 	if err != nil {
 		return nil, fmt.Errorf("making the default policy: %w", err)
 	}
@@ -280,6 +280,7 @@ func (l *Limits) setClients(c *ClientOptions, total int) error {
 		Bytes:      cmp.Or(c.Bytes, defaultBytes),
 		Retry:      retry,
 		Wait:       cmp.Or(c.Wait, defaultWait),
+		Setting:    "client_limits",
 	}
 	l.InFlight = newInFlightLimits(total, c.InFlight, c.InFlightPerAddress)
 	minimum := l.MinMemory()

@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/internal/parallel"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
@@ -229,7 +230,7 @@ func (m *keyMaker) destination(u URL) (d *notifier.Destination, err error) {
 	if m.options.Parse != nil {
 		d, err = m.options.Parse(u)
 	} else if d, err = notifier.ParseWithFiles(u.URL, nil, notifier.Files{Dir: cmp.Or(u.Dir, ".")}); err != nil {
-		err = notifier.WithSuggestion(u.URL, err)
+		err = message.WithSuggestion(u.URL, err)
 	}
 	if err != nil {
 		return nil, err

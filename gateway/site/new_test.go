@@ -90,8 +90,8 @@ func TestSettingError(t *testing.T) {
 // limits do not fit together.
 func TestClientLimits(t *testing.T) {
 	t.Parallel()
-	defaults := notifier.Limits{Deliveries: 500, Requests: 1500, Bytes: 256 << 20, Retry: 2, Wait: time.Second}
-	own := notifier.Limits{Deliveries: 1, Requests: 2, Bytes: 3 << 10, Retry: 0, Wait: 5 * time.Second}
+	defaults := notifier.Limits{Deliveries: 500, Requests: 1500, Bytes: 256 << 20, Retry: 2, Wait: time.Second, Setting: "client_limits"}
+	own := notifier.Limits{Deliveries: 1, Requests: 2, Bytes: 3 << 10, Retry: 0, Wait: 5 * time.Second, Setting: "client_limits"}
 	all := &site.ClientOptions{
 		InFlight: 7, InFlightPerAddress: 5, Memory: 100 << 20, Deliveries: 1, Requests: 2, Bytes: 3 << 10, Retry: new(0), Wait: 5 * time.Second,
 	}
@@ -141,7 +141,7 @@ func TestClientLimits(t *testing.T) {
 		"the site replaces the app's": {
 			site.Options{Clients: &site.ClientOptions{Retry: new(1)}},
 			site.Options{Clients: all},
-			notifier.Limits{Deliveries: 500, Requests: 1500, Bytes: 256 << 20, Retry: 1, Wait: time.Second},
+			notifier.Limits{Deliveries: 500, Requests: 1500, Bytes: 256 << 20, Retry: 1, Wait: time.Second, Setting: "client_limits"},
 			site.InFlightLimits{Total: 1000, Clients: 500, PerAddress: 62},
 			256 << 20,
 		},

@@ -75,7 +75,7 @@ func (f *file) parseRoot(root *yaml.Node) {
 		case "include":
 			f.parseIncludes(v)
 		case "asset":
-			f.warn(p.key.Line, "asset is ignored; the gateway's identity has the sender's name and pictures")
+			f.warn(p.key.Line, "asset is ignored; the name and the pictures of the sender are set elsewhere")
 		default:
 			f.warn(p.key.Line, "unknown key is ignored; the keys are version, template, urls, tag, tags, groups, include and asset")
 		}

@@ -29,17 +29,17 @@ type interfaces struct {
 func (i *interfaces) rule(a netip.Addr) string {
 	prefixes, err := i.current()
 	if err != nil {
-		return "possibly in a network of the gateway's machine, because the system does " +
+		return "possibly in a network of this machine, because the system does " +
 			"not list its network interfaces (a service manager must allow AF_NETLINK)"
 	}
 	for _, p := range prefixes {
 		if p.Addr() == a {
-			return "an address of the gateway's machine"
+			return "an address of this machine"
 		}
 	}
 	for _, p := range prefixes {
 		if p.Bits() > 0 && p.Contains(a) {
-			return "in a network of the gateway's machine"
+			return "in a network of this machine"
 		}
 	}
 	return ""

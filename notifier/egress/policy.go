@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,9 +30,19 @@ import (
 // it needs it, at most every 5 seconds. The zero Policy is equal to the result
 // of NewPolicy(nil, nil).
 type Policy struct {
+	// Advice is what errors tell those who read them to do. It is set before the first use.
+	Advice Advice
+
 	allow, deny []netip.Prefix
 	key         string
 	own         interfaces
+}
+
+// Advice is what the errors of a [Policy] end with, such as the name of the setting that allows
+// what was blocked. Only the program that made the policy knows it. "" adds nothing.
+type Advice struct {
+	Address string // after an error about an address that is neither allowed nor denied
+	Local   string // after an error about a resource of this machine
 }
 
 // NewPolicy returns the policy with the given lists. An entry is an IP
@@ -79,7 +90,9 @@ func Strictest(policies ...*Policy) *Policy {
 		case s == nil:
 			s = p
 		default:
+			advice := cmp.Or(s.Advice, p.Advice)
 			s = newPolicy(common(s.allow, p.allow), slices.Concat(s.deny, p.deny))
+			s.Advice = advice
 		}
 	}
 	return s
@@ -173,14 +186,14 @@ func (p *Policy) CheckAddr(a netip.Addr) error {
 		return err
 	}
 	if rule := p.blockRule(a); rule != "" {
-		return &BlockedError{Addr: a, Rule: rule}
+		return &BlockedError{Addr: a, Rule: rule, advice: p.Advice.Address}
 	}
 	if !certain {
 		return nil
 	}
 	for _, v4 := range inner {
 		if rule := p.blockRule(v4); rule != "" {
-			return &BlockedError{Addr: a, Rule: fmt.Sprintf("a form of %s, which is %s", v4, rule)}
+			return &BlockedError{Addr: a, Rule: fmt.Sprintf("a form of %s, which is %s", v4, rule), advice: p.Advice.Address}
 		}
 	}
 	return nil
@@ -192,7 +205,7 @@ func (p *Policy) CheckLocal() error {
 	if p == nil {
 		return nil
 	}
-	return &BlockedError{Rule: localResource}
+	return &BlockedError{Rule: localResource, advice: p.Advice.Local}
 }
 
 // checkDenied returns an error if a denied range contains a or one of inner.
@@ -234,7 +247,8 @@ type BlockedError struct {
 	// and the range of the address, for example "loopback (127.0.0.0/8)".
 	Rule string
 
-	named bool // the address belongs to a host name and is not shown
+	named  bool   // the address belongs to a host name and is not shown
+	advice string // see [Advice]
 }
 
 // Rules of a [BlockedError] without an address.
@@ -245,7 +259,7 @@ const (
 
 func (e *BlockedError) Error() string {
 	if e.Rule == localResource {
-		return "URLs of clients may not use sockets and files of this machine; the operator can write the URL into the configuration"
+		return "URLs of clients may not use sockets and files of this machine" + e.remedy()
 	}
 	address := "the address " + e.Addr.String()
 	if e.named {
@@ -257,5 +271,13 @@ func (e *BlockedError) Error() string {
 	if strings.HasPrefix(e.Rule, "deny ") {
 		return fmt.Sprintf("%s matches %s of egress, and URLs of clients may not reach it", address, e.Rule)
 	}
-	return fmt.Sprintf("%s is %s, and URLs of clients may not reach it; the operator can allow it with egress", address, e.Rule)
+	return fmt.Sprintf("%s is %s, and URLs of clients may not reach it%s", address, e.Rule, e.remedy())
+}
+
+// remedy returns the advice as the end of a sentence.
+func (e *BlockedError) remedy() string {
+	if e.advice == "" {
+		return ""
+	}
+	return "; " + e.advice
 }

@@ -344,10 +344,8 @@ func TestBlockedErrorNamesTheRule(t *testing.T) {
 		allow, deny []string
 		host, want  string
 	}{
-		{nil, nil, "0x7f.1", "the address 127.0.0.1 is loopback (127.0.0.0/8), and URLs of clients may not reach it; " +
-			"the operator can allow it with egress"},
-		{nil, nil, "[fe80::1%25secret]", "the address fe80::1 is link-local (fe80::/10), and URLs of clients may not reach it; " +
-			"the operator can allow it with egress"},
+		{nil, nil, "0x7f.1", "the address 127.0.0.1 is loopback (127.0.0.0/8), and URLs of clients may not reach it"},
+		{nil, nil, "[fe80::1%25secret]", "the address fe80::1 is link-local (fe80::/10), and URLs of clients may not reach it"},
 		{[]string{"all"}, []string{"10.0.0.0/8"}, "10.1", "the address 10.0.0.1 matches deny 10.0.0.0/8 of egress, " +
 			"and URLs of clients may not reach it"},
 		{nil, nil, "secret.1", "the host is neither a name nor an IP address in its usual form; " +
@@ -356,6 +354,27 @@ func TestBlockedErrorNamesTheRule(t *testing.T) {
 		err := mustPolicy(t, tc.allow, tc.deny).CheckHost(tc.host)
 		if err == nil || err.Error() != tc.want {
 			t.Errorf("%s: got %v, want %s", tc.host, err, tc.want)
+		}
+	}
+}
+
+// The program that made a policy says what to do about its errors. What is made of several policies
+// says it, too.
+func TestAdvice(t *testing.T) {
+	p := mustPolicy(t, nil, nil)
+	p.Advice = Advice{Address: "ask Ann", Local: "ask Bob"}
+	for _, p := range []*Policy{p, Strictest(mustPolicy(t, []string{"10.0.0.0/8"}, nil), p), Strictest(p, mustPolicy(t, []string{"10.0.0.0/8"}, nil))} {
+		for _, x := range []struct {
+			err  error
+			want string
+		}{
+			{p.CheckHost("127.0.0.1"), "the address 127.0.0.1 is loopback (127.0.0.0/8), and URLs of clients may not reach it; ask Ann"},
+			{p.CheckHost("64:ff9b::127.0.0.1"), "and URLs of clients may not reach it; ask Ann"},
+			{p.CheckLocal(), "URLs of clients may not use sockets and files of this machine; ask Bob"},
+		} {
+			if x.err == nil || !strings.HasSuffix(x.err.Error(), x.want) {
+				t.Errorf("%v, want %s", x.err, x.want)
+			}
 		}
 	}
 }

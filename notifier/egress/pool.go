@@ -166,7 +166,7 @@ func dial(ctx context.Context, policy *Policy, timeout time.Duration, network, a
 	if e, ok := errors.AsType[*BlockedError](err); ok && policy != nil {
 		// CheckHost has already blocked addresses in the URL itself. Clients
 		// must not learn which addresses a host name has here.
-		return nil, &BlockedError{Rule: e.Rule, named: true}
+		return nil, &BlockedError{Rule: e.Rule, named: true, advice: e.advice}
 	}
 	return nil, errs.Public(err)
 }

@@ -63,7 +63,7 @@ func TestDoRedirects(t *testing.T) {
 		{"/loop", "", "more than 5 redirects"},
 		{
 			"/307", "http://127.0.0.2:1/",
-			"the address 127.0.0.2 is loopback (127.0.0.0/8), and URLs of clients may not reach it; the operator can allow it with egress",
+			"the address 127.0.0.2 is loopback (127.0.0.0/8), and URLs of clients may not reach it",
 		},
 	} {
 		r, err := http.NewRequest(http.MethodPost, server+tc.path+"?to="+url.QueryEscape(tc.to), strings.NewReader("message"))

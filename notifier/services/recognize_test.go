@@ -175,7 +175,7 @@ func TestRecognize(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"hello": "no service gives out a text of this form, as far as the gateway knows; " +
+		"hello": "no service gives out a text of this form; " +
 			"search for the name of the service, and paste the text into the field of its form",
 		"":                              "no service gives out",
 		"discrod://s3cret/x":            "you may mean discord://",

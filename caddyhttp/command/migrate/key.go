@@ -10,7 +10,6 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/command/internal/words"
-	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -60,7 +59,7 @@ func (c *converter) defaultURLs() (out []migratedURL) {
 		}
 		return nil
 	}
-	for i, u := range api.SplitURLs(text) {
+	for i, u := range notifier.SplitURLs(text) {
 		if u, ok := c.url(fmt.Sprintf("%s, URL %d", name, i+1), u); ok {
 			out = append(out, u)
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
@@ -30,7 +31,7 @@ func (c *converter) url(at, text string) (u migratedURL, ok bool) {
 	}
 	d, err := notifier.Parse(text, nil)
 	if err != nil {
-		c.report.skip("%s: %v", at, notifier.WithSuggestion(text, err))
+		c.report.skip("%s: %v", at, message.WithSuggestion(text, err))
 		return u, false
 	}
 	if !c.settings.services.Permits(d.Schemes()) {

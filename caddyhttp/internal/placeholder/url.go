@@ -8,9 +8,9 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 
-	"github.com/caddy-notify/caddy-notify/gateway/api"
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/internal/percent"
+	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
 // ResolveURL replaces the placeholders in a notification URL of the operator.
@@ -131,7 +131,7 @@ func encodePart(value, keep string) string {
 // everything after the first comma would be a part of the first URL.
 func CheckSingleURL(text string) error {
 	switch {
-	case len(api.SplitURLs(text)) > 1:
+	case len(notifier.SplitURLs(text)) > 1:
 		return ErrSeveralURLs
 	case strings.ContainsFunc(strings.TrimSpace(text), unicode.IsControl):
 		return errControlInURL

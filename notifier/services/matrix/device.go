@@ -104,7 +104,7 @@ func (s *session) newDevice(ctx context.Context, c *notifier.Client) (*device, e
 	if s.foreign && !c.KeepsState() {
 		return nil, &notifier.URLError{
 			Problem: "the room is encrypted, and an access token belongs to one device, whose keys are not kept here",
-			Fix:     "write the user and the password into the URL, or put the URL into the Caddyfile",
+			Fix:     "write the user and the password into the URL, or put the URL into a file of the machine that sends",
 		}
 	}
 	known, err := s.queryKeys(ctx, c, map[string][]string{s.user: {s.deviceID}})
@@ -114,7 +114,7 @@ func (s *session) newDevice(ctx context.Context, c *notifier.Client) (*device, e
 	if known[s.user][s.deviceID] != nil {
 		return nil, &notifier.URLError{
 			Problem: "the access token belongs to a device that has keys of its own, " +
-				"such as the device of Element, or of the gateway before it lost its storage",
+				"such as the device of Element, or of this program before it lost its storage",
 			Fix: "write the user and the password into the URL, or the token of a new session",
 		}
 	}

@@ -80,7 +80,7 @@ func (t delivery) send(ctx context.Context) error {
 func (t delivery) icon(ctx context.Context) {
 	address := t.m.Icon(256)
 	if address == "" {
-		t.c.Warn("Telegram: image=yes has no effect without a picture; the operator sets one with icon, in identity in the Caddyfile")
+		t.c.Warn("Telegram: image=yes has no effect, because the identity of the sender has no icon")
 		return
 	}
 	// Not with Once: a completed step counts as the text, so that the text would
