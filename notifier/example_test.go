@@ -3,11 +3,14 @@ package notifier_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
@@ -33,6 +36,46 @@ func (d *doorbell) Describe(s *notifier.Schema) {
 func (d *doorbell) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
 	payload := map[string]any{"text": m.Text(": "), "rings": d.rings}
 	return c.PostJSON(ctx, d.URL("ring"), payload, "X-Key", d.key)
+}
+
+// One call sends a message, to one URL or to several.
+func ExampleSend() {
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		var got struct{ Title, Message string }
+		_ = json.NewDecoder(r.Body).Decode(&got)
+		fmt.Println("the server got", got.Title+":", got.Message)
+	}))
+	defer server.Close()
+	url := "json://" + strings.TrimPrefix(server.URL, "http://") // json://127.0.0.1:43210
+
+	err := notifier.Send(context.Background(), url, &notifier.Message{Title: "Backup", Body: "done"})
+	fmt.Println(err)
+	// Output:
+	// the server got Backup: done
+	// <nil>
+}
+
+// What has failed for now is sent again later, and only there.
+func ExampleSendError() {
+	var requests atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if requests.Add(1) == 1 {
+			w.WriteHeader(http.StatusBadGateway)
+		}
+	}))
+	defer server.Close()
+	url := "json://" + strings.TrimPrefix(server.URL, "http://")
+
+	err := notifier.Send(context.Background(), url, &notifier.Message{Body: "hello"})
+	fmt.Println(err)
+	for e, ok := errors.AsType[*notifier.SendError](err); ok && e.Temporary(); e, ok = errors.AsType[*notifier.SendError](err) {
+		time.Sleep(max(e.RetryAfter(), time.Millisecond)) // a program waits longer
+		err = e.Retry(context.Background())
+	}
+	fmt.Println(err)
+	// Output:
+	// JSON: the service answered 502 Bad Gateway
+	// <nil>
 }
 
 // A service declares its URLs and sends. Everything else is derived.

@@ -363,7 +363,8 @@ func TestBlockedErrorNamesTheRule(t *testing.T) {
 func TestAdvice(t *testing.T) {
 	p := mustPolicy(t, nil, nil)
 	p.Advice = Advice{Address: "ask Ann", Local: "ask Bob"}
-	for _, p := range []*Policy{p, Strictest(mustPolicy(t, []string{"10.0.0.0/8"}, nil), p), Strictest(p, mustPolicy(t, []string{"10.0.0.0/8"}, nil))} {
+	other := mustPolicy(t, []string{"10.0.0.0/8"}, nil)
+	for _, p := range []*Policy{p, Strictest(other, p), Strictest(p, other)} {
 		for _, x := range []struct {
 			err  error
 			want string
