@@ -14,6 +14,7 @@ import (
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/caddy-notify/caddy-notify/internal/porttest"
 )
@@ -73,19 +74,15 @@ func TestAsk(t *testing.T) {
 	if err := os.Symlink(os.Args[0], filepath.Join(bin, "caddy")); err != nil {
 		t.Fatal(err)
 	}
-	_, run, _ := strings.Cut(step, "run: |\n")
-	step = strings.ReplaceAll(run, "\n    ", "\n")
 	for name, x := range map[string]struct{ script, answer, out string }{
 		"on the server":        {strings.Replace(commands[0], "--key", "--address "+admin+" --key", 1), "deploy", "deployed"},
 		"another answer there": {strings.Replace(commands[0], "--key", "--address "+admin+" --key", 1), "wait", "wait"},
 		"a script":             {commands[1], "deploy", "deployed"},
 		"another answer":       {commands[1], "wait", ""},
-		"GitHub Actions":       {step + "echo released\n", "release", "released"},
-		"not released":         {step + "echo released\n", "stop", ""},
 	} {
 		c := exec.CommandContext(t.Context(), "bash", "-c", strings.ReplaceAll(x.script, "https://alerts.example.com", "http://"+address))
 		c.Dir = bin
-		c.Env = append(g.environment(), "OPS_TOKEN="+token, "GITHUB_REF_NAME=1.4", "GITHUB_REPOSITORY=shop", "PATH="+bin+":"+os.Getenv("PATH"))
+		c.Env = append(g.environment(), "OPS_TOKEN="+token, "PATH="+bin+":"+os.Getenv("PATH"))
 		done := make(chan string, 1)
 		go func() {
 			out, _ := c.CombinedOutput() // the exit code says which answer it is
@@ -96,6 +93,33 @@ func TestAsk(t *testing.T) {
 			x.out != "deployed" && strings.Contains(out, "deployed") || x.out == "" && out != "" ||
 			strings.Contains(out, "/notify/asks/") {
 			t.Errorf("%s: %q, want %q", name, out, x.out)
+		}
+	}
+
+	var steps []struct {
+		Uses string
+		With map[string]string
+	}
+	if err := yaml.Unmarshal([]byte(step), &steps); err != nil || !strings.HasPrefix(steps[0].Uses, "caddy-notify/caddy-notify@v") {
+		t.Fatalf("%v, %+v", err, steps)
+	}
+	inputs := steps[0].With
+	for name, value := range inputs {
+		inputs[name] = strings.NewReplacer("${{ secrets.OPS_TOKEN }}", token, "${{ github.ref_name }}", "1.4",
+			"${{ github.repository }}", "shop", "https://alerts.example.com", "http://"+address).Replace(value)
+	}
+	for _, text := range []string{"release", "stop"} {
+		done := make(chan bool, 1)
+		go func() {
+			_, printed, ok := readAction(t).run(t.Context(), t, bin, inputs)
+			if strings.Contains(printed, "/notify/asks/") {
+				t.Errorf("the step of GitHub Actions shows the link: %s", printed)
+			}
+			done <- ok
+		}()
+		answer(text)
+		if ok := <-done; ok != (text == "release") {
+			t.Errorf("GitHub Actions goes on after the answer %s: %t", text, ok)
 		}
 	}
 
