@@ -24,10 +24,12 @@ func TestLinks(t *testing.T) {
 			}
 		}
 	}
-	// Every page of this folder can be reached from its index.
+	// Every page of this folder can be reached from its index, and so can those about decisions.
 	for name := range pages {
 		if dir, file := path.Split(name); dir == "docs/" && file != "README.md" && !linksTo(pages["docs/README.md"], file) {
 			t.Errorf("docs/README.md has no link to %s", file)
+		} else if dir == "docs/decisions/" && file != "README.md" && !linksTo(pages[dir+"README.md"], file) {
+			t.Errorf("%sREADME.md has no link to %s", dir, file)
 		}
 	}
 }

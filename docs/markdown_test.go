@@ -143,11 +143,11 @@ func markdownFiles(t *testing.T) (paths []string) {
 	return paths
 }
 
-// userPages reads the README and the pages of this folder.
+// userPages reads the README and the pages of this folder. Those of decisions are for contributors.
 func userPages(t *testing.T) (pages []*page) {
 	t.Helper()
 	for _, path := range markdownFiles(t) {
-		if path == "README.md" || strings.HasPrefix(path, "docs/") {
+		if path == "README.md" || strings.HasPrefix(path, "docs/") && !strings.HasPrefix(path, "docs/decisions/") {
 			pages = append(pages, readPage(t, path))
 		}
 	}
