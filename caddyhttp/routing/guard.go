@@ -98,6 +98,7 @@ func managements() []management {
 		{httpapi.RouteSilences, "silence keys with POST ", either},
 		{site.RouteIncidents, "list all incidents with GET ", either},
 		{httpapi.RouteIncident, "silence each incident whose link they have with POST ", either},
+		{httpapi.RouteClientIncident, "silence each incident whose ID they have with POST ", either},
 	}
 }
 

@@ -122,6 +122,10 @@ func TestWarnOpenExceptions(t *testing.T) {
 				x(matchers["on-call.md"], open),
 				"silence each incident whose link they have with POST /notify/incidents/ID",
 			},
+			"clients": {
+				x("not path /notify/-/*", open),
+				"silence each incident whose ID they have with POST /notify/-/incidents/ID",
+			},
 			"links, and named ones":    {x(matchers["on-call.md"], named), ""},
 			"the list of incidents":    {x("not path /notify/incidents*", open), "list all incidents with GET /notify/incidents"},
 			"silences":                 {x("not path /notify/*/silences", open), "silence keys with POST /notify/KEY/silences"},

@@ -64,6 +64,9 @@ func TestFoundByID(t *testing.T) {
 			httpapi.RouteMessage:        {id: message, want: http.StatusNotFound},
 			httpapi.RouteConsoleMessage: {id: message, forms: []string{"retry", "drop"}, want: http.StatusNotFound},
 			httpapi.RouteIncident:       {id: incident, want: http.StatusOK},
+			httpapi.RouteClientMessage:  {id: message, want: http.StatusNotFound},
+			httpapi.RouteClientIncident: {id: incident, want: http.StatusOK},
+			httpapi.RouteClientAsk:      {id: id(open), want: http.StatusOK},
 			httpapi.RouteConsoleIncident: {
 				id: incident, forms: []string{"do=acknowledge", "do=resolve", "do=silence&for=1h"},
 				want: http.StatusNotFound,

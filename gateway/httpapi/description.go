@@ -25,17 +25,20 @@ func describeAPI(version string, actions []Action) ([]byte, error) {
 	return openapi.Document(version, routes, map[string][]string{"VERB": NtfyVerbs}, api.Components())
 }
 
-// secrets returns which secret of the key clients send.
+// secrets returns what clients of a route authenticate with.
 func (spec *RouteSpec) secrets() openapi.Secrets {
-	if strings.Contains(spec.Pattern, "{KEY}") {
-		switch spec.access {
-		case accessSender, accessReader:
-			return openapi.MaybeSecret
-		case accessInbox:
-			return openapi.NeedsSecret
-		}
+	switch spec.access {
+	case accessSender:
+		return openapi.WithoutSecret | openapi.WithToken // the key may have no token
+	case accessReader:
+		return openapi.WithoutSecret | openapi.WithToken | openapi.WithLogin
+	case accessInbox:
+		return openapi.WithToken | openapi.WithLogin
+	case accessManage, accessSaved:
+		return openapi.WithoutSecret | openapi.WithLogin // everybody may manage who reaches the site, or some
+	default:
+		return openapi.WithoutSecret
 	}
-	return openapi.NoSecret
 }
 
 // serveOpenAPI writes the description of the API.

@@ -5,7 +5,19 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/caddy-notify/caddy-notify/gateway/openapi"
 )
+
+// DescribedPath returns the path that the description has of a route: links have another address
+// than clients.
+func DescribedPath(pattern string) string {
+	switch pattern {
+	case RouteMessage, RouteIncident, RouteAsk:
+		pattern = strings.Replace(pattern, RouteNotify+"/", RouteNotify+"/-/", 1)
+	}
+	return openapi.PathOf(pattern)
+}
 
 // TestDescriptionOfRoutes checks that the table of routes and their descriptions agree: no route is
 // forgotten, and each operation belongs to its route.
@@ -36,7 +48,8 @@ func TestDescriptionOfRoutes(t *testing.T) {
 				t.Errorf("%s %s is not described", method, spec.Pattern)
 			}
 		}
-		if ofPages := strings.HasPrefix(spec.Pattern, RouteConsole) || strings.Contains(spec.Pattern, "."); len(operations) == 0 && !ofPages {
+		ofPages := strings.HasPrefix(spec.Pattern, RouteConsole) || strings.Contains(spec.Pattern, ".")
+		if len(operations) == 0 && !ofPages && DescribedPath(spec.Pattern) == openapi.PathOf(spec.Pattern) {
 			t.Errorf("%s is not described", spec.Pattern)
 		}
 	}

@@ -49,12 +49,12 @@ func (h *API) secretIn(r *http.Request, at *Route) (what string, formed bool, us
 	ctx := r.Context()
 	id := secretOf(at.ID, "")
 	switch at.Pattern {
-	case RouteIncident, RouteConsoleIncident:
+	case RouteIncident, RouteClientIncident, RouteConsoleIncident:
 		return "the link of an incident", rules.IsIncidentID(id), func(q *gateway.Rooms) (bool, error) {
 			_, err := q.Alerts.Incidents.ByID(ctx, id)
 			return foundOr(err, alerting.ErrNoIncident)
 		}
-	case RouteAsk, RouteConsoleAsk:
+	case RouteAsk, RouteClientAsk, RouteConsoleAsk:
 		return "the link of a question", ask.IsLink(id), func(q *gateway.Rooms) (bool, error) {
 			_, err := q.Questions.ByLink(ctx, id)
 			return foundOr(err, ask.ErrNone)

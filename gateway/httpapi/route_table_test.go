@@ -146,13 +146,13 @@ func TestRoutesAreDocumented(t *testing.T) {
 			if method == http.MethodHead {
 				continue // as GET
 			}
-			known[path+" "+strings.ToLower(method)] = true
+			known[httpapi.DescribedPath(path)+" "+strings.ToLower(method)] = true
 			// The description leaves out pages for browsers, and PUT, which is for programs that
 			// cannot send POST.
 			_, ofApp := console.AppFiles()[path]
 			ofPages := ofApp || path == httpapi.RouteManifest || path == httpapi.RouteKey && method == http.MethodGet ||
 				strings.HasPrefix(path, httpapi.RouteConsole)
-			if !(method == http.MethodPut || ofPages) && d.Paths[path][strings.ToLower(method)] == nil {
+			if !(method == http.MethodPut || ofPages) && d.Paths[httpapi.DescribedPath(path)][strings.ToLower(method)] == nil {
 				t.Errorf("the description has no %s %s", method, path)
 			}
 			documented := slices.ContainsFunc(strings.Split(docs.String(), "\n"), func(line string) bool {

@@ -99,15 +99,17 @@ func RouteSpecs() []RouteSpec {
 	devices := func(h *API) handler { return h.Devices.serveDevices }
 	acts := func(h *API) handler { return h.serveAction }
 	asks := func(h *API) handler { return h.Asks.serveAsk }
+	message := func(h *API) handler { return h.Messages.serveMessage }
+	incident := func(h *API) handler { return h.Incidents.serveIncident }
 	appFile := func(h *API) handler { return h.pages.AppFile }
 	return []RouteSpec{
 		{RouteNotify, both, accessSender, nil, messages, openapi.Notify},
 		{RouteOpenAPI, get, accessAnyone, nil, func(h *API) handler { return h.serveOpenAPI }, openapi.Description},
 		{RouteHealth, get, accessAnyone, nil, func(h *API) handler { return h.serveHealth }, openapi.Health},
-		{RouteMessage, getDelete, accessHolder, WithQueue, func(h *API) handler { return h.Messages.serveMessage }, openapi.Message},
+		{RouteMessage, getDelete, accessHolder, WithQueue, message, openapi.NotDescribed},
 		{site.RouteIncidents, get, accessManage, WithQueue, func(h *API) handler { return h.Incidents.serveIncidents }, openapi.Incidents},
-		{RouteIncident, both, accessHolder, WithQueue, func(h *API) handler { return h.Incidents.serveIncident }, openapi.Incident},
-		{RouteAsk, both, accessHolder, WithQueue, asks, openapi.Ask},
+		{RouteIncident, both, accessHolder, WithQueue, incident, openapi.NotDescribed},
+		{RouteAsk, both, accessHolder, WithQueue, asks, openapi.NotDescribed},
 		{RouteConsoleAsk, both, accessHolder, withLogin, asks, openapi.NotDescribed},
 		{RouteConsole, both, accessManage, withConsole, acts, openapi.NotDescribed},
 		{RouteConsoleKeys, get, accessManage, withConsole, acts, openapi.NotDescribed},
@@ -118,7 +120,7 @@ func RouteSpecs() []RouteSpec {
 		{RouteConsoleBeats, get, accessManage, withLogin, acts, openapi.NotDescribed},
 		{RouteConsoleSilences, both, accessManage, withConsole, acts, openapi.NotDescribed},
 		{RouteConsoleIncidents, both, accessManage, withConsole, acts, openapi.NotDescribed},
-		{RouteConsoleIncident, both, accessManage, withLogin, func(h *API) handler { return h.Incidents.serveIncident }, openapi.NotDescribed},
+		{RouteConsoleIncident, both, accessManage, withLogin, incident, openapi.NotDescribed},
 		{RouteWorker, get, accessAnyone, withPush, appFile, openapi.NotDescribed},
 		{RouteManifest, get, accessAnyone, withPush, func(h *API) handler { return h.pages.Manifest }, openapi.NotDescribed},
 		{RouteIcon, get, accessAnyone, withPush, appFile, openapi.NotDescribed},
@@ -145,6 +147,9 @@ func RouteSpecs() []RouteSpec {
 		{RouteRulerStatus, get, accessSender, nil, func(h *API) handler { return h.rulers.serveStatus }, openapi.RulerStatus},
 		{RouteRulerHealthy, get, accessSender, nil, func(h *API) handler { return h.rulers.serveHealthy }, openapi.RulerHealthy},
 		{RouteRulerReady, get, accessSender, nil, func(h *API) handler { return h.rulers.serveReady }, openapi.RulerReady},
+		{RouteClientMessage, getDelete, accessHolder, WithQueue, message, openapi.Message},
+		{RouteClientIncident, both, accessHolder, WithQueue, incident, openapi.Incident},
+		{RouteClientAsk, both, accessHolder, WithQueue, asks, openapi.Ask},
 		{
 			RouteSource,
 			[]string{http.MethodPost, http.MethodPut},
@@ -192,6 +197,13 @@ const (
 
 	RouteAsk        = site.RouteAsks + "/{ID}"
 	RouteConsoleAsk = site.RouteConsoleAsks + "/{ID}"
+
+	// The description has these addresses instead of those in links: OpenAPI allows no two paths that
+	// one address matches, as /notify/messages/silences would /notify/messages/{ID} and
+	// /notify/{KEY}/silences.
+	RouteClientMessage  = "/notify/-/messages/{ID}"
+	RouteClientIncident = "/notify/-/incidents/{ID}"
+	RouteClientAsk      = "/notify/-/asks/{ID}"
 
 	RouteInbox       = "/notify/{KEY}/messages"
 	RouteInboxStream = "/notify/{KEY}/stream"

@@ -3,7 +3,6 @@ package openapi
 import (
 	"encoding/json"
 	"maps"
-	"strconv"
 	"strings"
 )
 
@@ -23,8 +22,8 @@ type Operation struct {
 	Description string         `json:"description,omitempty"`
 	Parameters  []any          `json:"parameters,omitempty"` // a Parameter, or a reference to a component
 	Body        *Body          `json:"requestBody,omitempty"`
-	Security    []Schema       `json:"security,omitempty"` // Document sets it
-	Answers     map[int]Answer `json:"responses"`          // by status
+	Secrets     Secrets        `json:"security"`  // if they differ from those of the route
+	Answers     map[int]Answer `json:"responses"` // by status
 }
 
 // Parameter is a parameter of the path or of the query.
@@ -40,15 +39,26 @@ type Parameter struct {
 
 // Body is the body of a request.
 type Body struct {
+	Ref         string           `json:"-"` // the component that the body is; "" for none
 	Required    bool             `json:"required"`
 	Description string           `json:"description,omitempty"`
 	Content     map[string]Media `json:"content"` // by media type
 }
 
+// MarshalJSON implements json.Marshaler.
+func (b *Body) MarshalJSON() ([]byte, error) {
+	if b.Ref != "" {
+		return json.Marshal(component("requestBodies", b.Ref))
+	}
+	type inline Body
+	return json.Marshal((*inline)(b))
+}
+
 // Answer is an answer with one status.
 type Answer struct {
+	Name        string            `json:"-"` // as a component that several operations share; "" for none
 	Description string            `json:"description"`
-	Content     map[string]Media  `json:"content"` // by media type
+	Content     map[string]Media  `json:"content,omitempty"` // by media type
 	Headers     map[string]Schema `json:"headers,omitempty"`
 }
 
@@ -137,6 +147,12 @@ func says(description string, content map[string]Schema, headers ...string) Answ
 	return out.with(headers...)
 }
 
+// called returns a with its name among the responses of [sharedAnswers].
+func (a Answer) called(name string) Answer {
+	a.Name = name
+	return a
+}
+
 // with returns an answer with further shared headers.
 func (a Answer) with(headers ...string) Answer {
 	for _, name := range headers {
@@ -149,55 +165,46 @@ func (a Answer) with(headers ...string) Answer {
 func (a Answer) header(name string, value Schema) Answer {
 	headers := map[string]Schema{name: value}
 	maps.Copy(headers, a.Headers)
-	a.Headers = headers
+	a.Name, a.Headers = "", headers
 	return a
 }
 
-// streamed returns an answer that may also be a stream of events.
+// streamed returns the answer to a message that was sent, which may also be a stream of events.
 func (a Answer) streamed() Answer {
-	a.Content[mediaEvents] = Media{Schema: described(text(), eventLines)}
-	return a
+	a.Content[mediaEvents] = Media{Schema: bodyOf("EventLines")}
+	return a.called("Sent")
 }
 
-// recordsOr returns the bodies of an answer with log records. stream describes a stream of results;
-// "" for none.
-func recordsOr(json Schema, stream string) map[string]Schema {
-	out := map[string]Schema{
-		mediaText: described(text(), "One line for each log record: `YYYY-MM-DD HH:MM:SS,mmm [LEVEL] text`."),
-		mediaJSON: json,
-		mediaHTML: described(text(), "A page with the same records."),
-	}
-	if stream != "" {
-		out[mediaStream] = described(text(), stream)
+// recordsOr returns the bodies of an answer with log records. stream is the schema of a stream of
+// results; nil for none.
+func recordsOr(json, stream Schema) map[string]Schema {
+	out := map[string]Schema{mediaText: bodyOf("Lines"), mediaJSON: json, mediaHTML: bodyOf("Page")}
+	if stream != nil {
+		out[mediaStream] = stream
 	}
 	return out
 }
 
-func records() map[string]Schema  { return recordsOr(bodyOf("Answer"), "") }
-func streamed() map[string]Schema { return recordsOr(bodyOf("Answer"), resultLines) }
-func unsent() map[string]Schema   { return recordsOr(bodyOf("Answer"), unsentLine) }
+// undelivered returns the answer about a message that some destinations do not have.
+func undelivered(description string) Answer {
+	return says(description, recordsOr(bodyOf("Answer"), nil), "Vary", "Cache-Control").called("Undelivered")
+}
 
-// Descriptions of answers that several routes stream.
-const (
-	resultLines = "One JSON value on each line, sent as soon as it is known. The schema of a line is `StreamLine`. The HTTP status is 200 " +
-		"once sending has begun, because the outcome is not known yet; the last line has the status."
-	unsentLine = "One line, if nothing was sent because no destination has the tag."
-	eventLines = "Server-sent events: `log` for each log record, and last `result`, or `error` if the gateway could neither send nor " +
-		"store the message. Refused messages have the usual answer instead."
-)
+// unsent returns the answer about a message that was not sent, or that some destinations do not
+// have. It is a stream only of the former.
+func unsent(description string) Answer {
+	return says(description, recordsOr(bodyOf("Answer"), bodyOf("UnsentLine")), "Vary", "Cache-Control").called("Unsent")
+}
 
 // aPage returns the answer with a page to write a message on.
 func aPage() Answer {
-	return says("The page.", map[string]Schema{mediaHTML: text()}).
-		header("Content-Security-Policy", Schema{"description": "The Content Security Policy of the page.", "schema": text()})
+	return says("The page.", map[string]Schema{mediaHTML: bodyOf("Page")}, "Content-Security-Policy").called("MessagePage")
 }
 
 // noPage returns the answer without a page.
 func noPage() Answer {
-	return says("The page is turned off, or the client does not prefer HTML.", map[string]Schema{
-		mediaHTML: text(), mediaText: text(), mediaJSON: bodyOf("Answer"),
-		mediaStream: described(text(), "One line, of the schema `StreamLine`."),
-	}).header("Allow", Schema{"description": "The methods that the address supports.", "schema": text()})
+	return says("The page is turned off, or the client does not prefer HTML.", recordsOr(bodyOf("Answer"), bodyOf("UnsentLine")), "Allow").
+		called("NoPage")
 }
 
 // uuid returns a path parameter that is a UUID.
@@ -207,18 +214,37 @@ func uuid(description string) Parameter {
 
 // result returns an answer with log records, for a message or an error.
 func result(description string) Answer {
-	return says(description, streamed(), "Vary", "Cache-Control")
+	name := "Outcome"
+	for common, text := range answerTexts() {
+		if text == description {
+			name = common
+		}
+	}
+	return says(description, recordsOr(bodyOf("Answer"), bodyOf("ResultLines")), "Vary", "Cache-Control").called(name)
 }
 
 // unauthorized returns the answer to a client without the secret that it needs.
-func unauthorized(description string) Answer { return result(description).with("WWW-Authenticate") }
+func unauthorized(description string) Answer {
+	return result(description).with("WWW-Authenticate").called("Unauthorized")
+}
 
-// plainResult is result for routes whose answers are described without headers.
-func plainResult(description string) Answer { return says(description, streamed()) }
+// tryAgain returns the answer to a client that is told when to send its message again.
+func tryAgain(description string) Answer {
+	return result(description).with("Retry-After").called("TryAgain")
+}
+
+// redirected returns the answer to a browser, which is sent to the console.
+func redirected() Answer {
+	return says("The request prefers `text/html`; the page of the console is at `Location`.", nil)
+}
 
 // answersJSON returns an answer in JSON alone.
 func answersJSON(description string, s Schema) Answer {
-	return says(description, map[string]Schema{mediaJSON: s}, "Cache-Control")
+	a := says(description, map[string]Schema{mediaJSON: s}, "Cache-Control")
+	if ref, ok := s["$ref"].(string); ok {
+		a.Name = "The" + ref[strings.LastIndexByte(ref, '/')+1:]
+	}
+	return a
 }
 
 // forms returns a required request body with the same schema in each media type.
@@ -230,22 +256,34 @@ func forms(s Schema, types ...string) *Body {
 	return out
 }
 
-// keySchema is the schema of the name of a key.
-func keySchema() Schema { return Schema{"type": "string", "pattern": "^[A-Za-z0-9_-]{1,128}$"} }
+// PathOf returns a path of the table as the document has it: methods of generated clients have the
+// names in braces as parameters.
+func PathOf(path string) string {
+	segments := strings.Split(path, "/")
+	for i, segment := range segments {
+		if strings.HasPrefix(segment, "{") {
+			segments[i] = strings.ToLower(segment)
+		}
+	}
+	return strings.Join(segments, "/")
+}
 
 // pathParameters returns the parameters of a path.
-func (a *About) pathParameters(path string, values map[string][]string) (out []Parameter) {
+func (a *About) pathParameters(path string, values map[string][]string) (out []any) {
 	for segment := range strings.SplitSeq(path, "/") {
 		if !strings.HasPrefix(segment, "{") {
 			continue
 		}
-		p := Parameter{Name: strings.Trim(segment, "{}"), Schema: text()}
-		switch p.Name {
+		name := strings.Trim(segment, "{}")
+		p := Parameter{Name: strings.ToLower(name), In: "path", Required: true, Schema: text()}
+		switch name {
 		case "KEY":
-			p.Description, p.Schema = "The name of a key. Upper and lower case differ.", keySchema()
+			key := component("parameters", "Key")
 			if a.Key != "" {
-				p.Description = a.Key
+				key = described(key, a.Key)
 			}
+			out = append(out, key)
+			continue
 		case "ID":
 			p.Description, p.Schema = a.ID.Description, a.ID.Schema
 		case "SOURCE":
@@ -253,112 +291,10 @@ func (a *About) pathParameters(path string, values map[string][]string) (out []P
 		case "TOPICS":
 			p.Description = "Any topic, or several with commas. Each has all messages of the key."
 		}
-		if some := values[p.Name]; len(some) > 0 {
+		if some := values[name]; len(some) > 0 {
 			p.Schema = oneOf(some...)
 		}
-		p.In, p.Required = "path", true
 		out = append(out, p)
 	}
 	return out
-}
-
-// Secrets says which secret of the key the client of a route sends.
-type Secrets int
-
-// The secrets of a route.
-const (
-	NoSecret    Secrets = iota
-	MaybeSecret         // if the key has one
-	NeedsSecret
-)
-
-// security returns the ways to send a secret.
-func (s Secrets) security() (out []Schema) {
-	if s == MaybeSecret {
-		out = append(out, Schema{}) // the key may have no secret
-	}
-	if s != NoSecret {
-		out = append(out, Schema{"bearer": []string{}}, Schema{"basic": []string{}}, Schema{"header": []string{}}, Schema{"query": []string{}})
-	}
-	return out
-}
-
-// Route is a row of the table of routes.
-type Route struct {
-	Path    string // with names in braces
-	Secrets Secrets
-	About   About
-}
-
-// NotDescribed is for routes that the document leaves out: pages for browsers, and their files.
-func NotDescribed() About { return About{} }
-
-// paths are the paths of the document, in the order of the table.
-type paths struct {
-	routes []Route
-	values map[string][]string
-}
-
-// MarshalJSON implements json.Marshaler.
-func (p paths) MarshalJSON() ([]byte, error) {
-	out := []byte{'{'}
-	for _, r := range p.routes {
-		if len(r.About.Operations) == 0 {
-			continue
-		}
-		methods := Schema{}
-		if parameters := r.About.pathParameters(r.Path, p.values); len(parameters) > 0 {
-			methods["parameters"] = parameters
-		}
-		for _, o := range r.About.Operations {
-			o.Security = r.Secrets.security()
-			methods[strings.ToLower(o.Method)] = o
-		}
-		text, err := json.Marshal(methods)
-		if err != nil {
-			return nil, err
-		}
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		out = append(strconv.AppendQuote(out, r.Path), ':')
-		out = append(out, text...)
-	}
-	return append(out, '}'), nil
-}
-
-// Document returns the description of routes. values has the values of path segments that can have
-// only some, by their names in braces. components are shared by the operations.
-func Document(version string, routes []Route, values map[string][]string, components json.RawMessage) ([]byte, error) {
-	return json.MarshalIndent(struct {
-		OpenAPI    string          `json:"openapi"`
-		Info       any             `json:"info"`
-		Servers    any             `json:"servers"`
-		Tags       any             `json:"tags"`
-		Paths      paths           `json:"paths"`
-		Components json.RawMessage `json:"components"`
-	}{
-		OpenAPI: "3.1.0",
-		Info: struct {
-			Title       string            `json:"title"`
-			Version     string            `json:"version"`
-			Summary     string            `json:"summary"`
-			License     map[string]string `json:"license"`
-			Description string            `json:"description"`
-		}{
-			"caddy-notify", version, "A notification gateway",
-			map[string]string{"name": "Apache-2.0", "identifier": "Apache-2.0"},
-			"Send one message, and the gateway sends it to every destination that a notification URL describes: chat, mail, SMS, push, incident " +
-				"tools, webhooks. Each path may end in one slash.",
-		},
-		// The server is relative to the address of the document, so it is right below every prefix.
-		Servers: []map[string]string{{"url": "..", "description": "This gateway. The address is relative to the address of this document."}},
-		Tags: []map[string]string{
-			{"name": string(ofMessages)},
-			{"name": string(ofConfiguration), "description": "These paths exist if the operator has turned on saved configurations (`configs`)."},
-			{"name": string(ofPage)},
-			{"name": string(ofDescription)},
-		},
-		Paths: paths{routes, values}, Components: components,
-	}, "", "\t")
 }

@@ -4,10 +4,8 @@ import "net/http"
 
 // Devices describes /notify/{KEY}/devices.
 func Devices() About {
-	newDevice := deviceFields()
-	newDevice["invite"] = described(text(), "The token of an invitation, which is used up.")
 	return About{Operations: []Operation{{
-		Method: http.MethodGet, ID: "devices", Tag: ofMessages,
+		Method: http.MethodGet, ID: "listDevices", Tag: ofMessages, Secrets: WithoutSecret | WithLogin,
 		Summary: "List the devices of a key (with push)",
 		Answers: map[int]Answer{
 			http.StatusOK:                 answersJSON("The phones and browsers that have subscribed.", listOf(bodyOf("Device"))),
@@ -16,11 +14,11 @@ func Devices() About {
 			http.StatusServiceUnavailable: result(queueUnusable),
 		},
 	}, {
-		Method: http.MethodPost, ID: "addDevice", Tag: ofMessages,
+		Method: http.MethodPost, ID: "addDevice", Tag: ofMessages, Secrets: WithoutSecret | WithLogin,
 		Summary: "Subscribe a device to a key (with push)",
 		Description: "The device becomes a destination of the key. It gets the pushes of the key, and a secret with which it can change and " +
 			"remove itself.",
-		Body: forms(object(newDevice, "name", "subscription"), mediaJSON),
+		Body: forms(bodyOf("NewDevice"), mediaJSON),
 		Answers: map[int]Answer{
 			http.StatusCreated: answersJSON("The device, with its secret, which is shown once.", bodyOf("Device")).
 				header("Location", Schema{"description": "The address of the device.", "schema": text()}),
@@ -38,7 +36,7 @@ func Devices() About {
 // Device describes /notify/{KEY}/devices/{ID}.
 func Device() About {
 	return About{ID: uuid("The ID of a device."), Operations: []Operation{{
-		Method: http.MethodGet, ID: "getDevice", Tag: ofMessages,
+		Method: http.MethodGet, ID: "getDevice", Tag: ofMessages, Secrets: WithDevice,
 		Summary: "Get a device, with its secret as Authorization: Bearer",
 		Answers: map[int]Answer{
 			http.StatusOK:                 answersJSON("The device.", bodyOf("Device")),
@@ -46,10 +44,10 @@ func Device() About {
 			http.StatusServiceUnavailable: result(queueUnusable),
 		},
 	}, {
-		Method: http.MethodPut, ID: "changeDevice", Tag: ofMessages,
+		Method: http.MethodPut, ID: "changeDevice", Tag: ofMessages, Secrets: WithDevice,
 		Summary:     "Change a device, with its secret as Authorization: Bearer",
 		Description: "Fields that are missing stay as they are. A browser calls it when its subscription changes.",
-		Body:        forms(object(deviceFields()), mediaJSON),
+		Body:        forms(bodyOf("DeviceChange"), mediaJSON),
 		Answers: map[int]Answer{
 			http.StatusOK:                    answersJSON("The device.", bodyOf("Device")),
 			http.StatusBadRequest:            result("A field is wrong. The error says which."),
@@ -60,7 +58,7 @@ func Device() About {
 			http.StatusServiceUnavailable:    result(queueUnusable),
 		},
 	}, {
-		Method: http.MethodDelete, ID: "removeDevice", Tag: ofMessages,
+		Method: http.MethodDelete, ID: "removeDevice", Tag: ofMessages, Secrets: WithoutSecret | WithDevice | WithLogin,
 		Summary: "Remove a device, with its secret as Authorization: Bearer, or as who may manage",
 		Answers: map[int]Answer{
 			http.StatusOK:                 answersJSON("The device that was removed.", bodyOf("Device")),
@@ -75,13 +73,13 @@ func Device() About {
 // DeviceTest describes /notify/{KEY}/devices/{ID}/test.
 func DeviceTest() About {
 	return About{ID: uuid("The ID of a device."), Operations: []Operation{{
-		Method: http.MethodPost, ID: "testDevice", Tag: ofMessages,
+		Method: http.MethodPost, ID: "testDevice", Tag: ofMessages, Secrets: WithDevice,
 		Summary: "Send a test to a device, with its secret as Authorization: Bearer",
 		Answers: map[int]Answer{
 			http.StatusOK:                 result("The device was sent a test.").streamed(),
 			http.StatusUnauthorized:       result(notOwnDevice),
 			http.StatusForbidden:          result(foreignPage),
-			http.StatusFailedDependency:   says("The push service has not taken it.", records(), "Vary", "Cache-Control"),
+			http.StatusFailedDependency:   undelivered("The push service has not taken it."),
 			http.StatusTooManyRequests:    result("Too many tests from this address."),
 			http.StatusServiceUnavailable: result(queueUnusable),
 		},
@@ -91,7 +89,7 @@ func DeviceTest() About {
 // Receipts describes /notify/{KEY}/devices/{ID}/receipts.
 func Receipts() About {
 	return About{ID: uuid("The ID of a device."), Operations: []Operation{{
-		Method: http.MethodPost, ID: "receipt", Tag: ofMessages,
+		Method: http.MethodPost, ID: "confirmReceipt", Tag: ofMessages,
 		Summary: "Confirm that a device has a message",
 		Body:    forms(object(Schema{"receipt": described(text(), "The field `receipt` of the push.")}, "receipt"), mediaJSON),
 		Answers: map[int]Answer{
@@ -101,26 +99,4 @@ func Receipts() About {
 			http.StatusServiceUnavailable: result(queueUnusable),
 		},
 	}}}
-}
-
-// deviceFields are the fields of a device that it sets itself.
-func deviceFields() Schema {
-	return Schema{
-		"name": Schema{
-			"type": "string", "minLength": 1, "maxLength": 64,
-			"description": "What the device is called. If another device of the key has the name, it gets a number.",
-		},
-		"tags": Schema{
-			"type": "array", "items": text(), "maxItems": 20,
-			"description": "Tags in addition to the tags of the invitation. `always` and numbers need an invitation that has them.",
-		},
-		"subscription": described(object(Schema{
-			"endpoint": text(),
-			"keys": object(Schema{
-				"p256dh": text(),
-				"auth":   text(),
-			}, "p256dh", "auth"),
-		}, "endpoint", "keys"), "The subscription, as `PushSubscription.toJSON` returns it. Its endpoint must be `https` at a push service "+
-			"that is known."),
-	}
 }

@@ -5,12 +5,10 @@ import "net/http"
 // Inbox describes /notify/{KEY}/messages.
 func Inbox() About {
 	return About{Operations: []Operation{{
-		Method: http.MethodGet, ID: "inbox", Tag: ofMessages,
+		Method: http.MethodGet, ID: "readInbox", Tag: ofMessages,
 		Summary: "Read the messages that a key keeps (a key with inbox)",
 		Parameters: []any{
-			inQuery("since", text(),
-				"Which messages: those after the one with this `id`, since a time (RFC 3339, or seconds since 1970), of the last `10m` or `7d`, "+
-					"`all`, `none`, or the `latest` one. Default: `all`; on the page `24h`, in the feed `7d`."),
+			inQuery("since", bodyOf("Since"), "Where to begin. Default: `all`; on the page `24h`, in the feed `7d`."),
 			inQuery("format", text(), "`atom` for an Atom feed, whatever the client accepts."),
 		},
 		Answers: map[int]Answer{
@@ -31,14 +29,12 @@ func Inbox() About {
 // Stream describes /notify/{KEY}/stream.
 func Stream() About {
 	return About{Operations: []Operation{{
-		Method: http.MethodGet, ID: "inboxStream", Tag: ofMessages,
+		Method: http.MethodGet, ID: "followInbox", Tag: ofMessages,
 		Summary: "Follow the messages that a key keeps (a key with inbox)",
 		Description: "The answer does not end before the client, the gateway or its configuration does; the client then comes back with the " +
 			"last `id` as `since`. Every 45 seconds without a message, a line says that the stream is still there. 100 clients can follow a key " +
 			"at a gateway.",
-		Parameters: []any{inQuery("since", text(),
-			"Which messages: those after the one with this `id`, since a time (RFC 3339, or seconds since 1970), of the last `10m` or `7d`, "+
-				"`all`, `none`, or the `latest` one. Default: `none`, or the header `Last-Event-ID`.")},
+		Parameters: []any{inQuery("since", bodyOf("Since"), "Where to begin. Default: `none`, or the header `Last-Event-ID`.")},
 		Answers: map[int]Answer{
 			http.StatusOK: says("A line of JSON for each message: the schema of a line is `InboxMessage`, with an `event`, which "+
 				"is `open`, `message` or `keepalive`. With `Accept: text/event-stream`, server-sent events whose data are messages.",
@@ -55,14 +51,13 @@ func Stream() About {
 // Ntfy describes /notify/{KEY}/ntfy/{TOPICS}/{VERB}.
 func Ntfy() About {
 	return About{Operations: []Operation{{
-		Method: http.MethodGet, ID: "inboxNtfy", Tag: ofMessages,
+		Method: http.MethodGet, ID: "followInboxAsNtfy", Tag: ofMessages,
 		Summary: "Follow the messages that a key keeps with ntfy's clients (a key with inbox)",
 		Description: "As ntfy's server answers them (https://docs.ntfy.sh/subscribe/api/): a stream of JSON lines, of server-sent events, of " +
 			"texts (`raw`) or over a WebSocket, or whether the client may read. Other methods send a message.",
 		Parameters: []any{
 			inQuery("poll", text(), "`1` for the messages that are there, instead of a stream."),
-			inQuery("since", text(), "Which messages: those after the one with this `id`, since a time (RFC 3339, or seconds since 1970), of the "+
-				"last `10m` or `7d`, `all`, `none`, or the `latest` one. Default: `none`, or `all` with `poll`."),
+			inQuery("since", bodyOf("Since"), "Where to begin. Default: `none`, or `all` with `poll`."),
 		},
 		Answers: map[int]Answer{
 			http.StatusOK: says("The stream or, for `auth`, `{\"success\": true}`.", map[string]Schema{

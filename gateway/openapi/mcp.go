@@ -5,7 +5,7 @@ import "net/http"
 // MCP describes /notify/{KEY}/mcp.
 func MCP() About {
 	return About{Operations: []Operation{{
-		Method: http.MethodPost, ID: "mcp", Tag: ofMessages,
+		Method: http.MethodPost, ID: "callMCP", Tag: ofMessages, Secrets: WithToken,
 		Summary: "Use a key as an agent (a site with mcp on)",
 		Description: "A server of the Model Context Protocol (https://modelcontextprotocol.io), by streamable HTTP and without sessions, with " +
 			"the tools `notify`, `ask`, `answer` and `resolve`. It needs a token of the key, and accepts `application/json` and " +

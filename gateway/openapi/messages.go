@@ -5,13 +5,14 @@ import "net/http"
 // Message describes /notify/messages/{ID}.
 func Message() About {
 	return About{ID: uuid("The ID of a message, from a response."), Operations: []Operation{{
-		Method: http.MethodGet, ID: "message", Tag: ofMessages,
+		Method: http.MethodGet, ID: "getMessage", Tag: ofMessages,
 		Summary:     "Read the state of a message (with a queue)",
 		Description: "With `Accept: text/event-stream`, the state of a question is streamed until it is decided.",
+		Secrets:     WithoutSecret | WithToken,
 		Parameters:  common("Accept", "Wait", "Prefer"),
 		Answers: map[int]Answer{
 			http.StatusOK: says("The state of the message, which never includes its text.",
-				withEvents(recordsOr(bodyOf("QueuedMessage"), "")), "Vary", "Cache-Control"),
+				withEvents(recordsOr(bodyOf("QueuedMessage"), nil)), "Vary", "Cache-Control"),
 			http.StatusBadRequest: result("`wait` is not a number of seconds."),
 			http.StatusNotFound:   result(noSuchMessage),
 			http.StatusTooManyRequests: result("250 requests and streams from the address of the client wait, or 500 for the key; " +
@@ -22,9 +23,10 @@ func Message() About {
 		Method: http.MethodDelete, ID: "cancelMessage", Tag: ofMessages,
 		Summary:     "Cancel the deliveries that wait (with a queue)",
 		Description: "Deliveries in progress are not cancelled.",
+		Secrets:     WithoutSecret | WithToken,
 		Parameters:  common("Accept"),
 		Answers: map[int]Answer{
-			http.StatusOK: says("The state of the message, which never includes its text.", recordsOr(bodyOf("QueuedMessage"), ""),
+			http.StatusOK: says("The state of the message, which never includes its text.", recordsOr(bodyOf("QueuedMessage"), nil),
 				"Vary", "Cache-Control"),
 			http.StatusUnauthorized: unauthorized("The key of the message has a token, which is missing or wrong."),
 			http.StatusForbidden: result("A page of another site has sent the request, or the key has no token, and others than its " +
@@ -44,13 +46,13 @@ func withEvents(content map[string]Schema) map[string]Schema {
 // Incidents describes /notify/incidents.
 func Incidents() About {
 	return About{Operations: []Operation{{
-		Method: http.MethodGet, ID: "incidents", Tag: ofMessages,
+		Method: http.MethodGet, ID: "listIncidents", Tag: ofMessages,
 		Summary: "List the incidents of keys with rules (with a queue)",
 		Description: "Open ones come first, then acknowledged, then resolved ones. Of each, those whose next step begins soonest come first, " +
 			"then failures, and the newest. Only for who may manage.",
 		Parameters: []any{
 			inQuery("key", text(), "Only incidents of this key."),
-			inQuery("state", Schema{"enum": []string{"open", "acknowledged", "resolved"}}, "Only incidents in this state."),
+			inQuery("state", oneOf("open", "acknowledged", "resolved"), "Only incidents in this state."),
 			inQuery("day", Schema{"type": "string", "format": "date"}, "Only incidents that were opened last on this day, in the server's zone."),
 			inQuery("limit", Schema{"type": "integer", "minimum": 1, "maximum": 1000, "default": 100}, "How many a page has."),
 			inQuery("after", text(), "Where the page begins; `next` has it."),
@@ -58,7 +60,7 @@ func Incidents() About {
 		Answers: map[int]Answer{
 			http.StatusOK: says("A page of incidents, which never includes the texts of messages.",
 				map[string]Schema{mediaJSON: bodyOf("Incidents")}, "Vary", "Cache-Control"),
-			http.StatusSeeOther:           says("The request prefers `text/html`; the page of the console is at `Location`.", nil),
+			http.StatusSeeOther:           redirected(),
 			http.StatusBadRequest:         result("A parameter is wrong."),
 			http.StatusForbidden:          result("The client may not manage."),
 			http.StatusServiceUnavailable: result(queueUnreadable),
@@ -72,15 +74,15 @@ func Incident() About {
 		Description: "The public ID of an incident, from the link in a message.",
 		Schema:      Schema{"type": "string", "pattern": "^[a-z2-7]{26}$"},
 	}, Operations: []Operation{{
-		Method: http.MethodGet, ID: "incident", Tag: ofMessages,
+		Method: http.MethodGet, ID: "getIncident", Tag: ofMessages,
 		Summary:     "Read an incident (with a queue)",
 		Description: "Whoever knows the ID may. It changes nothing, because scanners of mails follow links.",
 		Parameters:  common("Accept"),
 		Answers: map[int]Answer{
 			http.StatusOK: says("The incident, which never includes the texts of messages.", map[string]Schema{
 				mediaJSON: bodyOf("IncidentRecord"),
-				mediaHTML: described(text(), "The page of the incident."),
-			}, "Vary", "Cache-Control"),
+				mediaHTML: bodyOf("Page"),
+			}, "Vary", "Cache-Control").called("IncidentNow"),
 			http.StatusNotFound:           result(noSuchIncident),
 			http.StatusServiceUnavailable: result(queueUnusable),
 		},
@@ -91,19 +93,12 @@ func Incident() About {
 			"further step is told. Only the first one counts until it ends. A page of another site may acknowledge, if the request has no cookie " +
 			"and no authentication.",
 		Parameters: common("Accept"),
-		Body: &Body{Content: map[string]Media{mediaForm: {Schema: object(Schema{
-			"do": Schema{
-				"type": "string", "enum": []string{"acknowledge", "resolve", "silence"}, "default": "acknowledge",
-				"description": "What to do.",
-			},
-			"by":  described(text(), "Who does it, unless the site has authenticated somebody."),
-			"for": described(text(), "How long it is silenced, such as `2h`, at most 30 days."),
-		})}}},
+		Body:       &Body{Content: map[string]Media{mediaForm: {Schema: bodyOf("IncidentChange")}}},
 		Answers: map[int]Answer{
 			http.StatusOK: says("The incident after the change. If it was acknowledged or resolved before, that still counts.", map[string]Schema{
 				mediaJSON: bodyOf("IncidentRecord"),
-				mediaHTML: described(text(), "The page of the incident."),
-			}, "Vary", "Cache-Control"),
+				mediaHTML: bodyOf("Page"),
+			}, "Vary", "Cache-Control").called("IncidentNow"),
 			http.StatusNoContent: says("A page of another site, such as the web app of ntfy, has acknowledged the incident. "+
 				"It learns nothing else.", nil, "Cache-Control"),
 			http.StatusBadRequest: result("The form is wrong."),
@@ -118,12 +113,12 @@ func Incident() About {
 // Health describes /notify/status.
 func Health() About {
 	return About{Operations: []Operation{{
-		Method: http.MethodGet, ID: "status", Tag: ofDescription,
+		Method: http.MethodGet, ID: "getHealth", Tag: ofDescription,
 		Summary:    "Whether this gateway can take messages, for load balancers",
 		Parameters: common("Accept"),
 		Answers: map[int]Answer{
 			http.StatusOK: says("It can.", map[string]Schema{
-				mediaText: oneOf("OK\n"),
+				mediaText: described(text(), "`OK`."),
 				mediaJSON: object(Schema{"status": oneOf("OK")}, "status"),
 			}, "Vary"),
 			http.StatusServiceUnavailable: says("The queue cannot be written. `Retry-After` says when to ask again.", map[string]Schema{
@@ -140,10 +135,10 @@ func Health() About {
 // Description describes /notify/openapi.json.
 func Description() About {
 	return About{Operations: []Operation{{
-		Method: http.MethodGet, ID: "description", Tag: ofDescription,
+		Method: http.MethodGet, ID: "getDescription", Tag: ofDescription,
 		Summary: "This document",
 		Answers: map[int]Answer{
-			http.StatusOK: says("This document.", map[string]Schema{mediaJSON: object(nil)}),
+			http.StatusOK: says("This document.", map[string]Schema{mediaJSON: described(object(nil), "A document of OpenAPI.")}),
 		},
 	}}}
 }

@@ -12,21 +12,21 @@ func Notify() About {
 		Summary: "Send a message to the URLs in the request",
 		Description: "Sends to the URLs in `urls` or, if there are none, to the key that `X-Apprise-Config-ID` names, or to the gateway's " +
 			"default URLs.",
-		Parameters: common("Title", "Type", "Format", "Incident", "Mapping", "TitleHeader", "IncidentHeader", "PriorityHeader", "Preview",
-			"Stream", "Accept", "RecursionCount", "ConfigID", "Prefer", "IdempotencyKey"),
-		Body: messageBody(),
+		Parameters: common("TitleQuery", "TypeQuery", "FormatQuery", "IncidentQuery", "Mapping", "TitleHeader", "IncidentHeader",
+			"PriorityHeader", "Preview", "Stream", "Accept", "RecursionCount", "ConfigID", "Prefer", "IdempotencyKey"),
+		Body: &Body{Ref: "MessageBody"},
 		Answers: ofMessage(map[int]Answer{
 			http.StatusUnauthorized: unauthorized("`X-Apprise-Config-ID` names a key whose token is missing, or which has none, and " +
 				"`config_id` is off; or there is no such key."),
 			http.StatusForbidden: result("A page of another site has sent the request (`trusted_origins`), messages without a key are " +
 				"turned off, or `X-Apprise-Config-ID` names no key without a token here."),
 			http.StatusNotFound: result("There is no key that `X-Apprise-Config-ID` names."),
-			http.StatusFailedDependency: says("A required destination has not accepted the message, or a URL could not be used; the message was "+
-				"sent to the others. Or no destination of the key has the tag, and nothing was sent. An answer as `application/x-ndjson` has the "+
-				"HTTP status 200 once sending has begun, and 424 in its last line.", records(), "Vary", "Cache-Control"),
+			http.StatusFailedDependency: undelivered("A required destination has not accepted the message, or a URL could not be used; the " +
+				"message was sent to the others. Or no destination of the key has the tag, and nothing was sent. An answer as " +
+				"`application/x-ndjson` has the HTTP status 200 once sending has begun, and 424 in its last line."),
 		}),
 	}, {
-		Method: http.MethodGet, ID: "page", Tag: ofPage,
+		Method: http.MethodGet, ID: "getPage", Tag: ofPage,
 		Summary: "A page to write a message on",
 		Description: "For browsers, that is, requests whose `Accept` header prefers `text/html`. `HEAD` works, too. `page off` turns it off. " +
 			"With `stateless off`, the page says what this is, and who may use the console is sent there.",
@@ -39,35 +39,36 @@ func Notify() About {
 
 // Key describes /notify/{KEY}.
 func Key() About {
-	return About{Key: keyToSendTo, Operations: []Operation{{
+	return About{Operations: []Operation{{
 		Method: http.MethodPost, ID: "notifyKey", Tag: ofMessages,
 		Summary: "Send a message to the destinations of a key",
-		Parameters: common("Title", "Type", "Format", "Incident", "SendAt", "Tag", "Tags", "Mapping", "TitleHeader", "IncidentHeader",
-			"PriorityHeader", "TagsHeader", "Beat", "BeatState", "BeatExit", "Preview", "Stream", "Accept", "RecursionCount", "Prefer",
-			"IdempotencyKey"),
-		Body: messageBody(),
+		Parameters: common("TitleQuery", "TypeQuery", "FormatQuery", "IncidentQuery", "SendAtQuery", "TagQuery", "TagsQuery",
+			"Mapping", "TitleHeader", "IncidentHeader", "PriorityHeader", "TagsHeader", "Beat", "BeatState", "BeatExit",
+			"Preview", "Stream", "Accept", "RecursionCount", "Prefer", "IdempotencyKey"),
+		Body: &Body{Ref: "MessageBody"},
 		Answers: ofMessage(map[int]Answer{
 			http.StatusUnauthorized: unauthorized(needsToken),
 			http.StatusForbidden:    result("A page of another site has sent the request (`trusted_origins`)."),
 			http.StatusNotFound:     result(noSuchKey),
 			http.StatusAccepted: says("Deliveries are `queued`, and the client prefers not to wait for them, or the message asks. "+
-				"`Location` has the address of the message.", unsent(), "Vary", "Cache-Control", "Location", "X-Message-Id"),
+				"`Location` has the address of the message.", recordsOr(bodyOf("Answer"), bodyOf("UnsentLine")),
+				"Vary", "Cache-Control", "Location", "X-Message-Id"),
 			http.StatusTooManyRequests: result("The key has 1,000 planned messages, or 100 open questions, already."),
 			http.StatusConflict:        result("The message asks, and a silence covers all destinations; nobody was asked."),
-			http.StatusFailedDependency: says("A required destination has not accepted the message, or a URL could not be used; the message was "+
-				"sent to the others. Or no destination of the key has the tag, and nothing was sent. An answer as `application/x-ndjson` has the "+
-				"HTTP status 200 once sending has begun, and 424 in its last line.", unsent(), "Vary", "Cache-Control"),
+			http.StatusFailedDependency: unsent("A required destination has not accepted the message, or a URL could not be used; the message was " +
+				"sent to the others. Or no destination of the key has the tag, and nothing was sent. An answer as `application/x-ndjson` has the " +
+				"HTTP status 200 once sending has begun, and 424 in its last line."),
 		}),
 	}, {
-		Method: http.MethodGet, ID: "pageOfKey", Tag: ofPage,
+		Method: http.MethodGet, ID: "getPageOfKey", Tag: ofPage,
 		Summary: "A page to write a message on",
 		Description: "For browsers, that is, requests whose `Accept` header prefers `text/html`. `HEAD` works, too. `page off` turns it off. " +
 			"With `beat`, a request of any client is a beat, and the answer is that of `POST`; one from a page of another origin is refused.",
-		Parameters: common("Beat", "BeatState", "BeatExit", "Type"),
+		Parameters: common("Beat", "BeatState", "BeatExit", "TypeQuery"),
 		Answers: map[int]Answer{
 			http.StatusOK:               aPage(),
-			http.StatusUnauthorized:     says(needsToken, map[string]Schema{mediaHTML: text()}, "Vary", "Cache-Control", "WWW-Authenticate"),
-			http.StatusNotFound:         says(noSuchKey, map[string]Schema{mediaHTML: text()}),
+			http.StatusUnauthorized:     says(needsToken, map[string]Schema{mediaHTML: bodyOf("Page")}, "Vary", "Cache-Control", "WWW-Authenticate"),
+			http.StatusNotFound:         says(noSuchKey, map[string]Schema{mediaHTML: bodyOf("Page")}),
 			http.StatusMethodNotAllowed: noPage(),
 		},
 	}}}
@@ -75,14 +76,14 @@ func Key() About {
 
 // Source describes /notify/{KEY}/{SOURCE}.
 func Source() About {
-	return About{Key: keyToSendTo, Operations: []Operation{{
-		Method: http.MethodPost, ID: "notifyFrom", Tag: ofMessages,
+	return About{Operations: []Operation{{
+		Method: http.MethodPost, ID: "notifyFromSource", Tag: ofMessages,
 		Summary: "Send a message in the format of another program",
 		Description: "The source makes the message from the payload. It is built in, such as `alertmanager`, `grafana` or `slack`, or defined " +
 			"in the configuration. Clients of the APIs `slack`, `discord`, `ntfy`, `gotify`, `pagerduty` and `opsgenie` get answers in the " +
 			"formats of these APIs, which have further paths and methods.",
-		Parameters: common("Title", "Type", "Format", "Incident", "Tag", "Tags", "Stream", "Accept", "RecursionCount", "Prefer",
-			"IdempotencyKey"),
+		Parameters: common("TitleQuery", "TypeQuery", "FormatQuery", "IncidentQuery", "TagQuery", "TagsQuery", "Stream", "Accept",
+			"RecursionCount", "Prefer", "IdempotencyKey"),
 		Body: &Body{Required: true, Description: "A payload as the program sends it.", Content: map[string]Media{"*/*": {}}},
 		Answers: ofSending(map[int]Answer{
 			http.StatusOK: result("At least one destination has accepted the message, or the payload needs no message. " +
@@ -94,42 +95,22 @@ func Source() About {
 			http.StatusForbidden:            result("A page of another site has sent the request, or the key does not accept the source."),
 			http.StatusNotFound:             result("There is no such key or no such source."),
 			http.StatusUnsupportedMediaType: result("The body is compressed."),
-			http.StatusFailedDependency: says("No destination has accepted the message, and sending it again does not help. Or no "+
-				"destination of the key has the tag, and nothing was sent. An answer as `application/x-ndjson` has the HTTP status 200 once sending "+
-				"has begun, and 424 in its last line.", unsent(), "Vary", "Cache-Control"),
-			http.StatusServiceUnavailable: result("No destination has accepted the message, but may when it is sent again. Or too many "+
-				"messages are under way (in all, with URLs of clients, or from one client), or there is no memory left for a long text. Nothing was "+
-				"sent, and the text names the limit. Or a delivery has failed for now and the queue is full or cannot be written; then `results` "+
-				"shows what was sent.").header("Retry-After",
-				described(Schema{"schema": Schema{"type": "string", "pattern": "^[0-9]+$"}}, "Seconds after which to try again.")),
+			http.StatusFailedDependency: unsent("No destination has accepted the message, and sending it again does not help. Or no " +
+				"destination of the key has the tag, and nothing was sent. An answer as `application/x-ndjson` has the HTTP status 200 once sending " +
+				"has begun, and 424 in its last line."),
+			http.StatusServiceUnavailable: tryAgain("No destination has accepted the message, but may when it is sent again. Or too many " +
+				"messages are under way (in all, with URLs of clients, or from one client), or there is no memory left for a long text. Nothing was " +
+				"sent, and the text names the limit. Or a delivery has failed for now and the queue is full or cannot be written; then `results` " +
+				"shows what was sent."),
 		}),
 	}}}
-}
-
-// messageBody is the body of a message.
-func messageBody() *Body {
-	return &Body{Required: true, Description: "A field that is not listed has no effect, and the answer has a warning. What json://, " +
-		"form:// and xml:// URLs send is read, too: its message is the body.", Content: map[string]Media{
-		mediaJSON: {
-			Schema: bodyOf("Message"),
-			Examples: Schema{"message": Schema{"value": map[string]string{
-				"title": "Backup", "body": "The nightly backup has failed.",
-				"type": "failure", "tag": "ops",
-			}}},
-		},
-		mediaForm:             {Schema: bodyOf("Form")},
-		"multipart/form-data": {Schema: bodyOf("MultipartForm"), Encoding: Schema{"payload": Schema{"contentType": mediaJSON}}},
-		mediaText:             {Schema: bodyOf("PlainText")},
-		"text/markdown":       {Schema: bodyOf("PlainText")},
-		mediaHTML:             {Schema: bodyOf("PlainText")},
-	}}
 }
 
 // ofSending adds the answers that every message can get.
 func ofSending(own map[int]Answer) map[int]Answer {
 	for status, a := range map[int]Answer{
-		http.StatusAccepted: says("The gateway has stored the message and sends it later. The client has sent `Prefer`.", records(),
-			"Vary", "Cache-Control", "Location", "X-Message-Id", "Preference-Applied"),
+		http.StatusAccepted: says("The gateway has stored the message and sends it later. The client has sent `Prefer`.",
+			recordsOr(bodyOf("Answer"), nil), "Vary", "Cache-Control", "Location", "X-Message-Id", "Preference-Applied").called("Stored"),
 		http.StatusRequestTimeout:        result("The request took longer to arrive than the server allows."),
 		http.StatusRequestEntityTooLarge: result("The request, or a file in it, is too large."),
 		http.StatusUnprocessableEntity:   result("The `Idempotency-Key` was used for a different request."),
@@ -153,22 +134,21 @@ func ofMessage(own map[int]Answer) map[int]Answer {
 		http.StatusBadRequest: result("The request is wrong: its syntax, a field, a type, a tag, a mapping or an attachment; or " +
 			"there is nothing to send, or no usable URL to send to."),
 		http.StatusUnsupportedMediaType: result("The body is neither JSON nor a form, or it is compressed."),
-		http.StatusServiceUnavailable: result("Too many messages are under way (in all, with URLs of clients, or from one client), or there "+
-			"is no memory left for a long text. Nothing was sent, and the text names the limit. Or a delivery has failed for now and the queue "+
-			"is full or cannot be written; then `results` shows what was sent.").
-			header("Retry-After", described(Schema{"schema": Schema{"type": "string", "pattern": "^[0-9]+$"}}, "Seconds after which to try again.")),
+		http.StatusServiceUnavailable: tryAgain("Too many messages are under way (in all, with URLs of clients, or from one client), or there " +
+			"is no memory left for a long text. Nothing was sent, and the text names the limit. Or a delivery has failed for now and the queue " +
+			"is full or cannot be written; then `results` shows what was sent."),
 	})
 	return ofSending(own)
 }
 
 // Texts that several operations share.
 const (
-	keyToSendTo    = "The name of a set of destinations in the gateway's configuration. Upper and lower case differ."
 	keyThatIsSaved = "The name of a saved key. Upper and lower case differ."
 
 	noSuchKey       = "There is no such key."
 	queueUnusable   = "The queue cannot be read or written at the moment."
 	queueUnreadable = "The queue cannot be read at the moment."
+	queueUnwritable = "The queue cannot be written at the moment."
 	storageUnusable = "The storage of saved keys cannot be read or written; try again after `Retry-After`."
 	savedForbidden  = "Saved keys cannot be managed here or by this client, the key is in the gateway's configuration, " +
 		"or a page of another site sent the request."

@@ -4,9 +4,9 @@ import "net/http"
 
 // ofSavedKey adds the answers of all requests that change or show a saved key.
 func ofSavedKey(own map[int]Answer) map[int]Answer {
-	own[http.StatusForbidden] = plainResult(savedForbidden)
-	own[http.StatusNotFound] = plainResult(noSuchKey)
-	own[http.StatusServiceUnavailable] = plainResult(storageUnusable)
+	own[http.StatusForbidden] = result(savedForbidden)
+	own[http.StatusNotFound] = result(noSuchKey)
+	own[http.StatusServiceUnavailable] = result(storageUnusable)
 	return own
 }
 
@@ -18,25 +18,25 @@ func Add() About {
 		Description: "It replaces the configuration that the key has. If it has a mistake, the answer names the line, and the saved " +
 			"configuration stays as it is. URLs of retired services are left out with a warning.",
 		Body: &Body{Required: true, Content: map[string]Media{
-			mediaJSON: {Schema: savedFields()},
-			mediaForm: {Schema: savedFields()},
+			mediaJSON: {Schema: bodyOf("SavedConfig")},
+			mediaForm: {Schema: bodyOf("SavedConfig")},
 			mediaText: {Schema: text()},
 		}},
 		Answers: map[int]Answer{
 			http.StatusOK: says("The configuration is saved or, with `check`, checked.",
-				recordsOr(Schema{"anyOf": []Schema{bodyOf("Answer"), bodyOf("CheckedConfig")}}, resultLines)),
-			http.StatusBadRequest:            plainResult("The request or the configuration has a mistake, or there are too many keys or URLs."),
-			http.StatusForbidden:             plainResult(savedForbidden),
-			http.StatusNotFound:              plainResult("The name of the key is malformed."),
-			http.StatusRequestEntityTooLarge: plainResult("The configuration is too large."),
-			http.StatusServiceUnavailable:    plainResult(storageUnusable),
+				recordsOr(Schema{"anyOf": []Schema{bodyOf("Answer"), bodyOf("CheckedConfig")}}, bodyOf("ResultLines"))),
+			http.StatusBadRequest:            result("The request or the configuration has a mistake, or there are too many keys or URLs."),
+			http.StatusForbidden:             result(savedForbidden),
+			http.StatusNotFound:              result("The name of the key is malformed."),
+			http.StatusRequestEntityTooLarge: result("The configuration is too large."),
+			http.StatusServiceUnavailable:    result(storageUnusable),
 		},
 	}}}
 }
 
 // CheckQuery describes ?check of /add/{KEY}.
 func CheckQuery() *Parameter {
-	p := inQuery("check", Schema{"enum": []string{"", "local"}},
+	p := inQuery("check", oneOf("", "local"),
 		"Saves nothing, and returns every mistake with its line. With the value `local`, files that the configuration includes are not fetched.")
 	return &p
 }
@@ -45,36 +45,21 @@ func CheckQuery() *Parameter {
 func TestQuery() *Parameter {
 	return &Parameter{
 		Name: "test", In: "query", Required: true, MayBeEmpty: true, Description: "A parameter without a value.",
-		Schema: Schema{"const": ""},
+		Schema: Schema{"type": "string", "maxLength": 0},
 	}
-}
-
-// savedFields are the fields of a request that saves a key.
-func savedFields() Schema {
-	return object(Schema{
-		"urls": Schema{
-			"type": []string{"string", "array"}, "items": text(),
-			"description": "Notification URLs: a text with commas between them, or an array.",
-		},
-		"config": described(text(), "A configuration in a format of Apprise, instead of `urls`."),
-		"format": Schema{
-			"enum":        []string{"text", "yaml", "auto"},
-			"description": "The format of `config`. Required in JSON; in forms the default is `auto`.",
-		},
-	})
 }
 
 // Get describes /get/{KEY}.
 func Get() About {
 	return About{Key: keyThatIsSaved, Operations: []Operation{{
-		Method: http.MethodPost, ID: "readKey", Tag: ofConfiguration,
+		Method: http.MethodPost, ID: "getKey", Tag: ofConfiguration,
 		Summary:     "Read the configuration of a key",
 		Description: "`POST /cfg/{KEY}` is the same.",
 		Answers: ofSavedKey(map[int]Answer{
 			http.StatusOK: says("The configuration.", map[string]Schema{
 				mediaText: described(text(), "The configuration as it was saved. The media type is `text/yaml` for YAML."),
 				mediaJSON: object(Schema{
-					"format": Schema{"enum": []string{"text", "yaml"}},
+					"format": oneOf("text", "yaml"),
 					"config": text(),
 				}, "format", "config"),
 			}),
@@ -87,7 +72,7 @@ func Del() About {
 	return About{Key: keyThatIsSaved, Operations: []Operation{{
 		Method: http.MethodPost, ID: "deleteKey", Tag: ofConfiguration,
 		Summary: "Delete the configuration of a key",
-		Answers: ofSavedKey(map[int]Answer{http.StatusOK: plainResult("The configuration is deleted.")}),
+		Answers: ofSavedKey(map[int]Answer{http.StatusOK: result("The configuration is deleted.")}),
 	}}}
 }
 
@@ -98,30 +83,27 @@ func Move() About {
 		Summary: "Give a saved key another name",
 		Description: "What belongs to the key stays with it: its tokens, devices, silences, incidents and inbox, and what waits for its " +
 			"destinations. Clients do not find it under the old name any more.",
-		Body: forms(object(Schema{
-			"to":   described(text(), "The new name."),
-			"from": described(text(), "The old name, which the address has, too."),
-		}, "to"), mediaJSON, mediaForm),
+		Body: forms(bodyOf("NewName"), mediaJSON, mediaForm),
 		Answers: ofSavedKey(map[int]Answer{
-			http.StatusOK:                    plainResult("The key has the new name."),
-			http.StatusBadRequest:            plainResult("The new name is missing, malformed or reserved, or the key has it already."),
-			http.StatusConflict:              plainResult("Another saved key has the new name."),
-			http.StatusRequestEntityTooLarge: plainResult("The request is larger than 8 KiB."),
+			http.StatusOK:                    result("The key has the new name."),
+			http.StatusBadRequest:            result("The new name is missing, malformed or reserved, or the key has it already."),
+			http.StatusConflict:              result("Another saved key has the new name."),
+			http.StatusRequestEntityTooLarge: result("The request is larger than 8 KiB."),
 		}),
 	}}}
 }
 
 // Keys describes /cfg.
 func Keys() About {
-	unread := streamed()
+	unread := recordsOr(bodyOf("Answer"), bodyOf("ResultLines"))
 	delete(unread, mediaHTML) // a browser is redirected to the console before they are read
 	return About{Operations: []Operation{{
 		Method: http.MethodGet, ID: "listKeys", Tag: ofConfiguration,
 		Summary: "List the saved keys",
 		Answers: map[int]Answer{
 			http.StatusOK:                 says("The keys.", map[string]Schema{mediaJSON: listOf(text())}),
-			http.StatusSeeOther:           says("The request prefers `text/html`; the page of the console is at `Location`.", nil),
-			http.StatusForbidden:          plainResult(savedForbidden),
+			http.StatusSeeOther:           redirected(),
+			http.StatusForbidden:          result(savedForbidden),
 			http.StatusServiceUnavailable: says(storageUnusable, unread),
 		},
 	}}}
@@ -136,28 +118,22 @@ func SavedKey() About {
 			Summary: "Send a test message to one destination of a key",
 			Description: "The message goes to that destination alone, under the rules of the key, in one attempt that does not use the queue. " +
 				"Without `?test`, the request is that of `/get/{KEY}`.",
-			Body: forms(object(Schema{
-				"destination": Schema{"type": "integer", "minimum": 1, "description": "The number of the destination in the key, counted from 1."},
-				"shown": described(text(), "The URL of the destination as `/json/urls/{KEY}` shows it. If the destination now has another URL, "+
-					"the answer is 409."),
-				"url": described(text(), "A notification URL to test as if it were saved under the key, in place of `destination`. The key "+
-					"cannot be in the gateway's configuration."),
-			}), mediaForm),
+			Body: forms(bodyOf("TestOfDestination"), mediaForm),
 			Answers: map[int]Answer{
-				http.StatusOK: plainResult("The destination has accepted the message. A page and a stream have the status 200 in " +
+				http.StatusOK: result("The destination has accepted the message. A page and a stream have the status 200 in " +
 					"every case: the page shows the result, and the last line of the stream has the status.").streamed(),
-				http.StatusBadRequest: plainResult("There is no such destination, or the URL cannot be used."),
-				http.StatusForbidden: plainResult("Saved keys cannot be managed here or by this client, the pages are turned off, or a " +
+				http.StatusBadRequest: result("There is no such destination, or the URL cannot be used."),
+				http.StatusForbidden: result("Saved keys cannot be managed here or by this client, the pages are turned off, or a " +
 					"page of another site sent the request."),
-				http.StatusNotFound:              plainResult(noSuchKey),
-				http.StatusRequestTimeout:        plainResult("The request took too long to arrive."),
-				http.StatusConflict:              plainResult("The key has changed, and this number belongs to another destination now."),
-				http.StatusRequestEntityTooLarge: plainResult("The request is larger than 512 KiB."),
+				http.StatusNotFound:              result(noSuchKey),
+				http.StatusRequestTimeout:        result("The request took too long to arrive."),
+				http.StatusConflict:              result("The key has changed, and this number belongs to another destination now."),
+				http.StatusRequestEntityTooLarge: result("The request is larger than 512 KiB."),
 				http.StatusFailedDependency: says("The destination does not have the message. The error says why.", map[string]Schema{
-					mediaText: described(text(), "One line for each log record: `YYYY-MM-DD HH:MM:SS,mmm [LEVEL] text`."),
+					mediaText: bodyOf("Lines"),
 					mediaJSON: bodyOf("Answer"),
 				}),
-				http.StatusServiceUnavailable: plainResult("Too many messages are under way, or the storage of saved keys cannot be read; try again " +
+				http.StatusServiceUnavailable: result("Too many messages are under way, or the storage of saved keys cannot be read; try again " +
 					"after `Retry-After`."),
 			},
 		}},
@@ -177,14 +153,14 @@ func Token() About {
 					"token": text(),
 					"count": Schema{"type": "integer", "description": "How many tokens the key has now."},
 				}, "token", "count"),
-				mediaHTML: text(),
+				mediaHTML: bodyOf("Page"),
 			}, "Cache-Control"),
-			http.StatusBadRequest: plainResult("The key has 10 tokens; remove the older ones first."),
+			http.StatusBadRequest: result("The key has 10 tokens; remove the older ones first."),
 		}),
 	}, {
 		Method: http.MethodDelete, ID: "removeOldTokens", Tag: ofConfiguration,
 		Summary: "Remove all tokens of a saved key but the newest",
-		Answers: ofSavedKey(map[int]Answer{http.StatusOK: plainResult("The older tokens are removed.")}),
+		Answers: ofSavedKey(map[int]Answer{http.StatusOK: result("The older tokens are removed.")}),
 	}}}
 }
 
@@ -197,35 +173,12 @@ func URLs() About {
 			"destinations to its readers, and to those who may manage saved keys.",
 		Parameters: []any{inQuery("tag", text(), "A tag expression that chooses among the destinations. Without it, all are listed.")},
 		Answers: map[int]Answer{
-			http.StatusOK: says("The destinations.", map[string]Schema{
-				mediaJSON: object(Schema{
-					"tags": listOf(text()),
-					"urls": listOf(object(Schema{
-						"id": Schema{
-							"type": []string{"string", "null"},
-							"description": "An ID of the URL, equal at all instances that share the storage. It does not reveal the URL. `null` while the " +
-								"storage cannot be read.",
-						},
-						"service_name": text(),
-						"enabled":      Schema{"type": "boolean"},
-						"url":          text(),
-						"retry":        Schema{"type": "integer"},
-						"optional":     Schema{"type": "boolean"},
-						"tags":         Schema{"type": "array", "description": "The names of the tags, in lower case and without numbers.", "items": text()},
-						"tag_details": Schema{"type": "array", "description": "The tags with their numbers.", "items": object(Schema{
-							"name":     text(),
-							"priority": Schema{"type": "integer", "minimum": 0, "description": "The number; 0 for a tag without one."},
-							"token":    described(text(), "The tag as the configuration has it, such as `2:ops`."),
-							"exact":    described(text(), "The tag with its number, which selects only this number."),
-						}, "name", "priority", "token", "exact")},
-					})),
-				}, "tags", "urls"),
-			}),
-			http.StatusBadRequest: plainResult("The tag expression is malformed."),
+			http.StatusOK:         says("The destinations.", map[string]Schema{mediaJSON: bodyOf("SavedDestinations")}),
+			http.StatusBadRequest: result("The tag expression is malformed."),
 			http.StatusUnauthorized: unauthorized("The key has a token or a reader and this needs a reader, or one of the keys does and " +
 				"this key does not exist."),
-			http.StatusNotFound:           plainResult(noSuchKey),
-			http.StatusServiceUnavailable: plainResult(storageUnusable),
+			http.StatusNotFound:           result(noSuchKey),
+			http.StatusServiceUnavailable: result(storageUnusable),
 		},
 	}}}
 }
@@ -233,7 +186,7 @@ func URLs() About {
 // Status describes /status.
 func Status() About {
 	return About{Operations: []Operation{{
-		Method: http.MethodGet, ID: "storage", Tag: ofConfiguration,
+		Method: http.MethodGet, ID: "getStorage", Tag: ofConfiguration,
 		Summary: "Check the storage of saved keys",
 		Answers: map[int]Answer{
 			http.StatusOK:                storage("The storage works. The text is `OK`."),
@@ -245,12 +198,12 @@ func Status() About {
 // StatusOfKey describes /status/{KEY}.
 func StatusOfKey() About {
 	return About{Key: keyThatIsSaved, Operations: []Operation{{
-		Method: http.MethodGet, ID: "storageOfKey", Tag: ofConfiguration,
+		Method: http.MethodGet, ID: "getStorageOfKey", Tag: ofConfiguration,
 		Summary:     "Check the storage of saved keys, for a client of a key",
 		Description: "The answer is the same as at `/status`. It does not tell whether the key exists.",
 		Answers: map[int]Answer{
 			http.StatusOK:                storage("The storage works. The text is `OK`."),
-			http.StatusUnauthorized:      plainResult(needsToken).with("WWW-Authenticate"),
+			http.StatusUnauthorized:      unauthorized(needsToken),
 			http.StatusExpectationFailed: storage("The storage cannot be read or written."),
 		},
 	}}}
@@ -260,26 +213,13 @@ const needsToken = "The key needs a token, or one of the keys does and this key 
 
 // storage returns an answer with the state of the storage.
 func storage(description string) Answer {
-	return says(description, map[string]Schema{
-		mediaText: text(),
-		mediaJSON: object(Schema{
-			"config_lock":       described(Schema{"type": "boolean"}, "The client may not change saved configurations."),
-			"attach_lock":       described(Schema{"type": "boolean"}, "Messages cannot have attachments."),
-			"stateful_enabled":  Schema{"type": "boolean"},
-			"stateless_enabled": described(Schema{"type": "boolean"}, "Messages can have URLs."),
-			"degraded":          described(Schema{"type": "boolean"}, "Neither of both is enabled."),
-			"max_attachments":   Schema{"type": "integer"},
-			"attach_size":       described(Schema{"type": "integer"}, "The maximum size of an attachment in bytes."),
-			"status":            described(object(nil), "What can be read and written."),
-			"privilege":         described(oneOf("admin", "user"), "`admin` for who may manage saved keys."),
-		}),
-	})
+	return says(description, map[string]Schema{mediaText: text(), mediaJSON: bodyOf("StorageState")}).called("Storage")
 }
 
 // QR describes /qr/{KEY}.
 func QR() About {
-	return About{Key: "The name of a key. Upper and lower case differ.", Operations: []Operation{{
-		Method: http.MethodGet, ID: "qr", Tag: ofConfiguration,
+	return About{Operations: []Operation{{
+		Method: http.MethodGet, ID: "getAppAddress", Tag: ofConfiguration,
 		Summary:     "The address of a key for Apprise Mobile",
 		Description: "For the QR code on the page of a key. It has no secret.",
 		Answers: map[int]Answer{
@@ -290,8 +230,8 @@ func QR() About {
 						"uses_admin_credentials": described(Schema{"type": "boolean"}, "The URL needs the login of the site."),
 					}),
 				}),
-			http.StatusUnauthorized: plainResult(needsToken).with("WWW-Authenticate"),
-			http.StatusNotFound:     plainResult(noSuchKey),
+			http.StatusUnauthorized: unauthorized(needsToken),
+			http.StatusNotFound:     result(noSuchKey),
 		},
 	}}}
 }
@@ -299,44 +239,12 @@ func QR() About {
 // Details describes /details.
 func Details() About {
 	return About{Operations: []Operation{{
-		Method: http.MethodGet, ID: "details", Tag: ofConfiguration,
+		Method: http.MethodGet, ID: "getDetails", Tag: ofConfiguration,
 		Summary:    "The version of the gateway and its services",
 		Parameters: []any{inQuery("all", text(), "`yes` also lists the services that the site does not allow. Then each has `enabled`.")},
 		Answers: map[int]Answer{
-			http.StatusOK: says("The version, the services as `schemas`, and the identity of the site as `asset`.", map[string]Schema{
-				mediaJSON: object(Schema{
-					"version": text(),
-					"schemas": listOf(object(Schema{
-						"service_name":       text(),
-						"service_url":        Schema{"type": []string{"string", "null"}},
-						"setup_url":          described(text(), "The page that tells how to write a URL of the service."),
-						"attachment_support": Schema{"type": "boolean"},
-						"category":           text(),
-						"groups": Schema{
-							"type":        "array",
-							"items":       oneOf("chat", "phone", "mail", "sms", "incident", "home", "media", "social", "server", "regional", "other"),
-							"description": "What the service is for; the main group is the first. Not in the Apprise API.",
-						},
-						"words": Schema{
-							"type": "array", "items": text(),
-							"description": "Other names, brands and apps by which people search for the service. Not in the Apprise API.",
-						},
-						"enabled":          Schema{"type": "boolean", "description": "With `all`: whether the site allows the service."},
-						"protocols":        Schema{"type": []string{"array", "null"}, "items": text()},
-						"secure_protocols": Schema{"type": []string{"array", "null"}, "items": text()},
-						"details": object(Schema{
-							"templates": Schema{"type": "array", "description": "The forms of the URL, such as `{schema}://{host}/{token}`.", "items": text()},
-							"tokens":    Schema{"type": "object", "description": "The parameters with a place in a template."},
-							"args":      Schema{"type": "object", "description": "The parameters of the query, and other names as `alias_of`."},
-							"kwargs":    Schema{"type": "object", "description": "The parameters whose names begin with a `prefix`, such as `+` for headers."},
-						}, "templates", "tokens", "args", "kwargs"),
-					}, "service_name", "service_url", "setup_url", "attachment_support", "category", "protocols", "secure_protocols", "details")),
-					"asset": Schema{
-						"type": "object", "description": "`app_id`, `app_desc`, `app_url`, `image_url_mask` and `image_url_logo`.",
-						"additionalProperties": text(),
-					},
-				}, "version", "schemas", "asset"),
-			}),
+			http.StatusOK: says("The version, the services as `schemas`, and the identity of the site as `asset`.",
+				map[string]Schema{mediaJSON: bodyOf("Details")}),
 		},
 	}}}
 }
