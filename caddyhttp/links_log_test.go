@@ -41,7 +41,11 @@ func TestLinksInAccessLog(t *testing.T) {
 	open := strings.TrimPrefix(send("body=Deploy?&ask=a&ask=b").AnswerURL, "https://alerts.example.com")
 	login := strings.TrimPrefix(send("body=Deploy?&ask=a&ask=b&ask_login=true").AnswerURL, "https://alerts.example.com")
 	console := func(path string) string { return strings.Replace(path, "/notify/", "/notify/console/", 1) }
-	for _, path := range []string{incident, console(incident), open, console(open), login, strings.Replace(login, "/console", "", 1)} {
+	client := func(path string) string { return strings.Replace(path, "/notify/", "/notify/-/", 1) }
+	for _, path := range []string{
+		incident, console(incident), client(incident), open, console(open), client(open), login,
+		strings.Replace(login, "/console", "", 1),
+	} {
 		for _, target := range []string{
 			path, path + "/", path + "?answer=a", path + ".", path + "%20",
 			path + "%29,", path + ";a=b", path + "%22%3Ehere",
@@ -57,7 +61,7 @@ func TestLinksInAccessLog(t *testing.T) {
 	none := strings.Repeat("a", len(last(open)))
 	for _, target := range []string{
 		"/notify/incidents", "/notify/incidents/" + rules.NewIncidentID(), "/notify/incidents/" + last(open),
-		"/notify/asks/" + none, "/notify/asks/x", "/notify/console/asks/" + last(incident), "/notify/status",
+		"/notify/asks/" + none, "/notify/asks/x", "/notify/-/asks/" + none, "/notify/console/asks/" + last(incident), "/notify/status",
 	} {
 		if !isLogged(t, h, http.MethodGet, target) {
 			t.Errorf("%s is not in the access log", target)

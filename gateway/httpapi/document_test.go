@@ -156,6 +156,22 @@ func TestDescriptionOfComponents(t *testing.T) {
 			}
 		}
 	})
+	// A generator makes a field with a default required, also in what is sent.
+	var defaults func(place string, v any)
+	defaults = func(place string, v any) {
+		fields, _ := v.(map[string]any)
+		if fields["default"] != nil && fields["type"] != nil && fields["properties"] == nil {
+			t.Errorf("%s has a default; say it in its description", place)
+		}
+		for name, v := range fields {
+			if name != "examples" {
+				defaults(place+"/"+name, v)
+			}
+		}
+	}
+	for name, schema := range d.Components["schemas"] {
+		defaults(name, schema)
+	}
 	leads := map[string][]string{}
 	for kind, components := range d.Components {
 		for name, component := range components {
