@@ -9,11 +9,14 @@
 # "go build" has other settings, and Go compiles each once: three to four minutes of
 # processor time. With these, they share what is compiled:
 #
-#	CGO_ENABLED=0 go run -trimpath -tags nobadger,nomysql,nopgx ./cmd/caddy version
+#	CGO_ENABLED=0 go run -modfile newest.mod -trimpath -tags nobadger,nomysql,nopgx ./cmd/caddy version
+#
+# newest.mod has the newest Caddy and libraries, which releases are built with, go.mod the oldest
+# that work, which the tests use. CADDY_VERSION is the version of Caddy for xcaddy.
 set -eu
 
 build() {
-	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -tags nobadger,nomysql,nopgx -o caddy ./cmd/caddy
+	CGO_ENABLED=0 go build -modfile newest.mod -trimpath -ldflags "-s -w" -tags nobadger,nomysql,nopgx -o caddy ./cmd/caddy
 }
 
 # steps prints how many packages Go would have to compile and programs to link. With -n,
@@ -35,7 +38,8 @@ folder=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
 		say "building ./caddy with xcaddy, which takes $first, and less than a minute after that"
 		# The version v0.0.0 stands for this folder. Without a version, xcaddy asks
 		# the module proxy for one, which fails for a module that it does not know.
-		xcaddy build "${CADDY_VERSION:-v2.11.9}" --with github.com/caddy-notify/caddy-notify@v0.0.0=. --output caddy
+		newest=$(sed -n 's|^	github.com/caddyserver/caddy/v2 ||p' newest.mod)
+		xcaddy build "${CADDY_VERSION:-$newest}" --with github.com/caddy-notify/caddy-notify@v0.0.0=. --output caddy
 	else
 		if [ ! -e caddy ]; then # what Go would have to do is not asked, because it would fetch modules for the answer
 			say "building ./caddy, which takes $first"

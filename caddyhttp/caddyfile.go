@@ -92,7 +92,9 @@ func parseDirective(h httpcaddyfile.Helper) (handler *Handler, has *httpapi.Site
 	blocks, _ := h.State[blocksState].(int)
 	h.State[blocksState] = blocks + 1
 	handler.Caddyfile.Block = blocks + 1
-	if h.IsNamedRoute() { // named routes have a State of their own
+	// Named routes have a State of their own. Caddy sets this option after it has parsed them, and
+	// before it parses sites; Helper.IsNamedRoute exists only from v2.11.8 on.
+	if h.Option("named_routes") == nil {
 		handler.Caddyfile.Block = -handler.Caddyfile.Block
 	}
 	configs := app.Configs != nil || handler.Configs != nil

@@ -1,27 +1,26 @@
 package caddyhttp
 
 import (
+	"bufio"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"io"
-	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
 	_ "github.com/caddyserver/caddy/v2/modules/standard"
-	broker "github.com/mochi-mqtt/server/v2"
-	"github.com/mochi-mqtt/server/v2/hooks/auth"
-	"github.com/mochi-mqtt/server/v2/listeners"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
-	"github.com/caddy-notify/caddy-notify/internal/mqtttest"
 )
 
 func TestServer(t *testing.T) {
@@ -111,32 +110,11 @@ func TestReloadKeepsConnections(t *testing.T) {
 // destinations that the new configuration does not have, keeps the others, and
 // closes all with the last key.
 func TestReloadClosesConnections(t *testing.T) {
-	b := broker.New(&broker.Options{Logger: slog.New(slog.DiscardHandler)})
-	if err := b.AddHook(new(auth.AllowHook), nil); err != nil {
-		t.Fatal(err)
-	}
-	l := listeners.NewTCP(listeners.Config{ID: "t", Address: "127.0.0.1:0"})
-	if err := b.AddListener(l); err != nil {
-		t.Fatal(err)
-	}
-	if err := b.Serve(); err != nil {
-		t.Fatal(err)
-	}
-	defer mqtttest.Close(b)
+	b := newMQTTBroker(t)
 	keys := map[string]string{}
 	for _, name := range []string{"one", "two", "three"} {
-		keys[name] = "key " + name + " {\nurl mqtt://" + l.Address() + "/" + name + "?client_id=" + name + "&session=yes\n}\n"
+		keys[name] = "key " + name + " {\nurl mqtt://" + b.address + "/" + name + "?client_id=" + name + "&session=yes\n}\n"
 	}
-	connected := func() (out []string) {
-		for name, c := range b.Clients.GetAll() {
-			if !c.Closed() && keys[name] != "" {
-				out = append(out, fmt.Sprintf("%s since %p", name, c)) // a new connection is a new client
-			}
-		}
-		slices.Sort(out)
-		return out
-	}
-
 	// Of three keys, one is of the site, one of the app, and one moves between
 	// them.
 	caddyhttptest.Serve(t, "notify {\n"+keys["one"]+keys["three"]+"}", keys["two"])
@@ -145,14 +123,95 @@ func TestReloadClosesConnections(t *testing.T) {
 			t.Fatal(body)
 		}
 	}
-	before := connected()
+	before := b.connected()
 	if len(before) != 3 {
 		t.Fatalf("connected: %v", before)
 	}
 	caddyhttptest.Serve(t, "notify {\n"+keys["one"]+"}", keys["three"])
-	gatewaytest.Eventually(t, func() bool { return slices.Equal(connected(), before[:2]) }) // one and three
+	gatewaytest.Eventually(t, func() bool { return slices.Equal(b.connected(), before[:2]) }) // one and three
 	caddyhttptest.Serve(t, "", "")
-	gatewaytest.Eventually(t, func() bool { return len(connected()) == 0 })
+	gatewaytest.Eventually(t, func() bool { return len(b.connected()) == 0 })
+}
+
+// mqttBroker is a server of MQTT 3.1.1 that takes all messages.
+type mqttBroker struct {
+	address string
+
+	mu      sync.Mutex
+	count   int
+	clients map[string]bool // the identifiers of open connections, each with the number of its connection
+}
+
+func newMQTTBroker(t *testing.T) *mqttBroker {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &mqttBroker{address: l.Addr().String(), clients: map[string]bool{}}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return // it is closed
+			}
+			wg.Go(func() {
+				defer conn.Close()
+				stop := context.AfterFunc(t.Context(), func() { _ = conn.Close() })
+				defer stop()
+				b.serve(conn)
+			})
+		}
+	})
+	t.Cleanup(func() { _ = l.Close(); wg.Wait() })
+	return b
+}
+
+// serve answers CONNECT and PINGREQ until the connection ends.
+func (b *mqttBroker) serve(conn net.Conn) {
+	var client string
+	r := bufio.NewReader(conn)
+	for {
+		first, err := r.ReadByte()
+		if err == nil {
+			var length uint64
+			if length, err = binary.ReadUvarint(r); err == nil {
+				packet := make([]byte, length)
+				if _, err = io.ReadFull(r, packet); err == nil {
+					switch first >> 4 {
+					case 1: // after the name of the protocol, the level, flags and 16 bits, the identifier of the client
+						client = b.connect(string(packet[12:][:packet[11]]))
+						_, err = conn.Write([]byte{0x20, 2, 0, 0})
+					case 12:
+						_, err = conn.Write([]byte{0xd0, 0})
+					}
+				}
+			}
+		}
+		if err != nil {
+			b.mu.Lock()
+			delete(b.clients, client)
+			b.mu.Unlock()
+			return
+		}
+	}
+}
+
+func (b *mqttBroker) connect(id string) (client string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.count++
+	client = fmt.Sprintf("%s %d", id, b.count)
+	b.clients[client] = true
+	return client
+}
+
+// connected returns the identifiers of the clients, each with the number of its connection.
+func (b *mqttBroker) connected() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Sorted(maps.Keys(b.clients))
 }
 
 // TestSecretsStayHidden checks that secrets of URLs, of the configuration and

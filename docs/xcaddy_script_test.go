@@ -41,7 +41,10 @@ esac
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, bin := t.TempDir(), t.TempDir()
-			files := map[string]string{filepath.Join(dir, "xcaddy.sh"): script, filepath.Join(bin, "go"): goCommand}
+			files := map[string]string{
+				filepath.Join(dir, "xcaddy.sh"): script, filepath.Join(bin, "go"): goCommand,
+				filepath.Join(dir, "newest.mod"): readFile(t, "newest.mod"),
+			}
 			if tt.commands != "" {
 				files[filepath.Join(dir, "caddy")], files[filepath.Join(dir, "commands")] = "#!/bin/sh\n", tt.commands
 			}

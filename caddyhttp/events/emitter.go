@@ -22,12 +22,19 @@ func NewEmitter(ctx caddy.Context) (*Emitter, error) {
 	return &Emitter{ctx, app.(*caddyevents.App)}, nil
 }
 
-// Emit emits an event if somebody has subscribed to it. It calls data only then.
+// Emit emits an event if somebody may have subscribed to it. It calls data only then.
 func (e *Emitter) Emit(name string, data func() map[string]any) {
 	if e.Subscribed(name) {
 		e.app.Emit(e.ctx, name, data())
 	}
 }
 
-// Subscribed reports whether somebody has subscribed to an event, until the configuration is replaced.
-func (e *Emitter) Subscribed(name string) bool { return e.ctx.Err() == nil && e.app.ShouldEmit(name) }
+// Subscribed reports whether somebody may have subscribed to an event, until the configuration is
+// replaced. Before v2.11.7, Caddy's events app does not tell.
+func (e *Emitter) Subscribed(name string) bool {
+	if e.ctx.Err() != nil {
+		return false
+	}
+	app, tells := any(e.app).(interface{ ShouldEmit(name string) bool })
+	return !tells || app.ShouldEmit(name)
+}

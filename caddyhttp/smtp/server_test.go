@@ -9,14 +9,14 @@ import (
 	"errors"
 	"fmt"
 	"net/http/httptest"
+	"net/smtp"
+	"net/textproto"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
-	"github.com/emersion/go-sasl"
-	"github.com/emersion/go-smtp"
 	"golang.org/x/crypto/bcrypt"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp"
@@ -61,14 +61,68 @@ func mails(t *testing.T) (entries []history.Entry) {
 	return entries
 }
 
-func dialMail(t *testing.T, address string) *smtp.Client {
+// mailClient is a client of SMTP that shows the answers.
+type mailClient struct{ *smtp.Client }
+
+func dialMail(t *testing.T, address string) mailClient {
 	t.Helper()
 	c, err := smtp.Dial(address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() })
-	return c
+	return mailClient{c}
+}
+
+// dialTLS connects to a mail server, and begins TLS with STARTTLS or, if implicit, at once.
+func dialTLS(t *testing.T, address string, config *tls.Config, implicit bool) mailClient {
+	t.Helper()
+	if !implicit {
+		c := dialMail(t, address)
+		if err := c.StartTLS(config); err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	conn, err := tls.Dial("tcp", address, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := smtp.NewClient(conn, "127.0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return mailClient{c}
+}
+
+// command sends a line, and returns the answer, which has to have a code.
+func (c mailClient) command(code int, format string, args ...any) (string, error) {
+	if err := c.Text.PrintfLine(format, args...); err != nil {
+		return "", err
+	}
+	_, answer, err := c.Text.ReadResponse(code)
+	return answer, err
+}
+
+// logIn signs in with the mechanism PLAIN, or with LOGIN if identity is that.
+func (c mailClient) logIn(identity, user, password string) error {
+	if err := c.Noop(); err != nil { // which says hello first
+		return err
+	}
+	encode := func(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
+	if identity != "LOGIN" {
+		_, err := c.command(235, "AUTH PLAIN %s", encode(identity+"\x00"+user+"\x00"+password))
+		return err
+	}
+	_, err := c.command(334, "AUTH LOGIN")
+	if err == nil {
+		_, err = c.command(334, "%s", encode(user))
+	}
+	if err == nil {
+		_, err = c.command(235, "%s", encode(password))
+	}
+	return err
 }
 
 // sendMail sends a mail over a new connection. It returns the last answer: the reply
@@ -79,38 +133,45 @@ func sendMail(t *testing.T, address, mail string, to ...string) string {
 }
 
 // sendOver sends a mail over a connection and returns the last answer.
-func sendOver(t *testing.T, c *smtp.Client, mail string, to ...string) string {
+func sendOver(t *testing.T, c mailClient, mail string, to ...string) string {
 	t.Helper()
-	if err := c.Mail("sender@example.com", nil); err != nil {
-		return answerText(t, err)
+	err := c.Noop() // which says hello first
+	if err == nil {
+		_, err = c.command(250, "MAIL FROM:<sender@example.com> BODY=8BITMIME")
 	}
 	for _, r := range to {
-		if err := c.Rcpt(r, nil); err != nil {
-			return answerText(t, err)
+		if err == nil {
+			_, err = c.command(25, "RCPT TO:<%s>", r)
 		}
 	}
-	w, err := c.Data()
+	if err == nil {
+		_, err = c.command(354, "DATA")
+	}
 	if err != nil {
 		return answerText(t, err)
 	}
+	w := c.Text.DotWriter()
 	if _, err := w.Write(bytes.ReplaceAll([]byte(mail), []byte("\n"), []byte("\r\n"))); err != nil {
-		return answerText(t, err)
+		t.Fatal(err)
 	}
-	r, err := w.CloseWithResponse()
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, answer, err := c.Text.ReadResponse(250)
 	if err != nil {
 		return answerText(t, err)
 	}
-	return "250 " + r.StatusText
+	return "250 " + answer
 }
 
-// answerText returns the answer in an error of package smtp.
+// answerText returns the answer in an error.
 func answerText(t *testing.T, err error) string {
 	t.Helper()
-	e, ok := errors.AsType[*smtp.SMTPError](err)
+	e, ok := errors.AsType[*textproto.Error](err)
 	if !ok {
 		t.Fatalf("not an answer: %v", err)
 	}
-	return fmt.Sprintf("%d %d.%d.%d %s", e.Code, e.EnhancedCode[0], e.EnhancedCode[1], e.EnhancedCode[2], e.Message)
+	return fmt.Sprintf("%d %s", e.Code, e.Msg)
 }
 
 const simpleMail = "Subject: Disk full\n\nThe disk is full.\n"
@@ -484,14 +545,9 @@ func TestMailAuthentication(t *testing.T) {
 			printer `+string(hash)+` ops
 			nas `+string(hash)+`
 		}`)
-	dial := func() *smtp.Client {
+	dial := func() mailClient {
 		t.Helper()
-		c, err := smtp.DialStartTLS(address, config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = c.Close() })
-		return c
+		return dialTLS(t, address, config, false)
 	}
 
 	t.Run("without an account", func(t *testing.T) {
@@ -507,16 +563,14 @@ func TestMailAuthentication(t *testing.T) {
 		if ok, _ := c.Extension("STARTTLS"); !ok {
 			t.Error("STARTTLS is not offered")
 		}
-		if err := c.Auth(sasl.NewPlainClient("", "nas", "tray-2")); err == nil || !strings.HasPrefix(answerText(t, err), "523") {
+		if err := c.logIn("", "nas", "tray-2"); err == nil || !strings.HasPrefix(answerText(t, err), "523") {
 			t.Errorf("AUTH without TLS: %v", err)
 		}
 	})
-	for name, client := range map[string]sasl.Client{
-		"PLAIN": sasl.NewPlainClient("", "nas", "tray-2"), "LOGIN": sasl.NewLoginClient("nas", "tray-2"),
-	} {
+	for name, identity := range map[string]string{"PLAIN": "", "LOGIN": "LOGIN"} {
 		t.Run(name, func(t *testing.T) {
 			c := dial()
-			if err := c.Auth(client); err != nil {
+			if err := c.logIn(identity, "nas", "tray-2"); err != nil {
 				t.Fatal(err)
 			}
 			if got := sendOver(t, c, simpleMail, "other@x"); got != "250 2.0.0 delivered" {
@@ -525,12 +579,8 @@ func TestMailAuthentication(t *testing.T) {
 		})
 	}
 	t.Run("implicit TLS", func(t *testing.T) {
-		c, err := smtp.DialTLS(implicit, config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-		if err := c.Auth(sasl.NewPlainClient("", "printer", "tray-2")); err != nil {
+		c := dialTLS(t, implicit, config, true)
+		if err := c.logIn("", "printer", "tray-2"); err != nil {
 			t.Fatal(err)
 		}
 		if got := sendOver(t, c, simpleMail, "ops@x"); got != "250 2.0.0 delivered" {
@@ -542,10 +592,8 @@ func TestMailAuthentication(t *testing.T) {
 	})
 	t.Run("wrong credentials", func(t *testing.T) {
 		c := dial()
-		for _, client := range []sasl.Client{
-			sasl.NewPlainClient("", "nas", "tray-3"), sasl.NewPlainClient("", "nobody", "tray-2"), sasl.NewPlainClient("nas", "printer", "tray-2"),
-		} {
-			if err := c.Auth(client); err == nil || answerText(t, err) != "535 5.7.8 the user name or the password is wrong" {
+		for _, l := range [][3]string{{"", "nas", "tray-3"}, {"", "nobody", "tray-2"}, {"nas", "printer", "tray-2"}} {
+			if err := c.logIn(l[0], l[1], l[2]); err == nil || answerText(t, err) != "535 5.7.8 the user name or the password is wrong" {
 				t.Errorf("got %v", err)
 			}
 		}
@@ -553,11 +601,11 @@ func TestMailAuthentication(t *testing.T) {
 	t.Run("three wrong passwords", func(t *testing.T) {
 		c := dial()
 		for range 3 {
-			if err := c.Auth(sasl.NewPlainClient("", "nas", "guess")); err == nil {
+			if err := c.logIn("", "nas", "guess"); err == nil {
 				t.Fatal("a wrong password is accepted")
 			}
 		}
-		if err := c.Auth(sasl.NewPlainClient("", "nas", "tray-2")); err == nil {
+		if err := c.logIn("", "nas", "tray-2"); err == nil {
 			t.Error("the connection stays open after three wrong passwords")
 		}
 	})
@@ -607,12 +655,9 @@ func TestMailToken(t *testing.T) {
 		{"printer", "ops@x", "250"},
 		{"printer", "free@x", "550 5.7.1 the account may not"},
 	} {
-		c, err := smtp.DialStartTLS(address, config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := dialTLS(t, address, config, false)
 		if tt.user != "" {
-			if err := c.Auth(sasl.NewPlainClient("", tt.user, "tray-2")); err != nil {
+			if err := c.logIn("", tt.user, "tray-2"); err != nil {
 				t.Fatal(err)
 			}
 		}

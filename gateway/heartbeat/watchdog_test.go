@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
@@ -62,11 +62,15 @@ func (o *outside) called() int {
 // watchdogCalls returns how many calls had an outcome.
 func watchdogCalls(t *testing.T, g *gatewaytest.Gateway, outcome string) int {
 	t.Helper()
-	var m dto.Metric
-	if err := g.Process.Metrics.Queue.Watchdog.WithLabelValues(outcome).Write(&m); err != nil {
+	r := prometheus.NewRegistry()
+	if err := r.Register(g.Process.Metrics.Queue.Watchdog.WithLabelValues(outcome)); err != nil {
 		t.Fatal(err)
 	}
-	return int(m.GetCounter().GetValue())
+	families, err := r.Gather()
+	if err != nil || len(families) != 1 {
+		t.Fatal(families, err)
+	}
+	return int(families[0].GetMetric()[0].GetCounter().GetValue())
 }
 
 // watchdog returns the settings with which it is called each second.

@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"maps"
@@ -17,7 +18,7 @@ import (
 	"testing/iotest"
 	"time"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/caddy-notify/caddy-notify/gateway/alerting"
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
@@ -31,24 +32,12 @@ import (
 )
 
 // openAPI is the document as OpenAPI 3.1, with its schemas as JSON Schema.
-type openAPI struct {
-	root     any
-	compiler *jsonschema.Compiler
-}
+type openAPI struct{ root any }
 
 func readOpenAPI(t *testing.T) *openAPI {
 	t.Helper()
 	document := siteWith(t).Do(httptest.NewRequest(http.MethodGet, "/notify/openapi.json", nil))
-	root, err := jsonschema.UnmarshalJSON(strings.NewReader(document.Body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := &openAPI{root, jsonschema.NewCompiler()}
-	d.compiler.DefaultDraft(jsonschema.Draft2020)
-	if err := d.compiler.AddResource("openapi.json", root); err != nil {
-		t.Fatal(err)
-	}
-	return d
+	return &openAPI{schemaInstance(t, document.Body)}
 }
 
 // at returns the part of the document at a path, following references, or nil.
@@ -71,19 +60,27 @@ func (d *openAPI) resolve(v map[string]any) map[string]any {
 	return v
 }
 
-func (d *openAPI) schema(t *testing.T, name string) *jsonschema.Schema {
+// schema returns a schema of the document, with all that it refers to.
+func (d *openAPI) schema(t *testing.T, name string) *jsonschema.Resolved {
 	t.Helper()
-	s, err := d.compiler.Compile("openapi.json#/components/schemas/" + name)
+	all, err := json.Marshal(map[string]any{"$ref": "#/$defs/" + name, "$defs": d.at("components", "schemas")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s
+	var s jsonschema.Schema
+	if err := json.Unmarshal(bytes.ReplaceAll(all, []byte("#/components/schemas/"), []byte("#/$defs/")), &s); err != nil {
+		t.Fatal(err)
+	}
+	resolved, err := s.Resolve(nil)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return resolved
 }
 
-func schemaInstance(t *testing.T, text string) any {
+func schemaInstance(t *testing.T, text string) (v any) {
 	t.Helper()
-	v, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
-	if err != nil {
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	return v
@@ -189,7 +186,7 @@ func TestDescriptionOfMessages(t *testing.T) {
 // every described response occurs.
 func TestDescriptionOfAnswers(t *testing.T) {
 	d := readOpenAPI(t)
-	schemas := map[string]*jsonschema.Schema{
+	schemas := map[string]*jsonschema.Resolved{
 		"Answer": d.schema(t, "Answer"), "StreamLine": d.schema(t, "StreamLine"),
 		"QueuedMessage": d.schema(t, "QueuedMessage"), "Incidents": d.schema(t, "Incidents"), "Silence": d.schema(t, "Silence"),
 		"Device": d.schema(t, "Device"), "IncidentRecord": d.schema(t, "IncidentRecord"), "Question": d.schema(t, "Question"),
@@ -413,7 +410,7 @@ func TestDescriptionOfAnswers(t *testing.T) {
 // describedAnswers are the answers that have occurred, each by its operation, status and type.
 type describedAnswers struct {
 	*openAPI
-	schemas map[string]*jsonschema.Schema
+	schemas map[string]*jsonschema.Resolved
 	given   map[string]bool
 }
 

@@ -11,9 +11,8 @@ import (
 	"net/netip"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
-
-	"github.com/emersion/go-sasl"
 
 	"github.com/caddy-notify/caddy-notify/internal/smtp"
 )
@@ -128,6 +127,27 @@ func (p *Passwords) unknown(accounts map[string]*Account, user string) *Account 
 	return accounts[names[binary.BigEndian.Uint64(sum[:])%uint64(len(names))]]
 }
 
+// Mechanisms of SASL.
+const (
+	mechanismPlain = "PLAIN"
+	mechanismLogin = "LOGIN"
+)
+
+// plainServer is the server side of the mechanism PLAIN (RFC 4616).
+type plainServer func(identity, user, password string) error
+
+// Next implements [smtp.Authentication].
+func (p plainServer) Next(response []byte) (challenge []byte, done bool, err error) {
+	if response == nil {
+		return nil, false, nil
+	}
+	fields := strings.Split(string(response), "\x00")
+	if len(fields) != 3 {
+		return nil, false, errors.New("the response does not consist of an identity, a user and a password")
+	}
+	return nil, true, p(fields[0], fields[1], fields[2])
+}
+
 // loginServer is the server side of the mechanism LOGIN (draft-murchison-sasl-login), because many
 // devices do not support PLAIN.
 type loginServer struct {
@@ -136,7 +156,7 @@ type loginServer struct {
 	authenticate func(user, password string) error
 }
 
-// Next implements sasl.Server.
+// Next implements [smtp.Authentication].
 func (l *loginServer) Next(response []byte) (challenge []byte, done bool, err error) {
 	if l.step == 0 && response == nil {
 		l.step = 1
@@ -152,5 +172,3 @@ func (l *loginServer) Next(response []byte) (challenge []byte, done bool, err er
 	}
 	return nil, false, errors.New("the exchange is over")
 }
-
-var _ sasl.Server = (*loginServer)(nil)

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/emersion/go-sasl"
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
@@ -48,18 +47,18 @@ func (m *session) AuthMechanisms() []string {
 	if len(m.server.config.Accounts) == 0 {
 		return nil
 	}
-	return []string{sasl.Plain, sasl.Login}
+	return []string{mechanismPlain, mechanismLogin}
 }
 
 // Auth implements smtp.Session. Package smtp calls it only over TLS.
-func (m *session) Auth(mechanism string) (sasl.Server, error) {
+func (m *session) Auth(mechanism string) (smtp.Authentication, error) {
 	if !slices.Contains(m.AuthMechanisms(), mechanism) {
 		return nil, smtp.ErrAuthUnknownMechanism
 	}
-	if mechanism == sasl.Login {
+	if mechanism == mechanismLogin {
 		return &loginServer{authenticate: m.logIn}, nil
 	}
-	return sasl.NewPlainServer(func(identity, user, password string) error {
+	return plainServer(func(identity, user, password string) error {
 		if identity != "" && identity != user {
 			return m.refuse(http.StatusForbidden, errPassword)
 		}

@@ -18,11 +18,7 @@
 //   - SMTPUTF8 (RFC 6531)
 package smtp
 
-import (
-	"io"
-
-	"github.com/emersion/go-sasl"
-)
+import "io"
 
 // ErrAuthUnknownMechanism is returned by [Session.Auth] for a mechanism that it does not know.
 var ErrAuthUnknownMechanism = &SMTPError{
@@ -40,7 +36,7 @@ type Session interface {
 
 	// AuthMechanisms are those that the server offers over TLS.
 	AuthMechanisms() []string
-	Auth(mech string) (sasl.Server, error)
+	Auth(mech string) (Authentication, error)
 
 	// Set return path for currently processed message.
 	Mail(from string) error
@@ -50,4 +46,11 @@ type Session interface {
 	//
 	// r must be consumed before Data returns.
 	Data(r io.Reader) error
+}
+
+// Authentication is the server side of a mechanism of SASL (RFC 4422).
+type Authentication interface {
+	// Next returns what to ask the client after its response, and done if it has signed in. The
+	// first response is nil if the client has sent none with the command.
+	Next(response []byte) (challenge []byte, done bool, err error)
 }

@@ -111,7 +111,8 @@ func (b *bench) run(only string) error {
 
 // build builds the program as xcaddy.sh does.
 func build(out string) error {
-	c := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-tags", "nobadger,nomysql,nopgx", "-o", out, "./cmd/caddy")
+	c := exec.Command("go", "build", "-modfile", "newest.mod", "-trimpath", "-ldflags", "-s -w",
+		"-tags", "nobadger,nomysql,nopgx", "-o", out, "./cmd/caddy")
 	c.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
 	c.Stdout, c.Stderr = os.Stderr, os.Stderr
 	if err := c.Run(); err != nil {

@@ -18,9 +18,9 @@ import (
 // buildGateway builds the program in the gateway's module, once for each run.
 var buildGateway = sync.OnceValues(func() (string, error) {
 	program := filepath.Join(scratch, "caddy")
-	// Unlike go build, go run keeps what it links in the build cache, and the safety tests
-	// build the same.
-	build := exec.Command("go", "run", "-exec=cp", "-ldflags=-s -w", "-race=false", "./cmd/caddy", program)
+	// As releases are built, with the newest Caddy. Unlike go build, go run keeps what it links
+	// in the build cache.
+	build := exec.Command("go", "run", "-exec=cp", "-modfile=newest.mod", "-ldflags=-s -w", "-race=false", "./cmd/caddy", program)
 	build.Dir = "../.."
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w: %s", err, out)

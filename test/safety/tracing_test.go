@@ -12,18 +12,15 @@ import (
 	"sync/atomic"
 	"testing"
 
-	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
-	tracev1 "go.opentelemetry.io/proto/otlp/trace/v1"
-	"google.golang.org/protobuf/proto"
-
 	"github.com/caddy-notify/caddy-notify/internal/racetest"
+	"github.com/caddy-notify/caddy-notify/internal/wire"
 )
 
 // collected are the spans that a receiver of OTLP has got.
 type collected struct {
 	*httptest.Server
 	mu    sync.Mutex
-	spans []*tracev1.Span
+	spans []span
 }
 
 func newCollected(t *testing.T) *collected {
@@ -34,42 +31,108 @@ func newCollected(t *testing.T) *collected {
 		if err != nil {
 			return // the gateway was killed
 		}
-		var request collector.ExportTraceServiceRequest
-		if err := proto.Unmarshal(body, &request); err != nil {
+		spans, err := readSpans(body)
+		if err != nil {
 			t.Error(err)
 		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		for _, resource := range request.GetResourceSpans() {
-			for _, scope := range resource.GetScopeSpans() {
-				c.spans = append(c.spans, scope.GetSpans()...)
-			}
-		}
+		c.spans = append(c.spans, spans...)
 		w.Header().Set("Content-Type", "application/x-protobuf")
 	}))
 	t.Cleanup(c.Close)
 	return c
 }
 
+// span is a span of the protocol OTLP.
+type span struct {
+	Name       string
+	ID, Trace  []byte
+	Attributes map[string]string
+	Links      []span // each with ID and Trace
+}
+
+// readSpans reads the spans of an ExportTraceServiceRequest, whose fields are numbered in
+// opentelemetry/proto/trace/v1/trace.proto.
+func readSpans(b []byte) (spans []span, err error) {
+	err = eachField(b, func(resource wire.Reader) error {
+		if resource.Field != 1 {
+			return nil
+		}
+		return eachField(resource.Bytes(), func(scope wire.Reader) error {
+			if scope.Field != 2 {
+				return nil
+			}
+			return eachField(scope.Bytes(), func(r wire.Reader) error {
+				if r.Field != 2 {
+					return nil
+				}
+				s, err := readSpan(r.Bytes())
+				spans = append(spans, s)
+				return err
+			})
+		})
+	})
+	return spans, err
+}
+
+func readSpan(b []byte) (span, error) {
+	s := span{Attributes: map[string]string{}}
+	err := eachField(b, func(r wire.Reader) error {
+		switch r.Field {
+		case 1:
+			s.Trace = r.Bytes()
+		case 2:
+			s.ID = r.Bytes()
+		case 5:
+			s.Name = r.Text()
+		case 9:
+			var name, value string
+			err := eachField(r.Bytes(), func(a wire.Reader) error {
+				if a.Field == 1 {
+					name = a.Text()
+					return nil
+				}
+				return eachField(a.Bytes(), func(v wire.Reader) error {
+					switch v.Field {
+					case 1:
+						value = v.Text()
+					case 3:
+						value = strings.Repeat("i", v.Int()) // numbers are small
+					}
+					return nil
+				})
+			})
+			s.Attributes[name] = value
+			return err
+		case 13:
+			link, err := readSpan(r.Bytes()) // its first two fields are those of a span
+			s.Links = append(s.Links, link)
+			return err
+		}
+		return nil
+	})
+	return s, err
+}
+
+// eachField calls a function for each field of a record.
+func eachField(b []byte, f func(wire.Reader) error) error {
+	r := wire.NewReader(b)
+	for r.Next() {
+		if err := f(r); err != nil {
+			return err
+		}
+	}
+	return r.Err()
+}
+
 // named returns the spans with a name.
-func (c *collected) named(name string) (out []*tracev1.Span) {
+func (c *collected) named(name string) (out []span) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, s := range c.spans {
-		if s.GetName() == name {
+		if s.Name == name {
 			out = append(out, s)
-		}
-	}
-	return out
-}
-
-// attributesOf returns the attributes of a span as text.
-func attributesOf(s *tracev1.Span) map[string]string {
-	out := map[string]string{}
-	for _, a := range s.GetAttributes() {
-		out[a.GetKey()] = a.GetValue().GetStringValue()
-		if n := a.GetValue().GetIntValue(); n != 0 {
-			out[a.GetKey()] = strings.Repeat("i", int(n)) // numbers are small
 		}
 	}
 	return out
@@ -123,13 +186,13 @@ func TestTracingAfterKill(t *testing.T) {
 	})
 	eventually(t, "the second attempt has a span", func() bool {
 		for _, s := range c.named("notify") {
-			if a := attributesOf(s); a["notify.attempt"] == "ii" {
+			if a := s.Attributes; a["notify.attempt"] == "ii" {
 				if a["notify.id"] != id || a["notify.key"] != "ops" {
 					t.Errorf("the attributes are %v", a)
 				}
-				if len(s.GetLinks()) != 1 || !bytes.Equal(s.GetLinks()[0].GetSpanId(), request.GetSpanId()) ||
-					!bytes.Equal(s.GetTraceId(), request.GetTraceId()) {
-					t.Errorf("links %v, trace %x, want one to %x of %x", s.GetLinks(), s.GetTraceId(), request.GetSpanId(), request.GetTraceId())
+				if len(s.Links) != 1 || !bytes.Equal(s.Links[0].ID, request.ID) ||
+					!bytes.Equal(s.Trace, request.Trace) {
+					t.Errorf("links %v, trace %x, want one to %x of %x", s.Links, s.Trace, request.ID, request.Trace)
 				}
 				return true
 			}
@@ -140,7 +203,7 @@ func TestTracingAfterKill(t *testing.T) {
 	n := 0
 	parents.Range(func(parent, _ any) bool {
 		for _, s := range c.named("deliver JSON") {
-			if bytes.Equal(s.GetTraceId(), request.GetTraceId()) && strings.Contains(parent.(string), hex.EncodeToString(s.GetSpanId())) {
+			if bytes.Equal(s.Trace, request.Trace) && strings.Contains(parent.(string), hex.EncodeToString(s.ID)) {
 				n++
 			}
 		}

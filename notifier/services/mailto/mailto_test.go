@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -14,8 +15,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/emersion/go-smtp"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
@@ -188,7 +187,7 @@ func TestConnections(t *testing.T) {
 	t.Run("survive a refusal", func(t *testing.T) {
 		s, sender := startMail(t, &mailServer{refuse: func(to string) error {
 			if to == "no@example.org" {
-				return &smtp.SMTPError{Code: 550, EnhancedCode: smtp.EnhancedCode{5, 1, 1}, Message: "No such user"}
+				return errors.New("550 5.1.1 No such user")
 			}
 			return nil
 		}}), servicetest.NewSender(t)
@@ -238,7 +237,7 @@ func TestRetry(t *testing.T) {
 	s := startMail(t, &mailServer{refuse: func(to string) error {
 		asked = append(asked, to)
 		if to == "busy@example.org" && len(asked) < 3 {
-			return &smtp.SMTPError{Code: 451, EnhancedCode: smtp.EnhancedCode{4, 3, 0}, Message: "Later"}
+			return errors.New("451 4.3.0 Later")
 		}
 		return nil
 	}})

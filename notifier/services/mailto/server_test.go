@@ -5,19 +5,18 @@ import (
 	"crypto/hmac"
 	"crypto/md5"
 	"crypto/tls"
+	"encoding/base64"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
-	"log"
 	"net"
+	"net/textproto"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/emersion/go-sasl"
-	"github.com/emersion/go-smtp"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
@@ -35,13 +34,13 @@ type mailServer struct {
 	mechanisms []string    // ways to sign in
 	password   string      // of every user, and every token
 	utf8       bool
-	refuse     func(recipient string) error
-	maxSize    int64 // of a mail, in bytes; 0: any
-	maxMails   int   // mails until the server cuts the connection; 0: any
+	refuse     func(recipient string) error // the error is the answer
+	maxSize    int64                        // of a mail, in bytes; 0: any
+	maxMails   int                          // mails until the server cuts the connection; 0: any
 
-	server      *smtp.Server
 	listener    net.Listener
 	mu          sync.Mutex
+	conns       map[net.Conn]bool
 	mails       []mailReceived
 	connections int
 	quits       int
@@ -75,23 +74,40 @@ func (s *mailServer) start(t *testing.T, address string) {
 		t.Fatal(err)
 	}
 	s.address, s.listener = l.Addr().String(), l
-	s.server = smtp.NewServer(s)
-	s.server.Domain, s.server.AllowInsecureAuth, s.server.EnableSMTPUTF8 = "mail.example.com", true, s.utf8
-	s.server.MaxMessageBytes = s.maxSize
-	s.server.ErrorLog = log.New(io.Discard, "", 0)
-	if s.config != nil {
-		if s.implicit {
-			l = tls.NewListener(l, s.config)
-		} else {
-			s.server.TLSConfig = s.config
-		}
+	if s.config != nil && s.implicit {
+		l = tls.NewListener(l, s.config)
 	}
-	s.open.Go(func() { _ = s.server.Serve(l) })
+	s.conns = map[net.Conn]bool{}
+	s.open.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			s.mu.Lock()
+			s.connections++
+			s.conns[conn] = true
+			x := &mailSession{s: s, conn: conn, text: textproto.NewConn(conn), number: s.connections, tls: s.implicit}
+			s.mu.Unlock()
+			s.open.Go(func() {
+				x.serve()
+				_ = x.text.Close()
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				delete(s.conns, conn)
+				s.quits++
+			})
+		}
+	})
 }
 
 func (s *mailServer) stop() {
-	_ = s.server.Close()
-	_ = s.listener.Close() // in case Serve has not begun
+	_ = s.listener.Close()
+	s.mu.Lock()
+	for conn := range s.conns {
+		_ = conn.Close()
+	}
+	s.mu.Unlock()
 	s.open.Wait()
 }
 
@@ -114,16 +130,12 @@ func (s *mailServer) got() []mailReceived {
 	return out
 }
 
-func (s *mailServer) NewSession(c *smtp.Conn) (smtp.Session, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.connections++
-	return &mailSession{s: s, c: c, number: s.connections}, nil
-}
-
+// mailSession is a connection of a client.
 type mailSession struct {
 	s       *mailServer
-	c       *smtp.Conn
+	conn    net.Conn
+	text    *textproto.Conn
+	tls     bool
 	number  int
 	sent    int
 	current mailReceived
@@ -131,105 +143,181 @@ type mailSession struct {
 	mech    string
 }
 
-func (x *mailSession) Reset() { x.current = mailReceived{} }
-
-func (x *mailSession) Logout() error {
-	x.s.mu.Lock()
-	defer x.s.mu.Unlock()
-	x.s.quits++
-	return nil
-}
-
-func (x *mailSession) Mail(from string, o *smtp.MailOptions) error {
-	if len(x.s.mechanisms) > 0 && x.user == "" {
-		return smtp.ErrAuthRequired
-	}
-	x.current = mailReceived{from: from, utf8: o.UTF8}
-	return nil
-}
-
-func (x *mailSession) Rcpt(to string, _ *smtp.RcptOptions) error {
-	if x.s.refuse != nil {
-		if err := x.s.refuse(to); err != nil {
-			return err
+// serve answers commands until the client quits or the connection ends.
+func (x *mailSession) serve() {
+	answer := "220 mail.example.com ESMTP"
+	for answer == "" || x.text.PrintfLine("%s", answer) == nil {
+		line, err := x.text.ReadLine()
+		if err != nil {
+			return
+		}
+		verb, rest, _ := strings.Cut(line, " ")
+		switch strings.ToUpper(verb) {
+		case "EHLO":
+			answer = "250-mail.example.com\r\n250-8BITMIME\r\n250-ENHANCEDSTATUSCODES\r\n"
+			if x.s.config != nil && !x.tls {
+				answer += "250-STARTTLS\r\n"
+			}
+			if len(x.s.mechanisms) > 0 {
+				answer += "250-AUTH " + strings.Join(x.s.mechanisms, " ") + "\r\n"
+			}
+			if x.s.utf8 {
+				answer += "250-SMTPUTF8\r\n"
+			}
+			answer += "250 SIZE"
+			if x.s.maxSize > 0 {
+				answer += fmt.Sprint(" ", x.s.maxSize)
+			}
+		case "STARTTLS":
+			if x.text.PrintfLine("220 2.0.0 Ready to start TLS") != nil {
+				return
+			}
+			x.conn, x.tls = tls.Server(x.conn, x.s.config), true
+			x.text = textproto.NewConn(x.conn)
+			answer = "" // TLS begins
+		case "AUTH":
+			answer = "235 2.0.0 Authentication succeeded"
+			if err := x.authenticate(rest); err != nil {
+				answer = err.Error()
+			}
+		case "MAIL":
+			answer = x.mail(rest)
+		case "RCPT":
+			answer = "250 2.0.0 I'll make sure they get this"
+			to := address(rest)
+			if x.s.refuse != nil {
+				if err := x.s.refuse(to); err != nil {
+					answer = err.Error()
+					continue
+				}
+			}
+			x.current.to = append(x.current.to, to)
+		case "DATA":
+			if answer = "502 5.5.1 Missing RCPT TO command"; len(x.current.to) == 0 {
+				continue
+			}
+			if x.text.PrintfLine("354 Go ahead. End your data with <CR><LF>.<CR><LF>") != nil {
+				return
+			}
+			data, err := x.text.ReadDotBytes()
+			if err != nil {
+				return
+			}
+			answer = x.take(bytes.ReplaceAll(data, []byte("\n"), []byte("\r\n")))
+		case "RSET", "NOOP":
+			answer = "250 2.0.0 OK"
+			if verb == "RSET" {
+				x.current = mailReceived{}
+			}
+		case "QUIT":
+			_ = x.text.PrintfLine("221 2.0.0 Bye")
+			return
+		default:
+			answer = "500 5.5.2 Unknown command"
 		}
 	}
-	x.current.to = append(x.current.to, to)
-	return nil
 }
 
-func (x *mailSession) Data(r io.Reader) error {
-	data, err := io.ReadAll(r)
-	if err != nil {
-		return err
+// address returns the address in the argument of MAIL and RCPT.
+func address(rest string) string {
+	_, rest, _ = strings.Cut(rest, "<")
+	to, _, _ := strings.Cut(rest, ">")
+	return to
+}
+
+func (x *mailSession) mail(rest string) (answer string) {
+	if len(x.s.mechanisms) > 0 && x.user == "" {
+		return "502 5.7.0 Please authenticate first"
+	}
+	x.current = mailReceived{from: address(rest), utf8: strings.Contains(rest, " SMTPUTF8")}
+	return "250 2.0.0 Roger, accepting mail from <" + x.current.from + ">"
+}
+
+// take records a mail.
+func (x *mailSession) take(data []byte) (answer string) {
+	if x.s.maxSize > 0 && int64(len(data)) > x.s.maxSize {
+		return "552 5.3.4 Maximum message size exceeded"
 	}
 	m := x.current
-	_, m.tls = x.c.TLSConnectionState()
-	m.data, m.connection, m.user, m.mechanism = data, x.number, x.user, x.mech
+	m.tls, m.data, m.connection, m.user, m.mechanism = x.tls, data, x.number, x.user, x.mech
+	x.current = mailReceived{}
 	x.s.mu.Lock()
 	x.s.mails = append(x.s.mails, m)
 	x.s.mu.Unlock()
 	if x.sent++; x.sent == x.s.maxMails {
 		// The reply is sent before the connection is closed.
-		time.AfterFunc(20*time.Millisecond, func() { _ = x.c.Close() })
+		time.AfterFunc(20*time.Millisecond, func() { _ = x.conn.Close() })
 	}
-	return nil
+	return "250 2.0.0 OK: queued"
 }
 
-func (x *mailSession) AuthMechanisms() []string { return x.s.mechanisms }
-
-func (x *mailSession) Auth(mech string) (sasl.Server, error) {
+// authenticate signs in with the arguments of AUTH. An error is the answer.
+func (x *mailSession) authenticate(rest string) error {
+	mech, first, has := strings.Cut(rest, " ")
 	if !slices.Contains(x.s.mechanisms, mech) {
-		return nil, smtp.ErrAuthUnknownMechanism
+		return errors.New("504 5.7.4 Unsupported authentication mechanism")
 	}
-	check := func(user string, ok bool) error {
-		if !ok {
-			return smtp.ErrAuthFailed
+	// ask returns the response to a challenge, or what came with the command.
+	ask := func(challenge string) (string, error) {
+		response := first
+		if !has {
+			if err := x.text.PrintfLine("334 %s", base64.StdEncoding.EncodeToString([]byte(challenge))); err != nil {
+				return "", err
+			}
+			var err error
+			if response, err = x.text.ReadLine(); err != nil {
+				return "", err
+			}
 		}
-		x.user, x.mech = user, mech
-		return nil
+		has = false
+		b, err := base64.StdEncoding.DecodeString(response)
+		return string(b), err
 	}
+	var user string
+	var ok bool
 	switch mech {
 	case "PLAIN":
-		return sasl.NewPlainServer(func(_, user, password string) error { return check(user, password == x.s.password) }), nil
+		response, err := ask("")
+		if err != nil {
+			return err
+		}
+		fields := strings.Split(response, "\x00")
+		ok = len(fields) == 3 && fields[2] == x.s.password
+		user = fields[min(1, len(fields)-1)]
 	case "LOGIN":
-		return saslSteps(
-			func([]byte) ([]byte, error) { return []byte("Username:"), nil },
-			func(user []byte) ([]byte, error) { x.current.user = string(user); return []byte("Password:"), nil },
-			func(password []byte) ([]byte, error) {
-				return nil, check(x.current.user, string(password) == x.s.password)
-			},
-		), nil
+		var password string
+		var err error
+		if user, err = ask("Username:"); err == nil {
+			password, err = ask("Password:")
+		}
+		if err != nil {
+			return err
+		}
+		ok = password == x.s.password
 	case "CRAM-MD5":
-		challenge := []byte("<1896.697170952@mail.example.com>")
-		return saslSteps(
-			func([]byte) ([]byte, error) { return challenge, nil },
-			func(answer []byte) ([]byte, error) {
-				user, digest, _ := strings.Cut(string(answer), " ")
-				sum := hmac.New(md5.New, []byte(x.s.password))
-				sum.Write(challenge)
-				return nil, check(user, digest == hex.EncodeToString(sum.Sum(nil)))
-			},
-		), nil
+		const challenge = "<1896.697170952@mail.example.com>"
+		response, err := ask(challenge)
+		if err != nil {
+			return err
+		}
+		var digest string
+		user, digest, _ = strings.Cut(response, " ")
+		sum := hmac.New(md5.New, []byte(x.s.password))
+		sum.Write([]byte(challenge))
+		ok = digest == hex.EncodeToString(sum.Sum(nil))
+	default: // XOAUTH2
+		response, err := ask("")
+		if err != nil {
+			return err
+		}
+		user, response, _ = strings.Cut(strings.TrimPrefix(response, "user="), "\x01")
+		ok = response == "auth=Bearer "+x.s.password+"\x01\x01"
 	}
-	return saslSteps(func(answer []byte) ([]byte, error) { // XOAUTH2
-		user, rest, _ := strings.Cut(strings.TrimPrefix(string(answer), "user="), "\x01")
-		return nil, check(user, rest == "auth=Bearer "+x.s.password+"\x01\x01")
-	}), nil
-}
-
-// saslServer runs the steps of a mechanism.
-type saslServer struct {
-	steps []func([]byte) ([]byte, error)
-}
-
-func saslSteps(steps ...func([]byte) ([]byte, error)) sasl.Server { return &saslServer{steps} }
-
-func (s *saslServer) Next(response []byte) ([]byte, bool, error) {
-	step := s.steps[0]
-	s.steps = s.steps[1:]
-	challenge, err := step(response)
-	return challenge, len(s.steps) == 0, err
+	if !ok {
+		return errors.New("535 5.7.8 Authentication failed")
+	}
+	x.user, x.mech = user, mech
+	return nil
 }
 
 // mailTime is the timeout for a mail.
