@@ -45,7 +45,7 @@ func TestImage(t *testing.T) {
 		case "RUN":
 			if stage != "build" {
 				t.Errorf("%s: another processor would need an emulator", line)
-			} else if !strings.HasSuffix(rest, "go mod download") {
+			} else if !strings.Contains(rest, " go mod download ") {
 				buildStage(t, dir, strings.ReplaceAll(regexp.MustCompile(`--mount=\S+`).ReplaceAllString(rest, ""), "/out", out))
 			}
 		case "COPY":
@@ -66,6 +66,13 @@ func TestImage(t *testing.T) {
 	}
 	if user != "10001:10001" || len(entry) != 1 || len(command) == 0 || health == "" {
 		t.Fatalf("user %q, entry %q, command %q, health %q", user, entry, command, health)
+	}
+
+	for _, name := range []string{"LICENSES.txt", "sbom.cdx.json"} {
+		text, err := os.ReadFile(filepath.Join(root, "usr/share/doc/caddy-notify", name))
+		if err != nil || !strings.Contains(string(text), "github.com/caddyserver/caddy/v2") {
+			t.Errorf("%s has %d bytes, %v", name, len(text), err)
+		}
 	}
 
 	messages := make(chan string, 1)

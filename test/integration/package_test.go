@@ -49,12 +49,18 @@ func TestPackage(t *testing.T) {
 	pack := func(version, packager string) {
 		t.Helper()
 		t.Setenv("PROGRAM", filepath.Join(bin, "caddy"))
+		t.Setenv("CONTENTS", dir)
 		t.Setenv("ARCH", "amd64")
 		t.Setenv("VERSION", version)
 		run("go", "run", nfpm, "package", "--config", "deploy/package/nfpm.yaml", "--packager", packager, "--target", dir)
 	}
 	for _, script := range []string{"postinstall", "preremove", "postremove"} {
 		run("sh", "-n", "deploy/package/"+script+".sh")
+	}
+	for _, name := range []string{"LICENSES.txt", "sbom.cdx.json"} { // .ci/contents writes them
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(name), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	pack("v1.0.0", "deb")
 	pack("v1.1.0", "deb")
@@ -67,6 +73,7 @@ func TestPackage(t *testing.T) {
 	for _, want := range []string{
 		"-rwxr-xr-x root/root", "./usr/bin/caddy\n", "./usr/lib/systemd/system/caddy-notify.service\n",
 		"./etc/caddy/Caddyfile\n", "./etc/caddy/notify.env\n", "./etc/caddy/secrets/\n", "./usr/share/doc/caddy-notify/copyright\n",
+		"./usr/share/doc/caddy-notify/LICENSES.txt\n", "./usr/share/doc/caddy-notify/sbom.cdx.json\n",
 	} {
 		if !strings.Contains(contents, want) {
 			t.Errorf("the package lacks %q:\n%s", want, contents)
