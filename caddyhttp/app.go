@@ -15,6 +15,7 @@ import (
 	_ "github.com/caddy-notify/caddy-notify/caddyhttp/admin" // the admin API, a module of its own
 	"github.com/caddy-notify/caddy-notify/caddyhttp/events"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/files"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/process"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/logs"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/routing"
@@ -56,6 +57,7 @@ type App struct {
 	handlers []*Handler // the handlers of sites, in the same order
 	allSites int        // how many sites there will be, if a check waits for the last one
 	settled  *settled
+	files    files.Set // that the configuration names
 	spaces   *saved.Spaces
 	saved    *saved.Keys // for mails; nil if there are none
 
@@ -83,6 +85,8 @@ func (*App) CaddyModule() caddy.ModuleInfo {
 func (a *App) Provision(ctx caddy.Context) error {
 	a.ctx, a.gateway.Conf.Log, a.gateway.Started = ctx, ctx.Logger(), make(chan struct{})
 	logs.ProtectStandard()
+	a.addFiles(&a.Settings, a.locate(appID, a))
+	a.SMTP.AddFiles(&a.files)
 	a.ready = sync.OnceFunc(func() { close(a.gateway.Started) })
 	a.gateway.Conf.SiteIndex = sync.OnceValue(func() *site.Index { return a.Routes().Index() })
 	a.gateway.Conf.Tracers = sync.OnceValue(func() trace.TracerProvider { return a.Routes().Tracers() })
@@ -120,6 +124,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 		return block.LogRejected(a.gateway.Conf.Log, err)
 	}
 	for _, r := range a.shared.Process.Logs.ExpectedBy(ctx) {
+		a.files.AddSet(r.Files)
 		if _, _, err := r.Find(a.gateway.Conf.Global); err != nil {
 			return block.LogRejected(a.gateway.Conf.Log, r.Caddyfile.Describe("log output notify: ", err))
 		}
@@ -157,7 +162,7 @@ func (a *App) CheckWith(warned routing.WarnFunc) error {
 // of all sites are known.
 func (a *App) Start() error {
 	defer a.ready()
-	defer a.Caddyfile.Trim() // after the errors of sites and of the start, which need the positions
+	defer a.forgetPositions() // after the errors of sites and of the start, which need them
 	if err := a.Check(); err != nil {
 		return block.LogRejected(a.gateway.Conf.Log, err)
 	}
@@ -169,7 +174,7 @@ func (a *App) Start() error {
 		a.leaveQueue()
 		return block.LogRejected(a.gateway.Conf.Log, err)
 	}
-	a.shared.Process.Gateways.Add(&a.gateway)
+	a.shared.Process.Gateways.Add(&a.gateway, a.files.Changed)
 	if a.shared.Process.Parsed.Swap(0) >= manyURLs {
 		a.trim = time.AfterFunc(trimAfter, debug.FreeOSMemory)
 	}

@@ -59,10 +59,9 @@ func parseSite(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
 			return nil, at.WrapErr(err)
 		}
 	}
-	route := caddyhttp.Route{HandlersRaw: []json.RawMessage{caddyconfig.JSON(struct {
-		Name string `json:"handler"`
-		*Handler
-	}{"notify", handler}, nil)}}
+	module := caddyconfig.JSON(handler, nil)
+	block.Remember(string(handlerID), module, handler.Caddyfile)
+	route := caddyhttp.Route{HandlersRaw: []json.RawMessage{append([]byte(`{"handler":"notify",`), module[1:]...)}}
 	if matchers != nil {
 		route.MatcherSetsRaw = caddyhttp.RawMatcherSets{matchers}
 	}
@@ -91,11 +90,11 @@ func parseDirective(h httpcaddyfile.Helper) (handler *Handler, has *httpapi.Site
 	}
 	blocks, _ := h.State[blocksState].(int)
 	h.State[blocksState] = blocks + 1
-	handler.Caddyfile.Block = blocks + 1
+	handler.Block = blocks + 1
 	// Named routes have a State of their own. Caddy sets this option after it has parsed them, and
 	// before it parses sites; Helper.IsNamedRoute exists only from v2.11.8 on.
 	if h.Option("named_routes") == nil {
-		handler.Caddyfile.Block = -handler.Caddyfile.Block
+		handler.Block = -handler.Block
 	}
 	configs := app.Configs != nil || handler.Configs != nil
 	return handler, &httpapi.SiteRoutes{
@@ -118,7 +117,9 @@ func parseGlobalOption(d *caddyfile.Dispenser, existing any) (any, error) {
 	if err := app.UnmarshalCaddyfile(d); err != nil {
 		return nil, err
 	}
-	return httpcaddyfile.App{Name: "notify", Value: caddyconfig.JSON(app, nil)}, nil
+	module := caddyconfig.JSON(app, nil)
+	block.Remember(string(appID), module, app.Caddyfile)
+	return httpcaddyfile.App{Name: "notify", Value: module}, nil
 }
 
 // UnmarshalCaddyfile sets up the settings from Caddyfile tokens, for the
@@ -296,7 +297,6 @@ func (s *Settings) unmarshal(d *caddyfile.Dispenser, from inherited, app *App) e
 	if err := block.ReadOptional(d, "notify", b.options()); err != nil {
 		return err
 	}
-	s.Caddyfile.Files = s.fingerprint(app)
 	if len(s.DefaultURLs) > 0 && s.Stateless != nil && !*s.Stateless {
 		return b.defaultsAt.WrapErr(site.ErrDefaultsUnused)
 	}

@@ -252,12 +252,8 @@ func (c *Configs) setKey(k *Key) {
 	c.Variables, c.DefaultTag, c.Inbox, c.Rules = k.Variables, k.DefaultTag, k.Inbox, k.Rules
 }
 
-// siteBlock identifies a notify block of a Caddyfile. Caddy copies the handler of a
-// site with several addresses into several servers.
-type siteBlock struct {
-	line  string
-	block int
-}
+// siteBlock identifies a notify block of a Caddyfile: see Settings.Block.
+type siteBlock int
 
 // configsOwner returns who has the configs of s, whose module is self.
 func (s *Settings) configsOwner(self any) saved.ConfigsOwner {
@@ -266,9 +262,9 @@ func (s *Settings) configsOwner(self any) saved.ConfigsOwner {
 		if o.At = info.Line("configs"); o.At != "" && info.Imports != "" {
 			o.At += ", through " + info.Imports
 		}
-		if info.Block != 0 {
-			o.ID = siteBlock{info.Lines[block.Begin], info.Block}
-		}
+	}
+	if s.Block != 0 {
+		o.ID = siteBlock(s.Block)
 	}
 	return o
 }

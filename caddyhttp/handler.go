@@ -78,6 +78,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		return fmt.Errorf("loading the notify app: %w", err)
 	}
 	h.app = m.(*App)
+	h.app.addFiles(&h.Settings, h.locate(handlerID, h))
 	settled, err := h.resolve(h.app.settled, nil, h.shared.Parse, log)
 	if err != nil {
 		return block.LogRejected(log, err)
@@ -107,7 +108,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 			server.RegisterOnShutdown(h.api.Streams.Stop)
 		}
 	}
-	h.Caddyfile.Trim()
+	h.Caddyfile = h.Caddyfile.Trimmed()
 	return block.LogRejected(log, h.app.addSite(ctx, h))
 }
 

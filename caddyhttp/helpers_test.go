@@ -13,6 +13,7 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/process"
 	_ "github.com/caddy-notify/caddy-notify/notifier/services"
 )
@@ -35,11 +36,11 @@ func newGateway(t *testing.T, block, global string) *Handler {
 // global variables.
 var provisioning sync.Mutex
 
-func provision(t *testing.T, block, global string) (*Handler, error) {
+func provision(t *testing.T, site, global string) (*Handler, error) {
 	t.Helper()
 	var x Handler
 	var app App
-	for to, text := range map[caddyfile.Unmarshaler]string{&x: block, &app: global} {
+	for to, text := range map[caddyfile.Unmarshaler]string{&x: site, &app: global} {
 		if err := to.UnmarshalCaddyfile(caddyfile.NewTestDispenser("notify {\n" + text + "\n}")); err != nil {
 			return nil, err
 		}
@@ -47,6 +48,8 @@ func provision(t *testing.T, block, global string) (*Handler, error) {
 	off := false
 	provisioning.Lock()
 	defer provisioning.Unlock()
+	block.Remember(string(handlerID), caddyconfig.JSON(&x, nil), x.Caddyfile) // as parseSite and parseGlobalOption do
+	block.Remember(string(appID), caddyconfig.JSON(&app, nil), app.Caddyfile)
 	if own := ownPools[t.Name()]; own != nil {
 		outside := process.Pool
 		process.Pool = own

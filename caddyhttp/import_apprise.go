@@ -50,7 +50,7 @@ func (l *keyLoader) imports(key string, c *Key) func(warn func(about, text strin
 }
 
 // importName returns the name of import i of a key, counted from 0, in errors
-// and in block.Info.Lines.
+// and in block.Info.
 func importName(key string, i int) string { return fmt.Sprintf("key %s, import_apprise %d", key, i+1) }
 
 func (l *keyLoader) importFile(

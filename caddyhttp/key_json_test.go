@@ -1,6 +1,7 @@
 package caddyhttp
 
 import (
+	"cmp"
 	"encoding/json"
 	"reflect"
 	"strings"
@@ -9,41 +10,33 @@ import (
 	"github.com/caddyserver/caddy/v2"
 )
 
-// TestKeyURLJSON checks the forms of a URL in JSON.
+// TestKeyURLJSON checks that a URL is always written as an object, and read from both forms.
 func TestKeyURLJSON(t *testing.T) {
-	for _, c := range []struct {
-		url  KeyURL
-		want string
+	for text, want := range map[string]struct {
+		url     KeyURL
+		written string // "" for text itself
 	}{
-		{KeyURL{URL: "json://host/a?b=c&d"}, `"json://host/a?b=c\u0026d"`},
-		{KeyURL{URL: `json://host/"ä\`}, `"json://host/\"ä\\"`},
-		{KeyURL{}, `""`},
-		{KeyURL{URL: "json://host", Tags: []string{"ops"}}, `"ops=json://host"`},
-		{KeyURL{URL: "json://host/?a=b", Tags: []string{"ops", "2:on-call_1"}}, `"ops,2:on-call_1=json://host/?a=b"`},
-		{KeyURL{URL: "{env.A}=", Tags: []string{"ops"}}, `"ops={env.A}="`},
-		{KeyURL{URL: "json://host", Tags: []string{"a b"}}, `{"url":"json://host","tags":["a b"]}`},
-		{KeyURL{URL: "json://host", Tags: []string{"a,b"}}, `{"url":"json://host","tags":["a,b"]}`},
-		{KeyURL{URL: "json://host", Tags: []string{""}}, `"=json://host"`},
-		{KeyURL{URL: "json://host", Tags: []string{"ops"}, Dir: "/etc"}, `{"url":"json://host","dir":"/etc","tags":["ops"]}`},
-		{KeyURL{URL: "ops=json://host"}, `{"url":"ops=json://host"}`},
-		{KeyURL{URL: "json://host", Dir: "/etc"}, `{"url":"json://host","dir":"/etc"}`},
+		`{"url":"json://host"}`:                             {url: KeyURL{URL: "json://host"}},
+		`{"url":"json://host","dir":"/etc","tags":["ops"]}`: {url: KeyURL{URL: "json://host", Dir: "/etc", Tags: []string{"ops"}}},
+		`{"url":"ops=json://host"}`:                         {url: KeyURL{URL: "ops=json://host"}},
+		`{"url":"json://host","tags":["a b"]}`:              {url: KeyURL{URL: "json://host", Tags: []string{"a b"}}},
+		`"json://host/a?b=c"`:                               {KeyURL{URL: "json://host/a?b=c"}, `{"url":"json://host/a?b=c"}`},
+		`"json://host/\"ä\\"`:                               {KeyURL{URL: `json://host/"ä\`}, `{"url":"json://host/\"ä\\"}`},
+		`""`:                                                {KeyURL{}, `{}`},
+		`"ops=json://host"`:                                 {KeyURL{URL: "json://host", Tags: []string{"ops"}}, `{"url":"json://host","tags":["ops"]}`},
+		`"ops,2:on-call_1=json://host/?a=b"`: {
+			KeyURL{URL: "json://host/?a=b", Tags: []string{"ops", "2:on-call_1"}},
+			`{"url":"json://host/?a=b","tags":["ops","2:on-call_1"]}`,
+		},
+		`"ops={env.A}="`: {KeyURL{URL: "{env.A}=", Tags: []string{"ops"}}, `{"url":"{env.A}=","tags":["ops"]}`},
 	} {
-		got, err := json.Marshal(c.url)
-		if err != nil || string(got) != c.want {
-			t.Errorf("%+v becomes %s, %v", c.url, got, err)
+		var got KeyURL
+		if err := caddy.StrictUnmarshalJSON([]byte(text), &got); err != nil || !reflect.DeepEqual(got, want.url) {
+			t.Errorf("%s becomes %+v, %v", text, got, err)
 		}
-		back := KeyURL{Dir: "/other", Tags: []string{"other"}}
-		if c.want[0] == '{' {
-			back = KeyURL{}
+		if written, err := json.Marshal(got); err != nil || string(written) != cmp.Or(want.written, text) {
+			t.Errorf("%s is written as %s, %v", text, written, err)
 		}
-		if err := caddy.StrictUnmarshalJSON(got, &back); err != nil || !reflect.DeepEqual(back, c.url) {
-			t.Errorf("%s becomes %+v, %v", got, back, err)
-		}
-	}
-	// Versions before the string wrote every URL as an object.
-	var old KeyURL
-	if err := json.Unmarshal([]byte(`{"url":"json://host"}`), &old); err != nil || old.URL != "json://host" {
-		t.Errorf("an object without tags becomes %+v, %v", old, err)
 	}
 	for text, want := range map[string]string{
 		`{"url":"json://host","tag":"ops"}`: "unknown field",
@@ -56,15 +49,15 @@ func TestKeyURLJSON(t *testing.T) {
 	}
 }
 
-// TestKeyJSON checks the forms of a key in JSON: an array if it has only URLs, and
-// otherwise an object.
+// TestKeyJSON checks that a key is always written as an object with objects as its URLs, whatever
+// else it has, so that their addresses in /config stay the same. An array is read, too.
 func TestKeyJSON(t *testing.T) {
 	only := Key{URLs: []KeyURL{{URL: "json://host"}, {URL: "json://other", Tags: []string{"ops"}}}}
+	const urls = `"urls":[{"url":"json://host"},{"url":"json://other","tags":["ops"]}]`
 	keys := map[string]Key{
-		`["json://host","ops=json://other"]`: only,
-		`{}`:                                 {},
+		"{" + urls + "}": only,
+		`{}`:             {},
 	}
-	// A key with any other field is an object.
 	for i := range reflect.TypeFor[Key]().NumField() {
 		key := only
 		field := reflect.ValueOf(&key).Elem().Field(i)
@@ -90,7 +83,7 @@ func TestKeyJSON(t *testing.T) {
 		default:
 			t.Fatalf("the test knows no value for the field %s", name)
 		}
-		keys[`{"urls":["json://host","ops=json://other"],"`+name+`":`+value+`}`] = key
+		keys["{"+urls+`,"`+name+`":`+value+"}"] = key
 	}
 	for want, key := range keys {
 		got, err := json.Marshal(key)
@@ -116,21 +109,49 @@ func TestKeyJSON(t *testing.T) {
 			t.Errorf("%s becomes %+v, %v", text, back, err)
 		}
 	}
-	// The form of earlier versions.
-	var old Key
-	if err := json.Unmarshal([]byte(`{"urls":[{"url":"json://host"},{"url":"json://other","tags":["ops"]}]}`),
-		&old); err != nil || !reflect.DeepEqual(old, only) {
-		t.Errorf("objects become %+v, %v", old, err)
+	// What Caddy and people write besides: fields in another order, spaces, short forms within.
+	for text, want := range map[string]Key{
+		`{ "urls": [ {"tags": ["ops"], "dir": "/etc", "url": "json://host"}, "a=json://other" ] }`: {URLs: []KeyURL{
+			{URL: "json://host", Tags: []string{"ops"}, Dir: "/etc"}, {URL: "json://other", Tags: []string{"a"}},
+		}},
+		`{"urls":[{"url":"json://host/\"}]}"}],"fallback":"b"}`: {URLs: []KeyURL{{URL: `json://host/"}]}`}}, Fallback: "b"},
+		`{"urls":[{"url":"json://{]}"}],"fallback":"b"}`:        {URLs: []KeyURL{{URL: `json://{]}`}}, Fallback: "b"},
+		`{"fallback":"b","urls":[{"url":"json://host"}]}`:       {URLs: []KeyURL{{URL: "json://host"}}, Fallback: "b"},
+		`{"urls":[{"URL":"json://host","tags":null}]}`:          {URLs: []KeyURL{{URL: "json://host"}}},
+		`{"urls":null}`: {},
+	} {
+		var back Key
+		if err := json.Unmarshal([]byte(text), &back); err != nil || !reflect.DeepEqual(back, want) {
+			t.Errorf("%s becomes %+v, %v", text, back, err)
+		}
 	}
 	for text, want := range map[string]string{
-		`{"url":["json://host"]}`: "unknown field",
-		`["json://host",5]`:       "cannot unmarshal number",
-		`["json://host",["a"]]`:   "cannot unmarshal array",
-		`[["json://host"]]`:       "cannot unmarshal array",
-		`"json://host"`:           "cannot unmarshal string",
+		`{"url":["json://host"]}`:               "unknown field",
+		`{"urls":[{"link":"json://host"}]}`:     "unknown field",
+		`{"urls":[{"url":["json://host"]}]}`:    "cannot unmarshal array",
+		`{"urls":{"url":"json://host"}}`:        "cannot unmarshal object",
+		`["json://host",5]`:                     "cannot unmarshal number",
+		`["json://host",["a"]]`:                 "cannot unmarshal array",
+		`[["json://host"]]`:                     "cannot unmarshal array",
+		`"json://host"`:                         "cannot unmarshal string",
+		`{"urls":[{"url":"a","tags":["b",5]}]}`: "cannot unmarshal number",
 	} {
 		if err := json.Unmarshal([]byte(text), new(Key)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)
 		}
+	}
+}
+
+// TestManyKeys checks that keys are read without a decoder for each: a Caddy with 30,000 keys
+// reads them several times at its start.
+func TestManyKeys(t *testing.T) {
+	text := []byte(`{"urls":[{"url":"json://127.0.0.1/a"},{"tags":["ops","dev"],"url":"json://127.0.0.1/b?c=d"}]}`)
+	var k Key
+	if n := testing.AllocsPerRun(100, func() {
+		if err := k.UnmarshalJSON(text); err != nil {
+			t.Fatal(err)
+		}
+	}); n > 12 {
+		t.Errorf("reading a key takes %v allocations", n)
 	}
 }

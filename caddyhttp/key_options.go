@@ -48,9 +48,6 @@ type keyOption struct {
 
 	// keeps is the reason why the option has no effect without the queue, for errors.
 	keeps string
-
-	// texts returns the texts of the option that may have placeholders.
-	texts func(c *Key) []string
 }
 
 // keyOptions are all options of a key.
@@ -68,7 +65,6 @@ var keyOptions = slices.Concat([]keyOption{
 		pages: "apprise.md#import-your-configuration-files",
 		read:  line(func(k *keyBlock) func([]string) error { return readVariables(&k.Variables) }),
 		has:   func(c *Key) bool { return len(c.Variables) > 0 },
-		texts: func(c *Key) []string { return valuesByName(c.Variables) },
 	},
 	{
 		name: "default_tag", args: "<expression>|untagged", configs: true, pages: "tags.md#without-a-tag",
@@ -98,9 +94,8 @@ var keyOptions = slices.Concat([]keyOption{
 	},
 	{
 		name: "token", args: "<secret...>", many: true, repeat: true, pages: "tokens.md",
-		read:  line(func(k *keyBlock) func([]string) error { return block.List(&k.Tokens, checkSecrets) }),
-		to:    func(c *Key, o *site.KeyOptions) error { o.Tokens = c.Tokens; return nil },
-		texts: func(c *Key) []string { return c.Tokens },
+		read: line(func(k *keyBlock) func([]string) error { return block.List(&k.Tokens, checkSecrets) }),
+		to:   func(c *Key, o *site.KeyOptions) error { o.Tokens = c.Tokens; return nil },
 	},
 	{
 		name: "inbox", args: "<duration>", configs: true, pages: "inbox.md", located: true,
@@ -117,9 +112,8 @@ var keyOptions = slices.Concat([]keyOption{
 	},
 	{
 		name: "reader", args: "<secret...>", many: true, repeat: true, pages: "inbox.md",
-		read:  line(func(k *keyBlock) func([]string) error { return block.List(&k.Readers, checkSecrets) }),
-		to:    func(c *Key, o *site.KeyOptions) error { o.Readers = c.Readers; return nil },
-		texts: func(c *Key) []string { return c.Readers },
+		read: line(func(k *keyBlock) func([]string) error { return block.List(&k.Readers, checkSecrets) }),
+		to:   func(c *Key, o *site.KeyOptions) error { o.Readers = c.Readers; return nil },
 	},
 }, ruleOptions, []keyOption{
 	{
@@ -151,7 +145,7 @@ func (o *keyOption) usage() string {
 }
 
 // optionName returns the name of an option of a key, or for "" of configs, in
-// block.Info.Lines.
+// block.Info.
 func optionName(key, option string) string {
 	if key == "" {
 		return "configs, " + option
@@ -248,14 +242,6 @@ func (s *Settings) checkKept(name string, c *Key, durable bool) error {
 	return nil
 }
 
-// valuesByName returns the values of variables in the order of their names.
-func valuesByName(variables map[string]string) (values []string) {
-	for _, name := range slices.Sorted(maps.Keys(variables)) {
-		values = append(values, variables[name])
-	}
-	return values
-}
-
 // keyBlock is the block of a key or of configs, which has some of the options for every saved key.
 type keyBlock struct {
 	Key
@@ -341,7 +327,7 @@ func (k *keyBlock) readURL(d *caddyfile.Dispenser, args []string) error {
 		}
 	}
 	k.settings.urls = append(k.settings.urls, urlToken{args[0], *d})
-	k.recordURL(d)
+	k.settings.to.Caddyfile.RecordURL(k.name, k.file, len(k.URLs), d)
 	dir, err := urlDir(args[0], d.File())
 	if err != nil {
 		return err
@@ -417,16 +403,6 @@ func (b *settingsBlock) readKey(d *caddyfile.Dispenser, args []string) error {
 	key := k.Key
 	b.to.Keys[name] = &key
 	return nil
-}
-
-// recordURL records the position of the next URL of the key.
-func (k *keyBlock) recordURL(d *caddyfile.Dispenser) {
-	c := k.settings.to.Caddyfile
-	if d.File() != k.file { // an import within the block
-		c.Record(block.KeyURLName(k.name, len(k.URLs)), d)
-	}
-	keys := c.Keys[k.file]
-	keys[k.name] = append(keys[k.name], d.Line())
 }
 
 // checkQuotes returns an error if quotes around a URL seem to include its tags.

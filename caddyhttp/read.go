@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -91,13 +90,12 @@ func parseConfig(text []byte) (*Config, error) {
 	}
 	out := &Config{storage: c.Storage}
 	if len(c.Apps.Notify) > 0 {
-		var app struct {
-			Push *Push `json:"push"`
-		}
-		if err := errors.Join(json.Unmarshal(c.Apps.Notify, &out.app), json.Unmarshal(c.Apps.Notify, &app)); err != nil {
+		app := new(App)
+		if err := json.Unmarshal(c.Apps.Notify, app); err != nil {
 			return nil, err
 		}
-		out.push = app.Push
+		app.locate(appID, app)
+		out.app, out.push = app.Settings, app.Push
 	}
 	if len(c.Apps.HTTP) == 0 {
 		return out, nil
@@ -129,7 +127,9 @@ func findHandlers(tree any, found []*Settings) (_ []*Settings, err error) {
 				return nil, err
 			}
 			s := new(Settings)
-			return append(found, s), json.Unmarshal(text, s)
+			err = json.Unmarshal(text, s)
+			s.locate(handlerID, s)
+			return append(found, s), err
 		}
 		for _, name := range slices.Sorted(maps.Keys(tree)) {
 			if found, err = findHandlers(tree[name], found); err != nil {

@@ -85,10 +85,10 @@ func (s *Settings) onlyKey(name string) *Settings {
 	return &c
 }
 
-// withoutInfo returns the settings without what the Caddyfile adapter records.
-func (s *Settings) withoutInfo() *Settings {
+// withoutBlock returns the settings without what tells blocks of a Caddyfile apart.
+func (s *Settings) withoutBlock() *Settings {
 	c := *s
-	c.Caddyfile = nil
+	c.Block, c.Caddyfile = 0, nil
 	return &c
 }
 
@@ -100,7 +100,7 @@ func findSite(sites []*Settings, name string) (*Settings, error) {
 		if _, ok := s.Keys[name]; !ok {
 			continue
 		}
-		if found != nil && !reflect.DeepEqual(found.onlyKey(name).withoutInfo(), s.onlyKey(name).withoutInfo()) {
+		if found != nil && !reflect.DeepEqual(found.onlyKey(name).withoutBlock(), s.onlyKey(name).withoutBlock()) {
 			return nil, fmt.Errorf("several sites define the key %s, with different settings; define it in the global option notify", name)
 		}
 		found = s

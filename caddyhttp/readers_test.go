@@ -104,20 +104,6 @@ func TestAccessIsNotLogged(t *testing.T) {
 	}
 }
 
-// TestAccessFingerprint checks that a changed file of a token makes a reload load the
-// configuration.
-func TestAccessFingerprint(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "token")
-	s := &Settings{Keys: map[string]*Key{"ops": {Tokens: []string{"{file." + file + "}"}}}}
-	before := s.fingerprint(nil)
-	if err := os.WriteFile(file, []byte(opsToken), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if after := s.fingerprint(nil); before == after || before == "" {
-		t.Errorf("%q, then %q", before, after)
-	}
-}
-
 const testReader = "reader-of-the-inbox"
 
 // TestInboxRefused checks that an inbox that cannot work is refused when the

@@ -134,7 +134,7 @@ func (s *Settings) setChecked(o *site.Options) (err error) {
 }
 
 // defaultURLName returns the name of default URL i, counted from 0, in errors
-// and in block.Info.Lines.
+// and in block.Info.
 func defaultURLName(i int) string { return fmt.Sprintf("default_urls, URL %d", i+1) }
 
 // maxSiteName is the maximum length of the name of a site, in bytes.

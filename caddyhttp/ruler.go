@@ -14,7 +14,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
-// fromRuler is the name of the settings of rulers in block.Info.Lines.
+// fromRuler is the name of the settings of rulers in block.Info.
 const fromRuler = "from " + site.SourceRuler
 
 var (

@@ -121,9 +121,14 @@ type Settings struct {
 	// manage. Default: on if `configs` has `manage`, and otherwise off.
 	Console *Console `json:"console,omitempty"`
 
-	// What the Caddyfile adapter records about the block. Leave it out of a JSON
-	// configuration.
-	Caddyfile *block.Info `json:"caddyfile,omitempty"`
+	// The number of the block among the directives `notify` of a Caddyfile, from 1 on, and
+	// below 0 for those in named routes. Caddy copies the handler of a site with several
+	// addresses into several servers; handlers with the same number are one site. Only for a
+	// handler. In JSON, `site` does the same. Default: none.
+	Block int `json:"block,omitempty"`
+
+	// Caddyfile has the positions of the settings, for errors; nil for none.
+	Caddyfile *block.Info `json:"-"`
 }
 
 // Services restricts the services that notification URLs may use. A scheme

@@ -83,7 +83,7 @@ func (a *App) Routes() *routing.Routes {
 	}
 	for _, h := range a.handlers {
 		sites[h] = &routing.Site{
-			Name: h.Site, API: h.api, Caddyfile: h.Caddyfile,
+			Name: h.Site, API: h.api, Caddyfile: h.Caddyfile, Block: h.Block,
 			Stateless: a.Stateless != nil || h.Stateless != nil, Settings: h.Settings,
 		}
 		out.Sites = append(out.Sites, sites[h])

@@ -98,6 +98,7 @@ func (API) Routes() []caddy.AdminRoute {
 		handle("/notify", serveNotFound),
 		handle("/notify/", serveNotFound),
 	}
+	routes = append(routes, loadRoutes()...)
 	methods := map[string][]string{} // by path
 	for _, r := range []struct {
 		method, path string

@@ -80,6 +80,7 @@ func (*Handler) CaddyModule() caddy.ModuleInfo {
 // Provision implements caddy.Provisioner.
 func (h *Handler) Provision(ctx caddy.Context) error {
 	h.log = ctx.Logger()
+	h.Locate(h)
 	if err := h.loadGateway(ctx); err != nil {
 		return err
 	}
@@ -310,6 +311,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	if err == nil && h.Format != "" && h.Body == "" {
 		err = start.WrapErr(errFormatWithoutBody)
 	}
+	h.Remember(h)
 	return err
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/files"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/process"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/recipient"
@@ -98,6 +99,9 @@ func (*Writer) CaddyModule() caddy.ModuleInfo {
 // Provision implements caddy.Provisioner. Caddy provisions logs before apps, so
 // the notify app checks the key.
 func (w *Writer) Provision(ctx caddy.Context) error {
+	w.Locate(w)
+	var named files.Set
+	named.AddPlaceholders(w.Title)
 	if err := w.provision(ctx); err != nil {
 		// The context has no logger before all logs are provisioned.
 		return block.LogRejected(caddy.Log().Named("caddy.logging.writers.notify"), w.Caddyfile.Describe("log output notify: ", err))
@@ -105,7 +109,7 @@ func (w *Writer) Provision(ctx caddy.Context) error {
 	if err := w.shared.Load(); err != nil {
 		return fmt.Errorf("starting the sender: %w", err)
 	}
-	w.shared.Process.Logs.Expect(ctx, w.Recipient)
+	w.shared.Process.Logs.Expect(ctx, process.Expected{Recipient: w.Recipient, Files: named})
 	return nil
 }
 
@@ -166,7 +170,6 @@ func (w *Writer) String() string { return "notify " + w.Key }
 // reload if the key is the same.
 func (w *Writer) WriterKey() string {
 	c := Writer{Recipient: w.Recipient, Title: w.Title, Type: w.Type, Interval: w.Interval, Max: w.Max}
-	c.Caddyfile = nil              // the line may change
 	settings, _ := json.Marshal(c) // texts and numbers always marshal
 	return "notify:" + string(settings)
 }
@@ -203,9 +206,7 @@ func (w *Writer) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		}},
 		"max": {Usage: "max <n>", Min: 1, Max: 1, Line: block.Number(&w.Max, 1, maxKinds)},
 	})
-	var files block.Fingerprint
-	files.AddPlaceholders(w.Title)
-	w.Caddyfile.Files = files.String()
+	w.Remember(w)
 	return err
 }
 

@@ -27,7 +27,7 @@ func (c *Routes) Index() *site.Index {
 	for i, h := range c.Sites {
 		groups[i] = i
 		names := textsOf(addresses[h])
-		if b := h.Caddyfile.Number(); b > 0 && h.Name == "" { // the numbers of named routes are not unique
+		if b := h.Block; b > 0 && h.Name == "" { // the numbers of named routes are not unique
 			names = append(names, "block "+strconv.Itoa(b))
 		}
 		for _, name := range names {
@@ -150,7 +150,7 @@ func (c *Routes) CheckNames() error {
 				first[a.text] = at
 				continue
 			}
-			if other.listen != at.listen && (h.Caddyfile.Number() == 0 || h.Caddyfile.Number() != other.site.Caddyfile.Number()) {
+			if other.listen != at.listen && (h.Block == 0 || h.Block != other.site.Block) {
 				return h.Caddyfile.Locate(block.Begin, fmt.Errorf("this notify and %s differ only "+
 					"in what their servers listen on (%s and %s); write site <name> into each: "+
 					"one name if they are one site, with the same messages, incidents and devices, or else two",

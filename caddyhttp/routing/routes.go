@@ -29,6 +29,7 @@ type Site struct {
 	Name      string // of the site, as configured; "" for none
 	API       *httpapi.API
 	Caddyfile *block.Info // nil if unknown
+	Block     int         // handlers with the same are one site, unless it is 0
 	Stateless bool        // the operator has decided about stateless, for the site or for all
 	Settings  any         // their JSON identifies a site that is not in the routes of a server
 }
@@ -93,8 +94,8 @@ func (h *Site) hasEscalation() bool {
 // place identifies a handler that is not in the routes of a server, for example
 // because the handler of a plugin contains it.
 func (h *Site) place() string {
-	if at := h.Caddyfile.Position(); at != "" {
-		return at + strconv.Itoa(h.Caddyfile.Number())
+	if h.Block != 0 {
+		return "block " + strconv.Itoa(h.Block)
 	}
 	return string(caddyconfig.JSON(h.Settings, nil))
 }

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/files"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/smtpd"
@@ -338,16 +339,12 @@ func (c *TLS) load() (*tls.Certificate, error) {
 	return &certificate, nil
 }
 
-// AddFiles adds to f the files that the settings name.
-func (c *Config) AddFiles(f *block.Fingerprint) {
-	for _, a := range c.Accounts {
-		f.AddPlaceholders(a.Password)
-	}
-	if c.TLS == nil || c.TLS.Certificate == "" {
+// AddFiles adds to f the files whose paths are settings.
+func (c *Config) AddFiles(f *files.Set) {
+	if c == nil || c.TLS == nil || c.TLS.Certificate == "" {
 		return
 	}
 	for _, path := range []string{c.TLS.Certificate, c.TLS.Key} {
-		f.AddPlaceholders(path)
 		if path, err := placeholder.Resolve(path); err == nil {
 			f.Add(path)
 		}
@@ -433,5 +430,5 @@ func (c *Config) readAccounts(d *caddyfile.Dispenser, info *block.Info) error {
 	return nil
 }
 
-// AccountName returns the name of an account in block.Info.Lines.
+// AccountName returns the name of an account in block.Info.
 func AccountName(user string) string { return "smtp, account " + user }

@@ -22,7 +22,7 @@ func Fields(t reflect.Type) (names []string) {
 		case !f.IsExported():
 		case f.Anonymous:
 			names = append(names, Fields(f.Type)...)
-		case name != "":
+		case name != "" && name != "-":
 			names = append(append(names, name), Fields(f.Type)...)
 		}
 	}

@@ -11,61 +11,41 @@ import (
 	"go.uber.org/zap"
 )
 
-// Info has what the Caddyfile adapter records about a block. Leave it
-// out of a JSON configuration.
+// Info has the positions of a block in a Caddyfile, for errors. They are not part of the
+// configuration: see [Remember]. A nil Info has none.
 type Info struct {
-	// The positions of the settings, for errors: file and line by the name of
-	// the setting. `notify` is the line where the block begins. Example:
-	// `{"notify": "Caddyfile:2", "default_urls, URL 1": "Caddyfile:4"}`.
-	Lines map[string]string `json:"lines,omitempty"`
+	// The positions of the settings, file and line, by the name of the setting. Begin is
+	// the line where the block begins.
+	lines map[string]string
 
-	// The lines of keys and their URLs, by file and key: the line where the
-	// block of the key begins, and the line of each of its URLs. Example:
-	// `{"Caddyfile": {"ops": [5, 6, 7], "dev": [9, 10]}}`.
-	Keys map[string]map[string][]int `json:"keys,omitempty"`
+	// The lines of keys and their URLs, by file and key: the line where the block of the
+	// key begins, and the line of each of its URLs. There can be many.
+	keys map[string]map[string][]int
 
-	// A fingerprint of the files that `{file.…}`, `import_apprise` and URLs in
-	// the block name. It covers the modification time, the size and the target
-	// of symbolic links, but not the content. With it, `caddy reload` loads a
-	// configuration again when only such a file has changed.
-	Files string `json:"files,omitempty"`
+	// Where a snippet or a file with configs is imported, such as
+	// "Caddyfile:9 (import saved)".
+	Imports string
 
-	// The number of the block among the directives `notify` of the Caddyfile,
-	// from 1 on, and below 0 for those in named routes. Caddy copies the block of a
-	// site with several addresses into several servers; by the number, the copies are
-	// recognized as one site.
-	Block int `json:"block,omitempty"`
-
-	// Where a snippet or a file with `configs` is imported, for errors. Example:
-	// `Caddyfile:9 (import saved)`.
-	Imports string `json:"imports,omitempty"`
+	of fingerprint // of the block in JSON
 }
 
-// Number returns the number of the block, or 0 if it is unknown.
-func (c *Info) Number() int {
-	if c == nil {
-		return 0
-	}
-	return c.Block
-}
-
-// Begin is the name in Info.Lines of the line where a block begins.
+// Begin is the name in Info of the line where a block begins.
 const Begin = "notify"
 
-// KeyPrefix begins the name of a key, and of a setting of a key, in errors and
-// in Info.Lines.
+// KeyPrefix begins the name of a key, and of a setting of a key, in errors and in
+// Info.
 const KeyPrefix = "key "
 
-// KeyURLName returns the name of URL i of a key, counted from 0, in errors and
-// in Info.Lines.
+// KeyURLName returns the name of URL i of a key, counted from 0, in errors and in
+// Info.
 func KeyURLName(key string, i int) string { return fmt.Sprintf("key %s, URL %d", key, i+1) }
 
 // Record records the position of d as the position of a setting.
 func (c *Info) Record(setting string, d *caddyfile.Dispenser) {
-	if c.Lines == nil {
-		c.Lines = map[string]string{}
+	if c.lines == nil {
+		c.lines = map[string]string{}
 	}
-	c.Lines[setting] = lineOf(d.File(), d.Line())
+	c.lines[setting] = lineOf(d.File(), d.Line())
 }
 
 // ImportsOf returns where the current token of d was imported, or "" if it was not.
@@ -80,13 +60,13 @@ func ImportsOf(d *caddyfile.Dispenser) string {
 
 func lineOf(file string, line int) string { return file + ":" + strconv.Itoa(line) }
 
-// Trim drops the positions that are needed only until the settings are loaded.
-// There can be one for each URL.
-func (c *Info) Trim() {
-	if c != nil {
-		c.Lines = map[string]string{Begin: c.Lines[Begin], "smtp": c.Lines["smtp"]}
-		c.Keys = nil
+// Trimmed returns c without the positions that are needed only until the settings are
+// loaded. There can be one for each URL.
+func (c *Info) Trimmed() *Info {
+	if c == nil {
+		return nil
 	}
+	return &Info{lines: map[string]string{Begin: c.lines[Begin], "smtp": c.lines["smtp"]}, of: c.of}
 }
 
 // Line returns the position of a setting, or "" if it is unknown.
@@ -94,10 +74,10 @@ func (c *Info) Line(setting string) string {
 	if c == nil {
 		return ""
 	}
-	if at := c.Lines[setting]; at != "" || !strings.HasPrefix(setting, KeyPrefix) {
+	if at := c.lines[setting]; at != "" || !strings.HasPrefix(setting, KeyPrefix) {
 		return at
 	}
-	for file, keys := range c.Keys {
+	for file, keys := range c.keys {
 		name, _, _ := strings.Cut(strings.TrimPrefix(setting, KeyPrefix), ",")
 		for i, line := range keys[name] {
 			if i == 0 && setting == KeyPrefix+name || i > 0 && setting == KeyURLName(name, i-1) {
@@ -110,14 +90,23 @@ func (c *Info) Line(setting string) string {
 
 // RecordKey records the position of d as the position of a key.
 func (c *Info) RecordKey(name string, d *caddyfile.Dispenser) {
-	if c.Keys == nil {
-		c.Keys = map[string]map[string][]int{}
+	if c.keys == nil {
+		c.keys = map[string]map[string][]int{}
 	}
 	file := d.File()
-	if c.Keys[file] == nil {
-		c.Keys[file] = map[string][]int{}
+	if c.keys[file] == nil {
+		c.keys[file] = map[string][]int{}
 	}
-	c.Keys[file][name] = []int{d.Line()}
+	c.keys[file][name] = []int{d.Line()}
+}
+
+// RecordURL records the position of d as the position of URL i of a key, counted from 0, whose
+// block begins in file.
+func (c *Info) RecordURL(name, file string, i int, d *caddyfile.Dispenser) {
+	if d.File() != file { // an import within the block
+		c.Record(KeyURLName(name, i), d)
+	}
+	c.keys[file][name] = append(c.keys[file][name], d.Line())
 }
 
 // At returns the position of a setting with ": " after it, or "" if it is

@@ -8,6 +8,7 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/files"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/recipient"
 )
 
@@ -16,7 +17,7 @@ import (
 type Logs struct {
 	mu       sync.Mutex
 	open     map[*LogWriter]struct{}
-	expected map[<-chan struct{}][]recipient.Recipient // by the Done channel of the configuration
+	expected map[<-chan struct{}][]Expected // by the Done channel of the configuration
 }
 
 // LogWriter is an open log writer, with functions that a stopping gateway calls.
@@ -64,14 +65,20 @@ func (l *Logs) Discard() {
 	}
 }
 
+// Expected is the recipient of a log writer, with the files that the writer names.
+type Expected struct {
+	recipient.Recipient
+	Files files.Set
+}
+
 // Expect records the recipient of a log writer for the notify app of the same
 // configuration to check. A configuration has many contexts, because Caddy's
 // http app adds values to them, but one Done channel.
-func (l *Logs) Expect(ctx caddy.Context, r recipient.Recipient) {
+func (l *Logs) Expect(ctx caddy.Context, r Expected) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.expected == nil {
-		l.expected = map[<-chan struct{}][]recipient.Recipient{}
+		l.expected = map[<-chan struct{}][]Expected{}
 	}
 	config := ctx.Done()
 	if l.expected[config] == nil {
@@ -85,7 +92,7 @@ func (l *Logs) Expect(ctx caddy.Context, r recipient.Recipient) {
 }
 
 // ExpectedBy returns the recipients of the log writers of a configuration.
-func (l *Logs) ExpectedBy(ctx caddy.Context) []recipient.Recipient {
+func (l *Logs) ExpectedBy(ctx caddy.Context) []Expected {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.expected[ctx.Done()]

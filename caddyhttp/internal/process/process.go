@@ -128,33 +128,52 @@ func (u *Use) Release() error {
 	return err
 }
 
+// FilesChanged reports whether a file that the running configuration names has another content
+// than when the configuration was loaded.
+func FilesChanged() (changed bool) {
+	Pool.Range(func(_, p any) bool {
+		changed = p.(*Process).Gateways.newest().filesChanged()
+		return false
+	})
+	return changed
+}
+
 // Gateways are the gateways that Caddy has started and not stopped. There are two while one
 // configuration replaces another.
 type Gateways struct {
 	mu  sync.Mutex
-	all []*gateway.Gateway
+	all []running
 }
 
-// Add adds a gateway that was started.
-func (s *Gateways) Add(g *gateway.Gateway) {
+// running is a gateway that was started.
+type running struct {
+	gateway      *gateway.Gateway
+	filesChanged func() bool
+}
+
+// Add adds a gateway that was started. filesChanged reports whether the files that its
+// configuration names have changed since.
+func (s *Gateways) Add(g *gateway.Gateway, filesChanged func() bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.all = append(s.all, g)
+	s.all = append(s.all, running{g, filesChanged})
 }
 
 // Remove removes a gateway that is being stopped.
 func (s *Gateways) Remove(g *gateway.Gateway) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.all = slices.DeleteFunc(s.all, func(x *gateway.Gateway) bool { return x == g })
+	s.all = slices.DeleteFunc(s.all, func(x running) bool { return x.gateway == g })
 }
 
 // Newest returns the gateway that was started last, or nil if none runs.
-func (s *Gateways) Newest() *gateway.Gateway {
+func (s *Gateways) Newest() *gateway.Gateway { return s.newest().gateway }
+
+func (s *Gateways) newest() running {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.all) == 0 {
-		return nil
+		return running{filesChanged: func() bool { return false }}
 	}
 	return s.all[len(s.all)-1]
 }

@@ -3,8 +3,10 @@
 package recipient
 
 import (
+	"encoding/json"
 	"fmt"
 
+	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
@@ -27,9 +29,8 @@ type Recipient struct {
 	// `ops,dev`. At least one URL must match. Default: the key's `default_tag`.
 	Tag string `json:"tag,omitempty"`
 
-	// What the Caddyfile adapter records about the block. Leave it out of a JSON
-	// configuration.
-	Caddyfile *block.Info `json:"caddyfile,omitempty"`
+	// Caddyfile has the positions of the settings, for errors; nil for none.
+	Caddyfile *block.Info `json:"-"`
 }
 
 // Check makes the checks that do not need the app.
@@ -94,6 +95,21 @@ func (r *Recipient) Unmarshal(d *caddyfile.Dispenser) error {
 		return d.WrapErr(err)
 	}
 	return nil
+}
+
+// Remember keeps the positions of module, which has the recipient and was read from a Caddyfile.
+func (r *Recipient) Remember(module caddy.Module) {
+	if text, err := json.Marshal(module); err == nil { // it fails for nothing that a Caddyfile can say
+		block.Remember(string(module.CaddyModule().ID), text, r.Caddyfile)
+	}
+}
+
+// Locate finds the positions of module, which has the recipient, if it was adapted from a
+// Caddyfile in this process.
+func (r *Recipient) Locate(module caddy.Module) {
+	if text, err := json.Marshal(module); err == nil && r.Caddyfile == nil {
+		r.Caddyfile = block.Recall(string(module.CaddyModule().ID), text)
+	}
 }
 
 // TagOption returns the subdirective tag.
