@@ -225,6 +225,7 @@ func parseGlobalOption(d *caddyfile.Dispenser, existing any) (any, error) {
 //		}
 //		propagate_trace on|off
 //		page on|off
+//		errors caddy|notify
 //		trusted_origins <origin...>|*
 //		identity {
 //			name <text>
@@ -388,6 +389,10 @@ func (b *settingsBlock) options() block.Options {
 			_, err := parsePublicURL(text)
 			return err
 		})},
+		"errors": {Usage: "errors caddy|notify", Min: 1, Max: 1, At: func(d *caddyfile.Dispenser, args []string) error {
+			b.to.Caddyfile.Record("errors", d)
+			return block.Text(&b.to.Errors, checkErrors)(args)
+		}},
 		"page": {Usage: "page on|off", Min: 1, Max: 1, Line: block.OnOff(&b.to.Page)},
 		"trusted_origins": {
 			Usage: "trusted_origins <origin...>|*", Min: 1, Max: math.MaxInt, Repeat: true,

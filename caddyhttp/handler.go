@@ -46,13 +46,26 @@ func init() {
 // `GET` at the same addresses shows browsers a page with a form for messages.
 // `GET /notify/openapi.json` describes the API.
 //
-// The handler sets no placeholders, and it does not replace placeholders in
-// what clients send.
+// After a request, these placeholders have a value, for handlers around this one such as
+// `log_append`, and for `header` with `>` or `defer`:
+//
+// Placeholder | Description
+// ------------|-------------
+// `{http.notify.id}` | The ID of the message, if there is a queue
+// `{http.notify.key}` | The name of the key in the request, which may not exist
+// `{http.notify.status}` | The HTTP status of the answer, or of the last line of a stream
+// `{http.notify.delivered}` | How many destinations have the message
+// `{http.notify.failed}` | How many destinations could not get it
+// `{http.notify.error}` | Why the request failed, without secrets
+//
+// The handler does not replace placeholders in what clients send.
 type Handler struct {
 	Settings // embedded for JSON; Handler has most of its methods from Settings
 
 	api  *httpapi.API
 	home bool // see Console.Home
+
+	handsOver bool // errors are Caddy's: see Settings.Errors
 
 	shared process.Use
 	app    *App
@@ -83,6 +96,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if err != nil {
 		return block.LogRejected(log, err)
 	}
+	h.handsOver = settled.errors == errorsCaddy
 	h.home = settled.console != nil && settled.console.Home
 	settled.Site.Devices = newKeyDevices(h.app, settled.Site).Receivers()
 	owner := h.configsOwner(h)
@@ -99,10 +113,10 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		Logins:        sync.OnceValue(func() map[string]bool { return h.app.Routes().Logins(h.api) }),
 		ParseDuration: caddy.ParseDuration, Log: log,
 	}, console.New)
-	if err := cmp.Or(h.checkEffects(), h.checkReaders(), h.checkUse()); err != nil {
+	if err := cmp.Or(h.checkEffects(), h.checkReaders(), h.checkUse(), h.checkErrorRoutes(serverOf(ctx))); err != nil {
 		return block.LogRejected(log, err)
 	}
-	if server, ok := ctx.Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server); ok {
+	if server := serverOf(ctx); server != nil {
 		server.RegisterConnContext(early.ConnContext)
 		if h.api.Has.Queue {
 			server.RegisterOnShutdown(h.api.Streams.Stop)
@@ -110,6 +124,12 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	}
 	h.Caddyfile = h.Caddyfile.Trimmed()
 	return block.LogRejected(log, h.app.addSite(ctx, h))
+}
+
+// serverOf returns the server whose routes are provisioned, or nil if it is unknown.
+func serverOf(ctx caddy.Context) *caddyhttp.Server {
+	server, _ := ctx.Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server)
+	return server
 }
 
 // Cleanup implements caddy.CleanerUpper. Requests under way finish.
@@ -126,6 +146,8 @@ func (h *Handler) Cleanup() error {
 // module's context, because a request can outlive its configuration.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
 	switch {
+	case h.handsOver:
+		return h.serveOrFail(w, r, next)
 	case h.api.Serve(w, r):
 		return nil
 	case h.home && isHome(r):
@@ -165,6 +187,11 @@ var requestEnvironment = environment.Environment{
 		return trusted
 	},
 	Hide: func(r *http.Request) { caddyhttp.SetVar(r.Context(), caddyhttp.LogSkipVar, true) },
+	Provide: func(r *http.Request, value func(name string) (any, bool)) {
+		if values, ok := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer); ok {
+			values.Map(value)
+		}
+	},
 	Server: func(r *http.Request) string {
 		if server, ok := r.Context().Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server); ok && server != nil {
 			return server.Name()

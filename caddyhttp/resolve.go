@@ -1,6 +1,7 @@
 package caddyhttp
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -26,6 +27,7 @@ type settled struct {
 	sources source.Set // besides the built-in ones
 	configs *Configs   // with its defaults; nil if they are off
 	console *Console   // nil if it is not set
+	errors  string     // see Settings.Errors; "" for the default
 }
 
 // resolve returns the settings that s sets and, for what s does not set, the settings of base, or
@@ -43,7 +45,7 @@ func (s *Settings) resolve(base *settled, push *site.Push, parse parseFunc, log 
 }
 
 func (s *Settings) settle(base *settled, push *site.Push, l *keyLoader) (r *settled, err error) {
-	r = &settled{configs: base.configs, console: base.console}
+	r = &settled{configs: base.configs, console: base.console, errors: cmp.Or(s.Errors, base.errors)}
 	o := s.options()
 	o.Base, o.Push, o.Log, o.Parse, o.Secret = base.Site, push, l.log, l.destination, placeholder.Resolve
 	if err := s.setChecked(&o); err != nil {
@@ -121,6 +123,11 @@ func (s *Settings) setChecked(o *site.Options) (err error) {
 	if s.PublicURL != "" {
 		if o.PublicURL, err = parsePublicURL(s.PublicURL); err != nil {
 			return fmt.Errorf("public_url: %w", err)
+		}
+	}
+	if s.Errors != "" {
+		if err := checkErrors(s.Errors); err != nil {
+			return fmt.Errorf("errors: %w", err)
 		}
 	}
 	if s.Identity != nil {

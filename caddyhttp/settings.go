@@ -121,6 +121,13 @@ type Settings struct {
 	// manage. Default: on if `configs` has `manage`, and otherwise off.
 	Console *Console `json:"console,omitempty"`
 
+	// Who answers requests that fail, with a status of 400 or more: `notify`, in the format
+	// that the client asks for, or `caddy`, with the `errors` routes of the server, which are
+	// `handle_errors` in a Caddyfile. There, `{http.notify.error}` and `{http.error.message}`
+	// have the reason, without secrets; `Allow`, `Retry-After` and `WWW-Authenticate` are set.
+	// Example: `"caddy"`. Default: `notify`.
+	Errors string `json:"errors,omitempty"`
+
 	// The number of the block among the directives `notify` of a Caddyfile, from 1 on, and
 	// below 0 for those in named routes. Caddy copies the handler of a site with several
 	// addresses into several servers; handlers with the same number are one site. Only for a

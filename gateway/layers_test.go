@@ -61,7 +61,7 @@ var layers = append(domain, [][]string{
 	{"gateway/console"},
 	{"gateway/gatewaytest"},
 	{"caddyhttp/internal/placeholder", "caddyhttp/logs/logdigest"},
-	{"caddyhttp/internal/files"},
+	{"caddyhttp/internal/files", "caddyhttp/internal/failure"},
 	{"caddyhttp/internal/block"},
 	{"caddyhttp/internal/recipient"},
 	{"caddyhttp/internal/process"},

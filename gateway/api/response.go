@@ -157,7 +157,7 @@ func (r *Response) Write(w http.ResponseWriter, req *http.Request) {
 	}
 	// A connection that does not support deadlines keeps the server's timeouts.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
-	setHeaders(w.Header(), media, len(body))
+	setHeaders(w.Header(), media)
 	if r.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(r.RetryAfter.Seconds()))))
 	}
@@ -186,30 +186,25 @@ func (r *Response) WriteAs(w http.ResponseWriter, status int, contentType string
 	if r.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(r.RetryAfter.Seconds()))))
 	}
-	if status != http.StatusNoContent {
-		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-	}
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // it fails only if the client is gone
 }
 
-// setHeaders sets the headers of an answer. length is the length of its body, or -1 for a stream.
-func setHeaders(h http.Header, media string, length int) {
+// setHeaders sets the headers of an answer. None of the gateway's answers has Content-Length: the
+// server adds it where it can, and a handler around this one may write another body.
+func setHeaders(h http.Header, media string) {
 	switch media { // JSON is always UTF-8 (RFC 8259, section 8.1)
 	case mediaText:
 		media = mediaText + "; charset=utf-8"
 	case mediaHTML:
 		media = mediaHTML + "; charset=utf-8"
 	}
-	values := []string{media, "no-store", "nosniff", "Accept", strconv.Itoa(length)} // one allocation, not five
+	values := []string{media, "no-store", "nosniff", "Accept"} // one allocation, not four
 	h["Content-Type"], h["Cache-Control"], h["X-Content-Type-Options"] = values[0:1:1], values[1:2:2], values[2:3:3]
 	if vary := values[3:4:4]; len(h["Vary"]) == 0 {
 		h["Vary"] = vary
 	} else {
 		h["Vary"] = append(h["Vary"], vary...)
-	}
-	if length >= 0 {
-		h["Content-Length"] = values[4:]
 	}
 }
 

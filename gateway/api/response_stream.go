@@ -122,7 +122,7 @@ type (
 )
 
 func (jsonLines) begin(h http.Header, targets []notifier.Target) []byte {
-	setHeaders(h, mediaStream, -1)
+	setHeaders(h, mediaStream)
 	begin := beginLine{make([]streamDestination, len(targets))}
 	for i, t := range targets {
 		begin.Sending[i] = streamDestination{t.Service(), t.String(), t.Name(), message.NotNil(t.Tags)}

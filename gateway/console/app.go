@@ -5,7 +5,6 @@ import (
 	"net/url"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -78,13 +77,6 @@ func (h *appFiles) writeAppFile(w http.ResponseWriter, r *http.Request, at *http
 	if strings.HasSuffix(r.URL.Path, "/") {
 		return api.Errorf(http.StatusNotFound, "the address of %s has no slash at the end; remove it", path.Base(at.Pattern)).Response()
 	}
-	header.Set("Content-Type", mediaType)
-	header.Set("Content-Length", strconv.Itoa(len(content)))
-	header.Set("Cache-Control", "no-cache") // a new version of the gateway has new files
-	header.Set("X-Content-Type-Options", "nosniff")
-	w.WriteHeader(http.StatusOK)
-	if r.Method != http.MethodHead {
-		_, _ = w.Write(content) // it fails only if the client is gone
-	}
+	httpapi.WriteFile(w, r, mediaType, content)
 	return nil
 }

@@ -107,7 +107,7 @@ func TestDevicePageAccess(t *testing.T) {
 	if got := browse(g, http.MethodGet, "/notify/a%20b?invite=x", browser); got.Status != http.StatusNotFound {
 		t.Errorf("the page of a name that no key can have: %d", got.Status)
 	}
-	if got := browse(g, http.MethodGet, "/notify/ops?invite=x", "application/json"); got.Status != http.StatusMethodNotAllowed {
+	if got := browse(g, http.MethodGet, "/notify/ops?invite=x", "application/json"); got.Status != http.StatusNotAcceptable {
 		t.Errorf("the page for a program: %d", got.Status)
 	}
 	off := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{Keys: []site.KeyOptions{gatewaytest.Key("home", "json://h")}}})

@@ -27,8 +27,7 @@ type keyPages struct {
 
 // serveKeyPage writes the page of a key, even of one that does not exist.
 func (h *keyPages) serveKeyPage(w http.ResponseWriter, r *http.Request, name string) error {
-	if !api.PrefersHTML(r) || !h.Resolved.Page {
-		w.Header().Set("Allow", http.MethodPost)
+	if !api.PrefersHTML(r) {
 		return httpapi.ErrKeyPage
 	}
 	if err := site.CheckKeyName(name); err != nil {

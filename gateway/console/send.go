@@ -22,6 +22,10 @@ type sendPages struct {
 	page *keyPages
 }
 
+// errOnlyPage is returned to a program that reads the address that messages are sent to.
+var errOnlyPage = api.Errorf(http.StatusNotAcceptable,
+	"there is only a page for browsers to read here; send messages with POST, or write Accept: text/html for the page")
+
 // servePage writes the page with a form for messages, or returns the response to a request that is
 // not a browser's GET. The page shows services and tags, but nothing of URLs.
 func (h *sendPages) servePage(w http.ResponseWriter, r *http.Request, to *httpapi.Lookup) *api.Response {
@@ -30,9 +34,12 @@ func (h *sendPages) servePage(w http.ResponseWriter, r *http.Request, to *httpap
 		w.Header().Set("Allow", http.MethodPost)
 		return api.Errorf(http.StatusMethodNotAllowed, "the method %s is not allowed here; use POST", r.Method).Response()
 	}
-	if r.Method != http.MethodGet && r.Method != http.MethodHead || !api.PrefersHTML(r) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD, POST")
-		return api.Errorf(http.StatusMethodNotAllowed, "messages are sent with POST; GET shows a page to browsers (Accept: text/html)").Response()
+		return api.Errorf(http.StatusMethodNotAllowed, "the method %s is not allowed here; messages are sent with POST", r.Method).Response()
+	}
+	if !api.PrefersHTML(r) {
+		return errOnlyPage.Response()
 	}
 	if name == "" && !h.Resolved.Stateless {
 		return h.serveAbout(w, r)

@@ -120,6 +120,7 @@ func (h *API) Serve(w http.ResponseWriter, r *http.Request) bool {
 	}
 	at.lookup = Lookup{Name: at.Key, site: h.Resolved}
 	h.hideLink(r, &at)
+	environment.Provide(r, at.placeholder)
 	h.App.Checks.Respond(w, r)
 	w = early.Writer(w, r, &h.Closing)
 	var resp *api.Response
@@ -137,6 +138,7 @@ func (h *API) WriteResponse(w http.ResponseWriter, r *http.Request, at *Route, r
 	if resp == nil {
 		return
 	}
+	at.setOutcome(resp)
 	if c := h.Log.Check(zapcore.DebugLevel, "request rejected"); c != nil && resp.Status/100 == 4 {
 		c.Write(zap.Int("status", resp.Status), zap.String("reason", resp.Error))
 	}

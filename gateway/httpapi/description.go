@@ -1,8 +1,9 @@
 package httpapi
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
 	"net/http"
-	"strconv"
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/gateway/api"
@@ -55,12 +56,37 @@ func (h *API) serveOpenAPI(w http.ResponseWriter, r *http.Request, _ *Route) *ap
 	if err != nil {
 		return h.ErrorResponse(err)
 	}
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
+	WriteFile(w, r, "application/json", text)
+	return nil
+}
+
+// WriteFile writes something that is the same for all clients until there is another version of the
+// gateway. Clients may keep it, and ask with its ETag whether it is still right.
+func WriteFile(w http.ResponseWriter, r *http.Request, mediaType string, content []byte) {
+	sum := sha256.Sum256(content)
+	tag := `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
+	w.Header().Set("Etag", tag)
+	w.Header().Set("Cache-Control", "no-cache")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
+	if hasTag(r.Header.Values("If-None-Match"), tag) {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	w.Header().Set("Content-Type", mediaType)
 	w.WriteHeader(http.StatusOK)
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(text) // it fails only if the client is gone
+		_, _ = w.Write(content) // it fails only if the client is gone
 	}
-	return nil
+}
+
+// hasTag reports whether the lists in If-None-Match have an ETag (RFC 9110, section 13.1.2).
+func hasTag(lists []string, tag string) bool {
+	for _, list := range lists {
+		for item := range strings.SplitSeq(list, ",") {
+			if item = strings.TrimPrefix(strings.TrimSpace(item), "W/"); item == "*" || item == tag {
+				return true
+			}
+		}
+	}
+	return false
 }

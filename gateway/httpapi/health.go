@@ -38,7 +38,6 @@ func (h *API) serveHealth(w http.ResponseWriter, r *http.Request, _ *Route) *api
 	w.Header().Set("Content-Type", contentType)
 	w.Header().Set("Vary", "Accept")
 	w.Header().Set("Cache-Control", "no-store")
-	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // fails only if the client is gone
 	return nil

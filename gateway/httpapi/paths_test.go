@@ -38,9 +38,9 @@ func TestRoutes(t *testing.T) {
 		{"POST", "/Notify", gatewaytest.NotServed, ""},
 		{"POST", "/", gatewaytest.NotServed, ""},
 		{"GET", "/", gatewaytest.NotServed, ""},
-		{"GET", "/notify", 405, ""},
+		{"GET", "/notify", 406, ""},
 		{"PUT", "/notify/ops", 405, ""},
-		{"HEAD", "/notify/ops/", 405, ""},
+		{"HEAD", "/notify/ops/", 406, ""},
 		{"OPTIONS", "/notify", 405, ""},
 	} {
 		r := httptest.NewRequest(tt.method, tt.path, strings.NewReader("body=hello"))

@@ -257,7 +257,8 @@ type Route struct {
 
 	byHeader bool // the key comes from X-Apprise-Config-ID, because the path has none
 
-	lookup Lookup // lookup of the key
+	lookup  Lookup // lookup of the key
+	outcome outcome
 }
 
 // CheckMethod returns an error if the route does not have the method of r.

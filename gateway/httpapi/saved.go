@@ -45,13 +45,16 @@ func (h *SavedKeys) actionSpecs() []Action {
 }
 
 // ErrKeyPage is returned to a program that asks for the page of a key.
-var ErrKeyPage = api.Errorf(http.StatusMethodNotAllowed,
-	"the configuration of a key is read with POST; GET shows a page to browsers (Accept: text/html)")
+var ErrKeyPage = api.Errorf(http.StatusNotAcceptable,
+	"there is only a page for browsers here (Accept: text/html); the configuration of a key is read with POST /get/{KEY}")
 
 // leadToPage redirects a browser to the page of a key.
 func (h *SavedKeys) leadToPage(w http.ResponseWriter, r *http.Request, at *Route) error {
-	if !h.Has.Console || !api.PrefersHTML(r) {
+	if !h.Has.Console {
 		w.Header().Set("Allow", http.MethodPost)
+		return api.Errorf(http.StatusMethodNotAllowed, "the method %s is not allowed here; use POST", r.Method)
+	}
+	if !api.PrefersHTML(r) {
 		return ErrKeyPage
 	}
 	return SeeOther(w, ConsoleKey(r, at.Key), r.URL.RawQuery)

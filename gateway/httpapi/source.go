@@ -77,6 +77,7 @@ func (h *sources) serveSource(w http.ResponseWriter, r *http.Request, a *Route) 
 	if s == nil {
 		return resp
 	}
+	a.setOutcome(resp)
 	o.Status, o.Error, o.ID, o.Took = resp.Status, resp.Error, resp.ID, time.Since(o.Time)
 	if e, ok := errors.AsType[*source.Error](err); ok {
 		o.Code = e.Code

@@ -203,8 +203,14 @@ func aPage() Answer {
 
 // noPage returns the answer without a page.
 func noPage() Answer {
-	return says("The page is turned off, or the client does not prefer HTML.", recordsOr(bodyOf("Answer"), bodyOf("UnsentLine")), "Allow").
+	return says("The page is turned off.", recordsOr(bodyOf("Answer"), bodyOf("UnsentLine")), "Allow").
 		called("NoPage")
+}
+
+// notHTML returns the answer to a client that does not prefer HTML, where there is only a page.
+func notHTML() Answer {
+	return says("There is only a page, and the client does not prefer HTML.", recordsOr(bodyOf("Answer"), bodyOf("UnsentLine"))).
+		called("NotHTML")
 }
 
 // uuid returns a path parameter that is a UUID.

@@ -33,6 +33,7 @@ func Notify() About {
 		Answers: map[int]Answer{
 			http.StatusOK:               aPage(),
 			http.StatusMethodNotAllowed: noPage(),
+			http.StatusNotAcceptable:    notHTML(),
 		},
 	}}}
 }
@@ -70,6 +71,7 @@ func Key() About {
 			http.StatusUnauthorized:     says(needsToken, map[string]Schema{mediaHTML: bodyOf("Page")}, "Vary", "Cache-Control", "WWW-Authenticate"),
 			http.StatusNotFound:         says(noSuchKey, map[string]Schema{mediaHTML: bodyOf("Page")}),
 			http.StatusMethodNotAllowed: noPage(),
+			http.StatusNotAcceptable:    notHTML(),
 		},
 	}}}
 }

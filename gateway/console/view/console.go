@@ -148,7 +148,6 @@ func Write(w http.ResponseWriter, r *http.Request, status int, f Frame, p Page) 
 	}
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Length", strconv.Itoa(len(html)))
 	h.Set("Content-Security-Policy", policy)
 	if h.Get("Referrer-Policy") == "" {
 		h.Set("Referrer-Policy", "same-origin") // the address contains the key

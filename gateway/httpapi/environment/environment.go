@@ -17,6 +17,9 @@ type Environment struct {
 	Trusted  func(*http.Request) bool     // the request comes from a proxy whose headers are trusted
 	Server   func(*http.Request) string   // name of the server; "" if unknown
 	Hide     func(*http.Request)          // keeps the request out of the access log
+
+	// Provide makes the values of value known as placeholders, as long as the request lasts.
+	Provide func(r *http.Request, value func(name string) (any, bool))
 }
 
 // server is the environment of all requests but those of [With].
@@ -68,6 +71,13 @@ func Server(r *http.Request) string {
 func Hide(r *http.Request) {
 	if hide := of(r).Hide; hide != nil {
 		hide(r)
+	}
+}
+
+// Provide makes the values of value known to the server as placeholders of r.
+func Provide(r *http.Request, value func(name string) (any, bool)) {
+	if provide := of(r).Provide; provide != nil {
+		provide(r, value)
 	}
 }
 

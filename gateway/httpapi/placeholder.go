@@ -1,0 +1,68 @@
+package httpapi
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/gateway/api"
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// outcome is what became of a request, for the server's placeholders.
+type outcome struct {
+	id     string // of the message; "" for none
+	status int    // HTTP status of the answer; 0 if it is unknown
+	text   string // why the request failed; "" for success
+
+	delivered, failed int // numbers of destinations
+}
+
+// setOutcome records the answer to the request of the route. Several answers to one request, such
+// as that to a program in its own format, come from the same response.
+func (at *Route) setOutcome(resp *api.Response) {
+	at.outcome = outcome{id: resp.ID, status: resp.Status, text: resp.Error}
+	for i := range resp.Results {
+		switch r := &resp.Results[i]; {
+		case r.Status == notifier.Delivered:
+			at.outcome.delivered++
+		case r.Status == notifier.Failed:
+			at.outcome.failed++
+		}
+	}
+}
+
+// placeholderPrefix begins the names of the placeholders of a request.
+const placeholderPrefix = "http.notify."
+
+// placeholder returns the value of a placeholder of the request, and reports whether it is one. It
+// is called by the server only for a placeholder that the configuration has.
+func (at *Route) placeholder(name string) (value any, ok bool) {
+	if name, ok = strings.CutPrefix(name, placeholderPrefix); !ok {
+		return nil, false
+	}
+	o := &at.outcome
+	switch name {
+	case "id":
+		return o.id, true
+	case "key":
+		return at.Key, true
+	case "error":
+		return o.text, true
+	}
+	number, ok := map[string]int{"status": o.status, "delivered": o.delivered, "failed": o.failed}[name]
+	switch {
+	case !ok:
+		return nil, false
+	case o.status == 0:
+		return "", true // such as a page
+	}
+	return number, true
+}
+
+// ErrorText returns why the gateway has answered r with an error status, without secrets.
+func ErrorText(placeholder func(name string) (string, bool), status int) string {
+	if text, _ := placeholder(placeholderPrefix + "error"); text != "" {
+		return text
+	}
+	return http.StatusText(status)
+}
