@@ -1,6 +1,7 @@
 package outbox_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -88,7 +89,7 @@ func TestTracingOfQueue(t *testing.T) {
 				}
 				attributes := map[string]string{}
 				for _, x := range a.Attributes {
-					attributes[string(x.Key)] = x.Value.String()
+					attributes[string(x.Key)] = fmt.Sprint(x.Value.AsInterface())
 				}
 				if attributes["notify.attempt"] != strconv.Itoa(i+2) || attributes["notify.id"] == "" {
 					t.Errorf("attempt %d: %v", i, attributes)
