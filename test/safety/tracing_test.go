@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/caddy-notify/caddy-notify/internal/racetest"
-	"github.com/caddy-notify/caddy-notify/internal/wire"
+	record "github.com/caddy-notify/caddy-notify/internal/wire"
 )
 
 // collected are the spans that a receiver of OTLP has got.
@@ -55,15 +55,15 @@ type span struct {
 // readSpans reads the spans of an ExportTraceServiceRequest, whose fields are numbered in
 // opentelemetry/proto/trace/v1/trace.proto.
 func readSpans(b []byte) (spans []span, err error) {
-	err = eachField(b, func(resource wire.Reader) error {
+	err = eachField(b, func(resource record.Reader) error {
 		if resource.Field != 1 {
 			return nil
 		}
-		return eachField(resource.Bytes(), func(scope wire.Reader) error {
+		return eachField(resource.Bytes(), func(scope record.Reader) error {
 			if scope.Field != 2 {
 				return nil
 			}
-			return eachField(scope.Bytes(), func(r wire.Reader) error {
+			return eachField(scope.Bytes(), func(r record.Reader) error {
 				if r.Field != 2 {
 					return nil
 				}
@@ -78,7 +78,7 @@ func readSpans(b []byte) (spans []span, err error) {
 
 func readSpan(b []byte) (span, error) {
 	s := span{Attributes: map[string]string{}}
-	err := eachField(b, func(r wire.Reader) error {
+	err := eachField(b, func(r record.Reader) error {
 		switch r.Field {
 		case 1:
 			s.Trace = r.Bytes()
@@ -88,12 +88,12 @@ func readSpan(b []byte) (span, error) {
 			s.Name = r.Text()
 		case 9:
 			var name, value string
-			err := eachField(r.Bytes(), func(a wire.Reader) error {
+			err := eachField(r.Bytes(), func(a record.Reader) error {
 				if a.Field == 1 {
 					name = a.Text()
 					return nil
 				}
-				return eachField(a.Bytes(), func(v wire.Reader) error {
+				return eachField(a.Bytes(), func(v record.Reader) error {
 					switch v.Field {
 					case 1:
 						value = v.Text()
@@ -116,8 +116,8 @@ func readSpan(b []byte) (span, error) {
 }
 
 // eachField calls a function for each field of a record.
-func eachField(b []byte, f func(wire.Reader) error) error {
-	r := wire.NewReader(b)
+func eachField(b []byte, f func(record.Reader) error) error {
+	r := record.NewReader(b)
 	for r.Next() {
 		if err := f(r); err != nil {
 			return err
