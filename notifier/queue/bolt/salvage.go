@@ -57,6 +57,9 @@ func (d *database) create(fill func(db *bbolt.DB) error) error {
 				return err
 			}
 		}
+		if err := d.putFormat(tx, queue.Format{}); err != nil {
+			return err
+		}
 		return tx.Bucket([]byte(bucketMeta)).Put(keyCheck, d.sealer.Seal(nil, bucketMeta, keyCheck))
 	})
 	if err == nil && fill != nil {
@@ -291,6 +294,14 @@ func keySize(bucket string) int {
 // may have been deleted.
 func (v *salvager) record(bucket string, key, sealed []byte, tree bool) {
 	if isFiller(key) || v.err != nil {
+		return
+	}
+	if bucket == bucketMeta && bytes.Equal(key, keyFormat) {
+		// What this program is too old for can look damaged.
+		_, err := v.store.checkFormat(sealed)
+		if _, damaged := errors.AsType[*damage](err); !damaged {
+			v.err = err
+		}
 		return
 	}
 	if !tree && bucket != bucketJobs && v.tx.Bucket([]byte(bucket)).Get(key) != nil {

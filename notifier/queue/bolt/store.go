@@ -16,12 +16,13 @@
 //	files/        attachments
 //	queue.db.damaged-*  databases that were damaged and have been replaced
 //
-// Every value of the database is sealed (package seal). Its keys are IDs, times
-// and keyed hashes.
+// Every value of the database is sealed (package seal), except the number of its
+// form. Its keys are IDs, times and keyed hashes.
 package bolt
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,11 +62,12 @@ type Options struct {
 	NoSync bool
 
 	commit func(*bbolt.Tx) error // for a test of failing disks; default: its method Commit
+	writes queue.Format          // for tests: the format of what this program writes
 }
 
 // The buckets of the database.
 const (
-	bucketMeta     = "meta"         // keyCheck, keyKept
+	bucketMeta     = "meta"         // keyCheck, keyKept, keyFormat
 	bucketMessages = record.Heads   // ID → record.Message
 	bucketBodies   = record.Bodies  // ID → Body, while a job waits or is dead
 	bucketJobs     = record.Jobs    // JobKey → job that waits or is dead
@@ -106,6 +108,7 @@ type folder struct {
 type database struct {
 	*folder
 	rollback *rollbackGuard
+	writes   queue.Format  // of what this program writes
 	broken   chan struct{} // signals that a reader has found a damaged page
 	stop     chan struct{}
 
@@ -150,7 +153,7 @@ func Open(o Options) (*Store, error) {
 		dir.log = zap.NewNop()
 	}
 	d := &database{
-		folder: dir, rollback: newRollbackGuard(dir.dbPath()), index: newIndex(),
+		folder: dir, rollback: newRollbackGuard(dir.dbPath()), writes: cmp.Or(o.writes, written), index: newIndex(),
 		broken: make(chan struct{}, 1), stop: make(chan struct{}),
 	}
 	w := &writer{
@@ -287,7 +290,11 @@ func (d *database) openDB() (*opened, error) {
 			return err
 		}
 		o.db.AllocSize = 1 << 20 // by which bbolt extends the file beyond the reserve
-		return o.db.View(func(tx *bbolt.Tx) (err error) {
+		var format queue.Format
+		err = o.db.View(func(tx *bbolt.Tx) (err error) {
+			if format, err = d.readFormat(tx); err != nil {
+				return err
+			}
 			if err := d.readIndex(tx, o.index); err != nil {
 				return err
 			}
@@ -300,6 +307,10 @@ func (d *database) openDB() (*opened, error) {
 			o.kept, err = d.readKept(tx)
 			return err
 		})
+		if err != nil || format.Join(d.writes) == format {
+			return err
+		}
+		return o.db.Update(func(tx *bbolt.Tx) error { return d.putFormat(tx, format) })
 	})
 	if err == nil {
 		return o, nil

@@ -152,7 +152,7 @@ func TestTables(t *testing.T) {
 		t.Error(err)
 	}
 	execute(t, dsn, "UPDATE notify_queue_version SET version = 1000")
-	if _, err := openReady(t.Context(), Options{DSN: dsn, Secret: secret}); err == nil || !strings.Contains(err.Error(), "version 1000") {
+	if _, err := openReady(t.Context(), Options{DSN: dsn, Secret: secret}); err == nil || !strings.Contains(err.Error(), "form 1000") {
 		t.Error(err)
 	}
 	for _, o := range []Options{

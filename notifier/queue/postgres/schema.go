@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
 // shards is the number of parts into which jobs are spread. All gateways read all parts, but seldom
@@ -167,8 +169,15 @@ func allShards(first int) (a array) {
 	return a
 }
 
-// The table with the number of the last migration. It has one row.
+// needs is the lowest version whose programs can work with tables of the latest one. See [queue.Format]. If
+// only what records hold changes, the migration is empty.
+const needs = 5
+
+// The table with the number of the last migration, in the row 1, and needs, in the row 2.
 const createVersion = `CREATE TABLE IF NOT EXISTS notify_queue_version (id INT PRIMARY KEY, version INT NOT NULL, secret BYTEA NOT NULL)`
+
+// addNeeds adds the row 2 to tables of a program from before there was one. They need a program that knows them.
+const addNeeds = `INSERT INTO notify_queue_version SELECT 2, version, '' FROM notify_queue_version WHERE id = 1 ON CONFLICT (id) DO NOTHING`
 
 // advisoryLock is the number of the lock that a store holds while it creates
 // tables.
@@ -222,25 +231,25 @@ func isPostgreSQL(version string) bool {
 // createTables does the work of migrate while the caller holds the lock. It reports whether
 // the tables were not up to date.
 func (t *tables) createTables(ctx context.Context, c *conn) (upgraded bool, err error) {
-	if err := execAll(ctx, c, createVersion); err != nil {
+	if err := execAll(ctx, c, createVersion, addNeeds); err != nil {
 		return false, err
 	}
-	stored, err := c.query(ctx, "SELECT version, secret FROM notify_queue_version WHERE id = 1")
+	stored, err := c.query(ctx, selectFormat)
 	if err != nil {
 		return false, err
 	}
-	version := 0
 	if len(stored) > 0 {
-		version = int(number(stored[0][0]))
 		if _, err := t.sealer.Open(stored[0][1], "version", nil); err != nil {
 			return false, fmt.Errorf("%s: %w", c.address, errSecret)
 		}
 	}
-	if version > t.knows {
-		return false, refusef("the tables of the queue have version %d, and this program knows up to %d: update it", version, t.knows)
+	format := formatOf(stored)
+	if err := format.Check(t.knows); err != nil {
+		return false, refusef("the tables of the queue: %w", err)
 	}
+	version := format.Written
 	if t.missing.Load() {
-		version = 0 // somebody has removed tables
+		version, format = 0, queue.Format{} // somebody has removed tables
 	}
 	if version >= len(migrations) {
 		return false, nil
@@ -262,9 +271,20 @@ func (t *tables) createTables(ctx context.Context, c *conn) (upgraded bool, err 
 	if _, err := c.query(ctx, initCounts, rows); err != nil {
 		return false, err
 	}
-	_, err = c.query(ctx, `INSERT INTO notify_queue_version (id, version, secret) VALUES (1, $1, $2)
-		ON CONFLICT (id) DO UPDATE SET version = excluded.version`, len(migrations), t.sealer.Seal(nil, "version", nil))
+	format = format.Join(queue.Format{Written: len(migrations), Needs: needs})
+	_, err = c.query(ctx, `INSERT INTO notify_queue_version (id, version, secret) VALUES (1, $1, $3), (2, $2, '')
+		ON CONFLICT (id) DO UPDATE SET version = excluded.version`, format.Written, format.Needs, t.sealer.Seal(nil, "version", nil))
 	return err == nil, err
+}
+
+const selectFormat = "SELECT version, secret FROM notify_queue_version WHERE id IN (1, 2) ORDER BY id"
+
+// formatOf returns the format that selectFormat has selected; the zero value if there are no tables.
+func formatOf(rows [][][]byte) (f queue.Format) {
+	if len(rows) > 0 {
+		f.Written, f.Needs = int(number(rows[0][0])), int(number(rows[len(rows)-1][0]))
+	}
+	return f
 }
 
 // execAll executes statements that define tables.

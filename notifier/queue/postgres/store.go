@@ -111,8 +111,8 @@ type tables struct {
 
 	migrating sync.Mutex
 	migrated  atomic.Bool
-	missing   atomic.Bool  // a table was found missing
-	newer     atomic.Int64 // the version of the tables, if this program does not know it; else 0
+	missing   atomic.Bool                  // a table was found missing
+	newer     atomic.Pointer[queue.Format] // of the tables, if this program is too old for them; else nil
 
 	clock serverClock
 	size  size

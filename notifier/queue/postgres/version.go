@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"go.uber.org/zap"
@@ -10,10 +9,10 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// A gateway of a later version may upgrade the tables while this one runs. This one does not know
-// the new tables, so it stores nothing new: it takes no messages, claims no jobs and changes no
-// records. The outcomes of deliveries that are under way are stored for a time, so that they are
-// not made twice; then this gateway gives up what it has claimed.
+// A gateway of a later version may upgrade the tables while this one runs. If they then need a program that
+// knows them, this one stores nothing new: it takes no messages, claims no jobs and changes no records. The
+// outcomes of deliveries that are under way are stored for a time, so that they are not made twice; then this
+// gateway gives up what it has claimed.
 const (
 	versionEvery = 2 * time.Second
 	handOverTime = 10 * time.Second
@@ -29,14 +28,14 @@ func (s *Store) watchVersion(ctx context.Context) {
 			return
 		case <-time.After(versionEvery):
 		}
-		version, err := s.version(ctx)
+		format, err := s.format(ctx)
 		if err != nil {
 			continue // there are no tables, or the server does not answer
 		}
-		if version <= s.knows {
+		if format.Needs <= s.knows {
 			if !since.IsZero() {
-				s.log.Info("this program knows the version of the queue's tables again", zap.Int("version", version))
-				s.newer.Store(0)
+				s.log.Info("this program knows the version of the queue's tables again", zap.Int("version", format.Written))
+				s.newer.Store(nil)
 				since, handedOver = time.Time{}, false
 				s.lookAgain()
 			}
@@ -44,10 +43,10 @@ func (s *Store) watchVersion(ctx context.Context) {
 		}
 		if since.IsZero() {
 			since = time.Now()
-			s.newer.Store(int64(version))
+			s.newer.Store(&format)
 			s.log.Error("another gateway has brought the tables of the queue up to date, and this program is too old for them: "+
 				"it stores nothing more, and leaves to the others what waits; update it",
-				zap.Int("version", version), zap.Int("known", s.knows))
+				zap.Int("version", format.Written), zap.Int("needs", format.Needs), zap.Int("known", s.knows))
 		}
 		if !handedOver && time.Since(since) >= handOverTime {
 			handedOver = s.giveUpClaims(ctx) == nil
@@ -55,23 +54,20 @@ func (s *Store) watchVersion(ctx context.Context) {
 	}
 }
 
-// version returns the version of the tables.
-func (t *tables) version(ctx context.Context) (version int, err error) {
+// format returns the format of the tables.
+func (t *tables) format(ctx context.Context) (f queue.Format, err error) {
 	err = t.pool.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
-		rows, err := c.query(ctx, "SELECT version FROM notify_queue_version WHERE id = 1")
-		if version = 0; err == nil && len(rows) > 0 {
-			version = int(number(rows[0][0]))
-		}
+		rows, err := c.query(ctx, selectFormat)
+		f = formatOf(rows)
 		return err
 	})
-	return version, err
+	return f, err
 }
 
-// isTooOld returns an error if this program does not know the version of the tables.
+// isTooOld returns an error if this program is too old for the tables.
 func (t *tables) isTooOld() error {
-	if version := t.newer.Load(); version != 0 {
-		err := fmt.Errorf("its tables have version %d, and this program knows up to %d: update it", version, t.knows)
-		return &queue.UnavailableError{Err: err}
+	if f := t.newer.Load(); f != nil {
+		return &queue.UnavailableError{Err: f.Check(t.knows)}
 	}
 	return nil
 }

@@ -98,3 +98,46 @@ func TestNewerTables(t *testing.T) {
 	execute(t, dsn, fmt.Sprint("UPDATE notify_queue_version SET version = ", len(migrations)))
 	eventually("the gateway does not go on", func() bool { return accept(old, "again") == nil })
 }
+
+// TestCompatibleTables checks what a gateway does with tables that another version has brought up to
+// date in a way that it can live with: it opens them, goes on to use them, and leaves their numbers
+// as they are. Tables of before there were two numbers get the second one, which a program of that
+// time does not see.
+func TestCompatibleTables(t *testing.T) {
+	t.Parallel()
+	dsn := sharedServer(t).schema(t)
+	running := open(t, dsn)
+	numbers := func(want string) {
+		t.Helper()
+		results := execute(t, dsn, "SELECT string_agg(id || '=' || version, ' ' ORDER BY id) FROM notify_queue_version")
+		if got := string(results[0].Rows[0][0]); got != want {
+			t.Errorf("the tables have %s, want %s", got, want)
+		}
+	}
+	accept := func(what string, s *Store) {
+		t.Helper()
+		if err := s.Accept(t.Context(), 1<<30, newEntry("text", "d")); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	today := fmt.Sprintf("1=%d 2=%d", len(migrations), needs)
+	numbers(today)
+	execute(t, dsn, "DELETE FROM notify_queue_version WHERE id = 2")
+	accept("tables without the second number", open(t, dsn))
+	numbers(today)
+
+	execute(t, dsn, "UPDATE notify_queue_version SET version = 99 WHERE id = 1")
+	time.Sleep(versionEvery + time.Second)
+	accept("a gateway that ran before", running)
+	accept("a gateway that starts later", open(t, dsn))
+	if running.newer.Load() != nil {
+		t.Error("the gateway takes the tables for too new")
+	}
+	numbers(fmt.Sprintf("1=99 2=%d", needs))
+
+	execute(t, dsn, "DELETE FROM notify_queue_version WHERE id = 2")
+	if s, err := openReady(t.Context(), Options{DSN: dsn, Secret: secret}); err == nil || !strings.Contains(err.Error(), "form 99") {
+		s.Close()
+		t.Errorf("newer tables without the second number: %v", err)
+	}
+}

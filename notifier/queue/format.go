@@ -1,0 +1,35 @@
+package queue
+
+import "fmt"
+
+// Format says in which form a store was written. Stores number their forms: each change that a
+// program of before would misread, in the tables or files of the store or in what messages, jobs
+// and records hold, gets the next number.
+//
+// A store keeps its Format beside its content, so that several versions of the program can use it,
+// at the same time or one after the other. A change that a program of before can live with raises
+// Written only; it ignores what it does not know. A change with which it would lose a message, or
+// send one early or twice, raises Needs, too. That program then refuses the store.
+type Format struct {
+	Written int // the newest form that a program has written
+	Needs   int // the form that a program must know at least
+}
+
+// Check returns an error that says what to do if a program that knows the forms up to known cannot
+// use the store.
+func (f Format) Check(known int) error {
+	if f.Needs <= known {
+		return nil
+	}
+	return fmt.Errorf("a later version of the program has written it in form %d, for programs that know form %d, and this one knows up to %d: "+
+		"update it, or start that version again; to go back, restore a back-up from before the upgrade", f.Written, f.Needs, known)
+}
+
+// Join returns the Format of a store with the format f after a program that writes the format own
+// has opened it.
+func (f Format) Join(own Format) Format {
+	if own.Written <= f.Written {
+		return f
+	}
+	return Format{own.Written, max(own.Needs, f.Needs)}
+}
