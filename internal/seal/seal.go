@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"hash"
 	"sync"
+	"sync/atomic"
 	"unicode/utf8"
 )
 
@@ -36,54 +37,100 @@ const (
 // another secret, or that belongs to another place.
 var ErrOpen = errors.New("the stored record does not authenticate")
 
-// Sealer seals and opens records under one secret. It is safe for concurrent
-// use.
+// Sealer seals records under a secret, and opens those that were sealed under it
+// or under an older one. It is safe for concurrent use.
 type Sealer struct {
-	block cipher.Block
-	k1    [aes.BlockSize]byte // the subkey of CMAC for whole blocks
-	hash  []byte              // the key of Hash
+	keys atomic.Pointer[keys]
 
+	lookup atomic.Pointer[lookup]
+}
+
+// lookup is the key of [Sealer.Hash]. It stays the same when the secret changes; see
+// [Sealer.Join].
+type lookup struct {
+	key     []byte
 	hashers sync.Pool // of *hasher
 }
 
-// New returns a Sealer whose keys are derived from secret with HKDF-SHA-256
-// (RFC 5869). It returns an error if secret has fewer than [minSecret]
-// characters.
-func New(secret string) (*Sealer, error) {
-	if n := utf8.RuneCountInString(secret); n < minSecret {
-		return nil, fmt.Errorf("the secret has %d characters; write at least %d", n, minSecret)
-	}
-	derive := func(purpose string) ([]byte, error) {
-		return hkdf.Key(sha256.New, []byte(secret), nil, "caddy-notify queue 1 "+purpose, 32)
-	}
-	key, err := derive("encryption")
-	if err != nil {
-		return nil, fmt.Errorf("deriving the key of the queue: %w", err)
-	}
-	lookup, err := derive("lookup")
-	if err != nil {
-		return nil, fmt.Errorf("deriving the key of the queue: %w", err)
-	}
-	return newSealer(key, lookup)
+// keys are the keys of a sealer. The first one seals, and all open.
+type keys []key
+
+// first returns the key that seals.
+func (s *Sealer) first() *key { return &(*s.keys.Load())[0] }
+
+// key is what is derived from one secret.
+type key struct {
+	block  cipher.Block
+	k1     [aes.BlockSize]byte // the subkey of CMAC for whole blocks
+	id     keyID
+	lookup []byte // the key of Hash if this is the first secret of a store
+	older  bool   // it is not the first key of its sealer
 }
 
-func newSealer(key, hash []byte) (*Sealer, error) {
-	block, err := aes.NewCipher(key)
-	if err != nil {
-		return nil, err
+// New returns a Sealer whose keys are derived from secret with HKDF-SHA-256
+// (RFC 5869). It opens what was sealed under older secrets, too. It returns an
+// error if one has fewer than [minSecret] characters.
+func New(secret string, older ...string) (*Sealer, error) {
+	var all keys
+	for _, secret := range append([]string{secret}, older...) {
+		k, err := newKey(secret)
+		if err != nil {
+			return nil, err
+		}
+		k.older = len(all) > 0
+		all = append(all, k)
 	}
-	s := &Sealer{block: block, hash: hash}
-	block.Encrypt(s.k1[:], s.k1[:])
-	var carry byte // double the block in GF(2^128), as NIST SP 800-38B does
-	for i := len(s.k1) - 1; i >= 0; i-- {
-		s.k1[i], carry = s.k1[i]<<1|carry, s.k1[i]>>7
-	}
-	s.k1[len(s.k1)-1] ^= byte(subtle.ConstantTimeSelect(int(carry), 0x87, 0))
+	s := new(Sealer)
+	s.keys.Store(&all)
+	s.lookup.Store(&lookup{key: all[0].lookup})
 	return s, nil
 }
 
+// Use makes s seal and open with the secrets of other, which has joined the same store.
+func (s *Sealer) Use(other *Sealer) { s.keys.Store(other.keys.Load()) }
+
+func newKey(secret string) (k key, err error) {
+	if n := utf8.RuneCountInString(secret); n < minSecret {
+		return k, fmt.Errorf("the secret has %d characters; write at least %d", n, minSecret)
+	}
+	derive := func(purpose string) ([]byte, error) {
+		b, err := hkdf.Key(sha256.New, []byte(secret), nil, "caddy-notify queue 1 "+purpose, 32)
+		if err != nil {
+			return nil, fmt.Errorf("deriving the key of the queue: %w", err)
+		}
+		return b, nil
+	}
+	encryption, err := derive("encryption")
+	if err != nil {
+		return k, err
+	}
+	if k, err = keyOf(encryption); err != nil {
+		return k, err
+	}
+	if k.lookup, err = derive("lookup"); err != nil {
+		return k, err
+	}
+	id, err := derive("name")
+	copy(k.id[:], id)
+	return k, err
+}
+
+// keyOf returns a key that encrypts with 32 bytes.
+func keyOf(encryption []byte) (k key, err error) {
+	if k.block, err = aes.NewCipher(encryption); err != nil {
+		return k, err
+	}
+	k.block.Encrypt(k.k1[:], k.k1[:])
+	var carry byte // double the block in GF(2^128), as NIST SP 800-38B does
+	for i := len(k.k1) - 1; i >= 0; i-- {
+		k.k1[i], carry = k.k1[i]<<1|carry, k.k1[i]>>7
+	}
+	k.k1[len(k.k1)-1] ^= byte(subtle.ConstantTimeSelect(int(carry), 0x87, 0))
+	return k, nil
+}
+
 // aead returns AES-256-GCM with the key that is derived from the nonce.
-func (s *Sealer) aead(nonce []byte) cipher.AEAD {
+func (s *key) aead(nonce []byte) cipher.AEAD {
 	var key [2 * aes.BlockSize]byte
 	for i := range 2 {
 		b := key[i*aes.BlockSize:][:aes.BlockSize]
@@ -105,9 +152,17 @@ func (s *Sealer) aead(nonce []byte) cipher.AEAD {
 
 // Seal encrypts plain and binds it to a table and an ID in the table.
 func (s *Sealer) Seal(plain []byte, table string, id []byte) []byte {
-	out := make([]byte, nonceSize, len(plain)+Overhead)
-	rand.Read(out) // never returns an error
-	return s.aead(out).Seal(out, out[derivedSize:nonceSize], plain, place(table, id))
+	return s.first().seal(newNonce(), plain, place(table, id))
+}
+
+func newNonce() (nonce [nonceSize]byte) {
+	rand.Read(nonce[:]) // never returns an error
+	return nonce
+}
+
+func (s *key) seal(nonce [nonceSize]byte, plain, place []byte) []byte {
+	out := append(make([]byte, 0, len(plain)+Overhead), nonce[:]...)
+	return s.aead(out).Seal(out, out[derivedSize:nonceSize], plain, place)
 }
 
 // Batch seals records that are written together. It derives one key for all of
@@ -147,7 +202,7 @@ func (b *Batch) Reset() {
 
 func (b *Batch) renew() {
 	rand.Read(b.nonce[:]) // never returns an error
-	b.aead = b.sealer.aead(b.nonce[:])
+	b.aead = b.sealer.first().aead(b.nonce[:])
 }
 
 // Seal seals a record as [Sealer.Seal] does.
@@ -172,14 +227,43 @@ func (b *Batch) Seal(plain []byte, table string, id []byte) []byte {
 
 // Open returns the content of a record. The error is [ErrOpen].
 func (s *Sealer) Open(sealed []byte, table string, id []byte) ([]byte, error) {
+	plain, _, err := s.open(sealed, table, id)
+	return plain, err
+}
+
+// IsOld reports whether a record was sealed under an older secret.
+func (s *Sealer) IsOld(sealed []byte, table string, id []byte) bool {
+	_, k, err := s.open(sealed, table, id)
+	return err == nil && k.older
+}
+
+// Renew returns a record that was sealed under an older secret, sealed under the present one.
+// It returns nil for any other record.
+func (s *Sealer) Renew(sealed []byte, table string, id []byte) []byte {
+	plain, k, err := s.open(sealed, table, id)
+	if err != nil || !k.older {
+		return nil
+	}
+	return s.Seal(plain, table, id)
+}
+
+// open returns the content of a record, and the key that has sealed it.
+func (s *Sealer) open(sealed []byte, table string, id []byte) (plain []byte, k *key, err error) {
 	if len(sealed) < Overhead {
-		return nil, ErrOpen
+		return nil, nil, ErrOpen
 	}
-	plain, err := s.aead(sealed).Open(nil, sealed[derivedSize:nonceSize], sealed[nonceSize:], place(table, id))
-	if err != nil {
-		return nil, ErrOpen
+	at := place(table, id)
+	all := *s.keys.Load()
+	for i := range all {
+		if plain, err = all[i].open(sealed, at); err == nil {
+			return plain, &all[i], nil
+		}
 	}
-	return plain, nil
+	return nil, nil, ErrOpen
+}
+
+func (s *key) open(sealed, place []byte) ([]byte, error) {
+	return s.aead(sealed).Open(nil, sealed[derivedSize:nonceSize], sealed[nonceSize:], place)
 }
 
 func place(table string, id []byte) []byte {
@@ -209,9 +293,10 @@ type hasher struct {
 // Hash returns the keyed hash of text. Different purposes give different hashes
 // of the same text.
 func (s *Sealer) Hash(purpose, text string) (h Hash) {
-	m, ok := s.hashers.Get().(*hasher)
+	l := s.lookup.Load()
+	m, ok := l.hashers.Get().(*hasher)
 	if !ok {
-		m = &hasher{Hash: hmac.New(sha256.New, s.hash)}
+		m = &hasher{Hash: hmac.New(sha256.New, l.key)}
 	}
 	m.room = append(append(append(m.room[:0], purpose...), 0), text...)
 	m.Reset()
@@ -219,7 +304,7 @@ func (s *Sealer) Hash(purpose, text string) (h Hash) {
 	m.room = m.Sum(m.room[:0])
 	copy(h[:], m.room)
 	if cap(m.room) <= maxRoom {
-		s.hashers.Put(m)
+		l.hashers.Put(m)
 	}
 	return h
 }

@@ -20,7 +20,7 @@ func TestVectors(t *testing.T) {
 		{1, "", "ce546ef63c9cc60765923609b33a9a1974e96e52daf2fcf7075e2271"},
 		{3, "c2sp.org/XAES-256-GCM", "986ec1832593df5443a179437fd083bf3fdb41abd740a21f71eb769d"},
 	} {
-		s, err := newSealer(bytes.Repeat([]byte{test.key}, 32), nil)
+		s, err := keyOf(bytes.Repeat([]byte{test.key}, 32))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -139,7 +139,7 @@ func TestFiles(t *testing.T) {
 			chunks = append(chunks, sealed)
 			return nil
 		})
-		if err != nil || int64(len(chunks)) != chunkCount(size) {
+		if err != nil || int64(len(chunks)) != Chunks(size) {
 			t.Fatalf("%d bytes: %d chunks, %v", size, len(chunks), err)
 		}
 		read := func(i int64) ([]byte, error) { return chunks[i], nil }

@@ -144,6 +144,7 @@ type core struct {
 
 	recheck   atomic.Bool  // held jobs have to be checked
 	changed   atomic.Bool  // the clock may have changed, so that records written when it was ahead may be due
+	old       atomic.Pointer[OldSecrets] // as the store has last said
 	logged    atomic.Int64 // when a failure of the store was last logged, in seconds since 1970
 	loggedDue atomic.Int64 // when another failure of Due was last logged
 }
@@ -175,6 +176,7 @@ func (q *Queue) Start() {
 	q.loops.Go(q.due.workDue)
 	q.loops.Go(q.due.refresh)
 	q.loops.Go(q.Destinations.tell)
+	q.loops.Go(q.reseal)
 }
 
 // MaxAge, Keep and MaxSize return the fields of the present [Options].

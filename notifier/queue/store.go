@@ -156,6 +156,28 @@ type Store interface {
 	Close() error
 }
 
+// Resealer is implemented by stores that seal what they keep.
+type Resealer interface {
+	// SetSecrets makes the store seal under a secret, and open what was sealed under that or under
+	// older ones. The error tells which secret is missing; then nothing changes.
+	SetSecrets(ctx context.Context, secret string, older ...string) error
+
+	// Reseal seals records again that were sealed under an older secret, and returns what still
+	// needs one. In a shared store, it says that this process seals under its present secret. It is
+	// called about each minute.
+	Reseal(ctx context.Context) (OldSecrets, error)
+}
+
+// OldSecrets says whether something needs a secret other than the present one.
+type OldSecrets struct {
+	Set     bool // the configuration has older secrets
+	Records int  // how many records need one
+	Used    bool // another process seals under one, or did so some minutes ago
+}
+
+// Needed reports whether something needs an older secret.
+func (o OldSecrets) Needed() bool { return o.Records > 0 || o.Used }
+
 // Claim selects the jobs to claim.
 type Claim struct {
 	Now   time.Time

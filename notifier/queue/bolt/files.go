@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
@@ -162,6 +163,14 @@ func (dir *folder) removeFiles(paths []string) {
 	}
 }
 
+// parseFileName is the inverse of filePath.
+func parseFileName(name string) (id uuid.UUID, i int, ok bool) {
+	text, number, ok := strings.Cut(name, ".")
+	id, err1 := uuid.Parse(text)
+	i, err2 := strconv.Atoi(number)
+	return id, i, ok && err1 == nil && err2 == nil
+}
+
 // storedFiles counts the attachments of each message.
 func (dir *folder) storedFiles() (map[uuid.UUID]int, error) {
 	entries, err := os.ReadDir(filepath.Join(dir.path, "files"))
@@ -192,7 +201,7 @@ func (s *Store) removeOrphans() {
 			orphans = append(orphans, filepath.Join(s.path, "files", e.Name()))
 		}
 	}
-	for _, name := range []string{"queue.db.new", "key.new"} {
+	for _, name := range []string{"queue.db.new", "key.new", "ring.new"} {
 		orphans = append(orphans, filepath.Join(s.path, name))
 	}
 	s.removeFiles(orphans)

@@ -32,6 +32,8 @@ type index struct {
 	large                 map[uuid.UUID]large   // of the messages with files or a large text
 
 	records *records
+
+	ring []byte // to be stored, because the secret has changed; else nil
 }
 
 // job is a job that waits or is dead. There can be very many, so what few of them have is not here.

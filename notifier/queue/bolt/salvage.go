@@ -21,8 +21,8 @@ import (
 )
 
 // errSecret is returned when nothing in the database authenticates.
-var errSecret = errors.New("nothing in queue.db can be read with this secret: set the one that the queue was created with; to begin " +
-	"with an empty queue, move the folder away")
+var errSecret = errors.New("nothing in queue.db can be read with this secret: set the one that the queue was created with, or write it " +
+	"after the new one; to begin with an empty queue, move the folder away")
 
 // filler is a value that keeps bbolt from storing a small bucket inside the
 // page that lists the buckets, where one damaged bit could cost several records
@@ -60,7 +60,7 @@ func (d *database) create(fill func(db *bbolt.DB) error) error {
 		if err := d.putFormat(tx, queue.Format{}); err != nil {
 			return err
 		}
-		return tx.Bucket([]byte(bucketMeta)).Put(keyCheck, d.sealer.Seal(nil, bucketMeta, keyCheck))
+		return tx.Bucket([]byte(bucketMeta)).Put(keyCheck, d.sealer.Ring(bucketMeta, keyCheck, time.Now()))
 	})
 	if err == nil && fill != nil {
 		err = fill(db)

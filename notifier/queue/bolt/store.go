@@ -13,6 +13,7 @@
 //	state         how many deliveries wait, for the case that queue.db is lost
 //	key           the key, unless the configuration has a secret
 //	lock          locked by the process that uses the folder
+//	ring          after the secret has changed: a copy of a record of queue.db
 //	files/        attachments
 //	queue.db.damaged-*  databases that were damaged and have been replaced
 //
@@ -53,6 +54,9 @@ type Options struct {
 	// created with the store.
 	Secret string
 
+	// OldSecrets open what was sealed under them before there was Secret.
+	OldSecrets []string
+
 	// Logger gets reports of damage, one for each record that is lost. Default:
 	// none.
 	Logger *zap.Logger
@@ -84,7 +88,7 @@ var buckets = []string{
 }
 
 var (
-	keyCheck = []byte("check") // a record that only the right secret opens
+	keyCheck = []byte("check") // the ring of the sealer, which only the right secret opens
 	keyKept  = []byte("kept")  // the total size of the finished messages
 )
 
@@ -92,8 +96,9 @@ var (
 type Store struct {
 	*writer
 	recordStore
-	unlock func() error // of the folder
-	once   sync.Once
+	unlock   func() error // of the folder
+	once     sync.Once
+	resealed atomic.Bool // no record of the database is sealed under an old secret
 }
 
 // folder is the folder of a store.
@@ -141,7 +146,10 @@ type writer struct {
 	workspace    *workspace
 }
 
-var _ queue.Store = (*Store)(nil)
+var (
+	_ queue.Store    = (*Store)(nil)
+	_ queue.Resealer = (*Store)(nil)
+)
 
 // Open opens the store in a folder, or creates it. It returns a [*LockedError]
 // if another process uses the folder, and an error that tells what to do if the
@@ -172,7 +180,7 @@ func Open(o Options) (*Store, error) {
 		return nil, err
 	}
 	s.unlock = unlock
-	if err := s.open(o.Secret); err != nil {
+	if err := s.open(o.Secret, o.OldSecrets); err != nil {
 		_ = unlock()
 		return nil, fmt.Errorf("opening the queue in %s: %w", s.path, err)
 	}
@@ -186,7 +194,7 @@ func (dir *folder) filePath(id uuid.UUID, i int) string {
 	return filepath.Join(dir.path, "files", fmt.Sprintf("%s.%d", id, i))
 }
 
-func (s *Store) open(secret string) error {
+func (s *Store) open(secret string, older []string) error {
 	_, err := os.Stat(s.dbPath())
 	exists := err == nil
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -206,11 +214,12 @@ func (s *Store) open(secret string) error {
 			return err
 		}
 	}
-	sealer, err := seal.New(secret)
+	sealer, err := seal.New(secret, older...)
 	if err != nil {
 		return err
 	}
 	s.sealer = &record.Sealer{Sealer: sealer, Log: s.log}
+	s.readRing()
 	s.workspace = newWorkspace(sealer)
 	if !exists {
 		if err := s.create(nil); err != nil {
@@ -307,6 +316,9 @@ func (d *database) openDB() (*opened, error) {
 			o.kept, err = d.readKept(tx)
 			return err
 		})
+		if err == nil && o.index.ring != nil {
+			err = d.putRing(o.db, o.index.ring)
+		}
 		if err != nil || format.Join(d.writes) == format {
 			return err
 		}
@@ -336,9 +348,9 @@ func (d *database) boltOptions() *bbolt.Options {
 
 // readIndex reads the jobs that wait or are dead.
 func (d *database) readIndex(tx *bbolt.Tx, x *index) error {
-	check := tx.Bucket([]byte(bucketMeta)).Get(keyCheck)
-	if _, err := d.sealer.Open(check, bucketMeta, keyCheck); err != nil {
-		return &damage{what: "the record that the secret is checked with"}
+	var err error
+	if x.ring, err = d.joinRing(tx); err != nil {
+		return err
 	}
 	files, err := d.storedFiles()
 	if err != nil {

@@ -199,6 +199,10 @@ const dueDestinations = `WITH RECURSIVE j (message, idx, destination, host, clie
 // endDamaged settles the jobs whose records are damaged as Lost, and returns
 // the others.
 func (s *Store) endDamaged(ctx context.Context, jobs []queue.Job) []queue.Job {
+	isLost := func(j queue.Job) bool { return j.Status == queue.Lost }
+	if slices.ContainsFunc(jobs, isLost) && s.isForeign(ctx) {
+		return slices.DeleteFunc(jobs, isLost) // they are given up when watchVersion finds the same
+	}
 	return slices.DeleteFunc(jobs, func(j queue.Job) bool {
 		if j.Status != queue.Lost {
 			return false

@@ -14,6 +14,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/internal/racetest"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
+	"github.com/caddy-notify/caddy-notify/notifier/queue/postgres/internal/hosts"
 )
 
 // failOverTime is how long after a fail-over messages may be refused.
@@ -165,30 +166,30 @@ func TestOrderOfHosts(t *testing.T) {
 		want     []string
 		timeout  time.Duration
 	}{
-		{"as written", "host=a,b", nil, nil, []string{"192.0.2.1:5432", "192.0.2.2:5432", "192.0.2.3:5432"}, hostTime},
+		{"as written", "host=a,b", nil, nil, []string{"192.0.2.1:5432", "192.0.2.2:5432", "192.0.2.3:5432"}, hosts.TimeEach},
 		{
 			"what answered last", "host=a,b",
 			[]string{"192.0.2.1:5432", "192.0.2.3:5432"},
 			nil,
 			[]string{"192.0.2.3:5432", "192.0.2.1:5432", "192.0.2.2:5432"},
-			hostTime,
+			hosts.TimeEach,
 		},
 		{
 			"an address of a name", "host=a,b", nil,
 			[]string{"192.0.2.1:5432"},
 			[]string{"192.0.2.2:5432", "192.0.2.1:5432", "192.0.2.3:5432"},
-			hostTime,
+			hosts.TimeEach,
 		},
 		{
 			"what has failed", "host=b,one",
 			[]string{"192.0.2.3:5432"},
 			[]string{"192.0.2.3:5432"},
 			[]string{"192.0.2.4:5432", "192.0.2.3:5432"},
-			hostTime,
+			hosts.TimeEach,
 		},
-		{"ports", "host=one,one port=1,2", []string{"192.0.2.4:2"}, nil, []string{"192.0.2.4:2", "192.0.2.4:1"}, hostTime},
-		{"an unknown name", "host=gone,one", nil, nil, []string{"192.0.2.4:5432"}, hostTime},
-		{"a name with two addresses", "host=a", []string{"192.0.2.2:5432"}, nil, []string{"192.0.2.2:5432", "192.0.2.1:5432"}, hostTime},
+		{"ports", "host=one,one port=1,2", []string{"192.0.2.4:2"}, nil, []string{"192.0.2.4:2", "192.0.2.4:1"}, hosts.TimeEach},
+		{"an unknown name", "host=gone,one", nil, nil, []string{"192.0.2.4:5432"}, hosts.TimeEach},
+		{"a name with two addresses", "host=a", []string{"192.0.2.2:5432"}, nil, []string{"192.0.2.2:5432", "192.0.2.1:5432"}, hosts.TimeEach},
 		{"one address", "host=one", nil, []string{"192.0.2.4:5432"}, []string{"192.0.2.4:5432"}, replyTime},
 		{
 			"a time of its own", "host=a,b connect_timeout=7", nil, nil,
@@ -216,22 +217,22 @@ func TestOrderOfHosts(t *testing.T) {
 				return nil, errors.New("refused")
 			}
 			for _, s := range tt.answered {
-				p.hosts.noteAnswer(s)
+				p.hosts.NoteAnswer(s)
 			}
 			for _, s := range tt.failed {
-				p.hosts.noteFailure(s)
+				p.hosts.NoteFailure(s)
 			}
-			a := p.hosts.attempt(t.Context(), config, func(string) {})
+			a := p.hosts.Attempt(t.Context(), config, func(string) {})
 			if _, err := pgconn.ConnectConfig(t.Context(), config); err == nil {
 				t.Error("connected to nobody")
 			}
-			a.connected()
+			last := a.Connected()
 			_, _ = config.DialFunc(t.Context(), "tcp", "192.0.2.9:1") // as a lost connection does
-			if tried = tried[:len(tried)-1]; a.address == "192.0.2.9:1" {
+			if tried, last = tried[:len(tried)-1], a.Connected(); last == "192.0.2.9:1" {
 				t.Error("the dial of a lost connection counts as one of the attempt")
 			}
-			if !slices.Equal(tried, tt.want) || config.ConnectTimeout != tt.timeout || a.address != tried[len(tried)-1] {
-				t.Errorf("tried %q, the last %s, each for %s; want %q for %s", tried, a.address, config.ConnectTimeout, tt.want, tt.timeout)
+			if !slices.Equal(tried, tt.want) || config.ConnectTimeout != tt.timeout || last != tried[len(tried)-1] {
+				t.Errorf("tried %q, the last %s, each for %s; want %q for %s", tried, last, config.ConnectTimeout, tt.want, tt.timeout)
 			}
 		})
 	}

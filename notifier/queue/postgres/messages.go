@@ -34,6 +34,9 @@ func (s *Store) Load(ctx context.Context, id uuid.UUID) (*queue.Message, func(),
 	}
 	m, files, err := s.sealer.OpenMessage(id, head, body)
 	if err != nil {
+		if s.isForeign(ctx) {
+			err = errForeign
+		}
 		return nil, nil, err
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))

@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
+	"github.com/caddy-notify/caddy-notify/notifier/queue/postgres/internal/hosts"
 )
 
 // The bounds of requests to the server.
@@ -33,7 +34,7 @@ const (
 type pool struct {
 	config *pgxpool.Config
 	conns  *pgxpool.Pool
-	hosts  hosts
+	hosts  hosts.Hosts
 	places chan struct{} // has a value for each caller that has a connection or makes one
 	start  time.Time
 
@@ -79,13 +80,13 @@ func newPool(dsn string) (*pool, error) {
 func (p *pool) beforeConnect(ctx context.Context, config *pgx.ConnConfig) error {
 	began := time.Since(p.start)
 	config.ConnectTimeout = p.config.ConnConfig.ConnectTimeout // pgxpool sets one if there is none
-	a := p.hosts.attempt(ctx, &config.Config, func(address string) { p.unreachable(address, began) })
+	a := p.hosts.Attempt(ctx, &config.Config, func(address string) { p.unreachable(address, began) })
 	c := &conn{pool: p, statements: map[string]*pgconn.StatementDescription{}}
 	config.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) { c.noteNotice(n) }
 	config.AfterConnect = func(ctx context.Context, pg *pgconn.PgConn) error {
 		ctx, cancel := context.WithTimeout(ctx, config.ConnectTimeout)
 		defer cancel()
-		c.pg, c.address = pg, a.connected()
+		c.pg, c.address = pg, a.Connected()
 		return p.add(ctx, c)
 	}
 	return nil
@@ -96,7 +97,7 @@ func (p *pool) add(ctx context.Context, c *conn) error {
 	if err := c.askSession(ctx); err != nil {
 		return err
 	}
-	p.hosts.noteAnswer(c.address)
+	p.hosts.NoteAnswer(c.address)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	c.counter = p.counter % counters
@@ -196,11 +197,11 @@ func (p *pool) silent(address string, began time.Duration) {
 		return
 	}
 	p.closeIdle(address)
-	if !p.hosts.areSeveral() {
+	if !p.hosts.AreSeveral() {
 		p.stalled, p.until = true, time.Now().Add(restTime)
 		return
 	}
-	p.hosts.noteFailure(address)
+	p.hosts.NoteFailure(address)
 	for _, c := range p.all {
 		if c.address == address && !c.patient.Load() {
 			p.hangUp(c)
@@ -217,14 +218,14 @@ func (p *pool) unreachable(address string, began time.Duration) {
 	if p.replied[address] > began {
 		return
 	}
-	p.hosts.noteFailure(address)
+	p.hosts.NoteFailure(address)
 	p.leave(address)
 }
 
 // noteReadOnly notes that the server at an address cannot be written any more. The new
 // primary may have another address, or a new connection to the same may reach it.
 func (p *pool) noteReadOnly(address string) {
-	p.hosts.noteFailure(address)
+	p.hosts.NoteFailure(address)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.leave(address)
@@ -250,8 +251,8 @@ func (p *pool) stall(began time.Duration) {
 		}
 	}
 	rest := restTime
-	if p.hosts.areSeveral() { // one of them may become the primary
-		rest = hostTime
+	if p.hosts.AreSeveral() { // one of them may become the primary
+		rest = hosts.TimeEach
 	}
 	p.stalled, p.until = true, time.Now().Add(rest)
 	p.closeIdle("")

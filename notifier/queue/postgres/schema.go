@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -187,8 +186,8 @@ const advisoryLock = 7226382055461327
 const migrateTime = time.Minute
 
 // errSecret is returned when the tables were created with another secret.
-var errSecret error = refusef("the tables of the queue were created with another secret: set that one; to begin with an empty queue, " +
-	"drop the tables notify_queue_*")
+var errSecret error = refusef("the tables of the queue were created with another secret: set that one, or write it after the new one; to " +
+	"begin with an empty queue, drop the tables notify_queue_*")
 
 // migrate creates the tables, or brings them up to date: on PostgreSQL in one transaction with a
 // lock, because a pooler keeps a transaction in one session. Other servers may define tables only
@@ -239,8 +238,8 @@ func (t *tables) createTables(ctx context.Context, c *conn) (upgraded bool, err 
 		return false, err
 	}
 	if len(stored) > 0 {
-		if _, err := t.sealer.Open(stored[0][1], "version", nil); err != nil {
-			return false, fmt.Errorf("%s: %w", c.address, errSecret)
+		if err := t.joinRing(ctx, c, stored[0][1]); err != nil {
+			return false, err
 		}
 	}
 	format := formatOf(stored)
@@ -273,7 +272,7 @@ func (t *tables) createTables(ctx context.Context, c *conn) (upgraded bool, err 
 	}
 	format = format.Join(queue.Format{Written: len(migrations), Needs: needs})
 	_, err = c.query(ctx, `INSERT INTO notify_queue_version (id, version, secret) VALUES (1, $1, $3), (2, $2, '')
-		ON CONFLICT (id) DO UPDATE SET version = excluded.version`, format.Written, format.Needs, t.sealer.Seal(nil, "version", nil))
+		ON CONFLICT (id) DO UPDATE SET version = excluded.version`, format.Written, format.Needs, t.sealer.Ring(placeRing, nil, time.Now()))
 	return err == nil, err
 }
 

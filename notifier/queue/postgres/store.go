@@ -54,14 +54,18 @@ type Options struct {
 	// characters. All gateways that share the tables have the same.
 	Secret string
 
+	// OldSecrets open what was sealed under them before there was Secret.
+	OldSecrets []string
+
 	// Logger gets a warning if the server is not reachable at the start.
 	// Default: none.
 	Logger *zap.Logger
 
-	noListen   bool         // for tests
-	oneCounter bool         // for tests: all transactions change the same row of counts
-	knows      int          // for tests: the version of the tables that this program knows
-	conflict   func() error // for tests; see pool
+	noListen   bool          // for tests
+	oneCounter bool          // for tests: all transactions change the same row of counts
+	knows      int           // for tests: the version of the tables that this program knows
+	later      time.Duration // for tests: by how much the clock of its secrets is ahead
+	conflict   func() error  // for tests; see pool
 
 	// loseReply is for tests. It is called after an acceptance, a claim or a settlement is
 	// committed, and its error is handled like one of the connection.
@@ -113,12 +117,17 @@ type tables struct {
 	migrated  atomic.Bool
 	missing   atomic.Bool                  // a table was found missing
 	newer     atomic.Pointer[queue.Format] // of the tables, if this program is too old for them; else nil
+	later     time.Duration                // as in Options
+	foreign   atomic.Bool                  // another gateway uses a secret that this one does not have
 
 	clock serverClock
 	size  size
 }
 
-var _ queue.Store = (*Store)(nil)
+var (
+	_ queue.Store    = (*Store)(nil)
+	_ queue.Resealer = (*Store)(nil)
+)
 
 // Check returns an error if a connection string is invalid. The error does not
 // contain the password. Check does not connect.
@@ -140,9 +149,9 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	p.conflict, p.oneCounter = o.conflict, o.oneCounter
 	t := &tables{
 		pool: p, log: cmp.Or(o.Logger, zap.NewNop()), owner: uuid.New(), knows: cmp.Or(o.knows, len(migrations)),
-		stop: make(chan struct{}), clock: serverClock{start: time.Now()},
+		stop: make(chan struct{}), later: o.later, clock: serverClock{start: time.Now()},
 	}
-	sealer, err := seal.New(o.Secret)
+	sealer, err := seal.New(o.Secret, o.OldSecrets...)
 	if err != nil {
 		return nil, fmt.Errorf("opening the queue in Postgres: %w", err)
 	}
@@ -234,8 +243,12 @@ func (t *tables) do(ctx context.Context, f func(ctx context.Context, c *conn, re
 	default:
 	}
 	for again := false; ; again = true {
+		names := t.sealer.DestinationHash("")
 		if err := t.prepare(ctx); err != nil {
 			return err
+		}
+		if names != t.sealer.DestinationHash("") {
+			return errJoined // the caller has made names with another key
 		}
 		err := t.pool.do(ctx, f)
 		if again || !gone(err) {

@@ -254,7 +254,9 @@ func (t *tables) lock(ctx context.Context, c *conn, records map[queue.Hash]*lock
 		if name := queue.Hash(row[0]); len(row[1]) > 0 {
 			// A damaged one counts as missing.
 			r := records[name]
-			r.data, _ = t.sealer.Open(row[1], record.Records, name[:])
+			if r.data, err = t.openRecord(ctx, c, row[1], name); err != nil {
+				return nil, err
+			}
 			r.stored = record.UpdateSize(row[1])
 			r.size = r.stored
 		}
@@ -501,10 +503,10 @@ func (s recordStore) Record(ctx context.Context, name queue.Hash) (data []byte, 
 			data = nil
 			return err
 		}
-		if data, err = s.sealer.Open(rows[0][0], record.Records, name[:]); err != nil {
-			return s.sealer.Damaged("a record of an incident")
+		if data, err = s.openRecord(ctx, c, rows[0][0], name); err == nil && data == nil {
+			err = s.sealer.Damaged("a record of an incident")
 		}
-		return nil
+		return err
 	})
 	return data, err
 }
@@ -573,7 +575,9 @@ func (s recordStore) DueRecords(
 		for i, row := range rows {
 			r := &records[i]
 			r.Name, r.Due = queue.Hash(row[0]), time.UnixMicro(number(row[1]))
-			r.Data, _ = s.sealer.Open(row[2], record.Records, r.Name[:]) // a damaged one has none
+			if r.Data, err = s.openRecord(ctx, c, row[2], r.Name); err != nil { // a damaged one has none
+				return err
+			}
 			more = more || number(row[3]) > int64(len(rows))
 		}
 		return err

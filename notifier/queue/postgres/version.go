@@ -28,14 +28,15 @@ func (s *Store) watchVersion(ctx context.Context) {
 			return
 		case <-time.After(versionEvery):
 		}
-		format, err := s.format(ctx)
+		format, reads, err := s.format(ctx)
 		if err != nil {
 			continue // there are no tables, or the server does not answer
 		}
-		if format.Needs <= s.knows {
+		if format.Needs <= s.knows && reads {
 			if !since.IsZero() {
 				s.log.Info("this program knows the version of the queue's tables again", zap.Int("version", format.Written))
 				s.newer.Store(nil)
+				s.foreign.Store(false)
 				since, handedOver = time.Time{}, false
 				s.lookAgain()
 			}
@@ -43,6 +44,11 @@ func (s *Store) watchVersion(ctx context.Context) {
 		}
 		if since.IsZero() {
 			since = time.Now()
+			if format.Needs <= s.knows {
+				s.foreign.Store(true)
+				s.log.Error("the tables of the queue cannot be used any more, and others deliver what waits", zap.Error(errForeign))
+				continue
+			}
 			s.newer.Store(&format)
 			s.log.Error("another gateway has brought the tables of the queue up to date, and this program is too old for them: "+
 				"it stores nothing more, and leaves to the others what waits; update it",
@@ -54,20 +60,23 @@ func (s *Store) watchVersion(ctx context.Context) {
 	}
 }
 
-// format returns the format of the tables.
-func (t *tables) format(ctx context.Context) (f queue.Format, err error) {
+// format returns the format of the tables, and reports whether the sealer can read all of them.
+func (t *tables) format(ctx context.Context) (f queue.Format, reads bool, err error) {
 	err = t.pool.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
 		rows, err := c.query(ctx, selectFormat)
-		f = formatOf(rows)
+		f, reads = formatOf(rows), len(rows) == 0 || t.sealer.Reads(rows[0][1], placeRing, nil)
 		return err
 	})
-	return f, err
+	return f, reads, err
 }
 
 // isTooOld returns an error if this program is too old for the tables.
 func (t *tables) isTooOld() error {
 	if f := t.newer.Load(); f != nil {
 		return &queue.UnavailableError{Err: f.Check(t.knows)}
+	}
+	if t.foreign.Load() {
+		return errForeign
 	}
 	return nil
 }

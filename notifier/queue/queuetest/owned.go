@@ -101,10 +101,10 @@ func (s *suite) runOwned(handles ...queue.Store) {
 	}
 }
 
-// recordBytes returns the size of the records.
+// recordBytes returns the size of the records of the test.
 func (s *suite) recordBytes() int64 {
 	s.Helper()
 	st, err := s.Stats(s.Context())
 	s.must(err)
-	return st.Records
+	return st.Records - s.empty.Records
 }

@@ -367,7 +367,7 @@ func (s *suite) updateJobs() {
 	s.reopenStore()
 	s.statuses(e.Message.ID, queue.Cancelled, queue.Superseded, queue.Delivered, queue.Superseded, queue.Delivered)
 	s.counts(0, 0, 0)
-	if st, err := s.Stats(s.Context()); err != nil || st.Bytes != 0 {
+	if st, err := s.Stats(s.Context()); err != nil || st.Bytes != s.empty.Bytes {
 		s.Errorf("%+v, %v", st, err)
 	}
 }

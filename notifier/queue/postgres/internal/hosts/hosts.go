@@ -1,4 +1,5 @@
-package postgres
+// Package hosts decides in which order the addresses of a connection string are tried.
+package hosts
 
 import (
 	"cmp"
@@ -11,23 +12,28 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// hostTime is how long each of several hosts has to answer a new connection, unless the
-// connection string has connect_timeout.
-const hostTime = 2 * time.Second
+// How long a host has to answer a new connection, unless the connection string has connect_timeout.
+const (
+	Time     = 5 * time.Second // the only one
+	TimeEach = 2 * time.Second // each of several
+)
 
-// hosts decides in which order the addresses of a connection string are tried: the one
+// endTime is how long cancelling a statement may take.
+const endTime = time.Second
+
+// Hosts are the addresses of a connection string. The one
 // that answered last is the first, and those that have failed since are the last. So a
 // host that hangs costs each connection at most its own time, and usually none. It knows
 // no pool, and works through the hooks of a configuration alone.
-type hosts struct {
+type Hosts struct {
 	mu       sync.Mutex
 	several  bool            // there is more than one address
 	answered string          // the address that answered last; "" if it has failed since
 	failed   map[string]bool // addresses that have not answered since they failed
 }
 
-// attempt is an attempt to connect.
-type attempt struct {
+// Attempt is an attempt to connect.
+type Attempt struct {
 	timeout time.Duration // of each address
 	hung    func(address string)
 
@@ -41,7 +47,7 @@ type attempt struct {
 // if the address before has used up its time. It reports false if the address is not tried for the
 // attempt: a connection that is lost, or refused after it was opened, cancels its statement, and
 // that may take longer than the attempt.
-func (a *attempt) next(ctx context.Context, address string) bool {
+func (a *Attempt) next(ctx context.Context, address string) bool {
 	a.mu.Lock()
 	end, ok := ctx.Deadline()
 	if a.done || ok && time.Until(end) > a.timeout {
@@ -59,19 +65,19 @@ func (a *attempt) next(ctx context.Context, address string) bool {
 	return true
 }
 
-// connected notes that the attempt has succeeded, and returns the address.
-func (a *attempt) connected() string {
+// Connected notes that the attempt has succeeded, and returns the address.
+func (a *Attempt) Connected() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.done = true
 	return a.address
 }
 
-// attempt changes a configuration for one attempt to connect: the hosts have their present
+// Attempt changes a configuration for one attempt to connect: the hosts have their present
 // order and a time of their own. ctx limits how long names are looked up. hung is called
 // with each address that does not answer in its time, before the next one is tried.
-func (h *hosts) attempt(ctx context.Context, c *pgconn.Config, hung func(address string)) *attempt {
-	a := &attempt{hung: hung}
+func (h *Hosts) Attempt(ctx context.Context, c *pgconn.Config, hung func(address string)) *Attempt {
+	a := &Attempt{hung: hung}
 	lookUpName, dial, timeout := c.LookupFunc, c.DialFunc, c.ConnectTimeout
 	ways := append([]*pgconn.FallbackConfig{{Host: c.Host, Port: c.Port, TLSConfig: c.TLSConfig}}, c.Fallbacks...)
 	several := slices.ContainsFunc(ways, func(w *pgconn.FallbackConfig) bool { return w.Host != c.Host || w.Port != c.Port })
@@ -121,9 +127,9 @@ func (h *hosts) attempt(ctx context.Context, c *pgconn.Config, hung func(address
 // timeOf returns how long a host has to answer, if it is one of several or not.
 func timeOf(several bool) time.Duration {
 	if several {
-		return hostTime
+		return TimeEach
 	}
-	return replyTime
+	return Time
 }
 
 // name is a host with its addresses.
@@ -156,7 +162,7 @@ func lookUp(ctx context.Context, lookUp pgconn.LookupFunc, timeout time.Duration
 
 // rank returns a number that is lower for an address that is tried earlier. The caller holds the
 // lock.
-func (h *hosts) rank(address string) int {
+func (h *Hosts) rank(address string) int {
 	switch {
 	case address == h.answered:
 		return 0
@@ -168,16 +174,16 @@ func (h *hosts) rank(address string) int {
 
 const lastRank = 2
 
-// noteAnswer notes that an address has answered.
-func (h *hosts) noteAnswer(address string) {
+// NoteAnswer notes that an address has answered.
+func (h *Hosts) NoteAnswer(address string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.answered = address
 	delete(h.failed, address)
 }
 
-// noteFailure notes that an address does not answer, or is no longer of use.
-func (h *hosts) noteFailure(address string) {
+// NoteFailure notes that an address does not answer, or is no longer of use.
+func (h *Hosts) NoteFailure(address string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.answered == address {
@@ -189,8 +195,8 @@ func (h *hosts) noteFailure(address string) {
 	h.failed[address] = true
 }
 
-// areSeveral reports whether there is more than one address.
-func (h *hosts) areSeveral() bool {
+// AreSeveral reports whether there is more than one address.
+func (h *Hosts) AreSeveral() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.several
