@@ -116,7 +116,10 @@ func (a *App) Provision(ctx caddy.Context) error {
 		}
 	}
 	if a.Queue != nil {
-		if a.gateway.Conf.QueueSettings, err = a.Queue.resolve(); err != nil {
+		if err = a.Queue.provision(ctx); err == nil {
+			a.gateway.Conf.QueueSettings, err = a.Queue.resolve()
+		}
+		if err != nil {
 			return block.LogRejected(a.gateway.Conf.Log, a.Caddyfile.Locate("queue", fmt.Errorf("queue: %w", err)))
 		}
 	}

@@ -2,43 +2,43 @@ package caddyhttp
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/url"
-	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/queuestore"
 	"github.com/caddy-notify/caddy-notify/gateway/heartbeat"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
-	"github.com/caddy-notify/caddy-notify/notifier/queue/postgres"
 )
 
 // Queue keeps messages that cannot be delivered at once, and delivers them
 // later: when a destination works again, and also after a crash, a power cut or
 // a restart. A message is delivered at least once; order is not kept.
 type Queue struct {
-	// The connection string of a PostgreSQL database, which several gateways with
-	// the same configuration can share. Placeholders are replaced. Example:
-	// `{env.DATABASE_URL}`. Default: none; the queue is in a folder of this
-	// machine.
-	Postgres string `json:"postgres,omitempty"`
+	// Where the queue is kept: a module of the namespace `notify.queue`. Default: `bolt`, which is
+	// a folder of this machine.
+	StoreRaw json.RawMessage `json:"store,omitempty" caddy:"namespace=notify.queue inline_key=module"`
 
-	// The folder of the queue. Only one process can use it at a time. Placeholders
-	// are replaced. Default: `notify/queue` in Caddy's data directory.
-	Path string `json:"path,omitempty"`
-
-	// The secret that encrypts the content of the queue: 16 or more characters. It
-	// cannot be changed while messages wait. Placeholders are replaced. Example:
-	// `{file./run/secrets/queue}`. Default: the content of the file `key` in the
-	// folder, which the gateway creates. It is required with `postgres`.
+	// The secret that encrypts the content of the queue: 16 or more characters. Placeholders are
+	// replaced. Example: `{file./run/secrets/queue}`. Default: the content of the file `key` in the
+	// folder, which the gateway creates. It is required with any other store than `bolt`.
 	Secret string `json:"secret,omitempty"`
+
+	// Secrets that were used before. What was encrypted with one of them can be read, and is
+	// encrypted again. Placeholders are replaced. Default: none.
+	OldSecrets []string `json:"old_secrets,omitempty"`
 
 	// The maximum age of a message. A delivery that has not succeeded by then is
 	// given up. A duration such as `"36h"`, or a number of nanoseconds. Default:
@@ -62,6 +62,8 @@ type Queue struct {
 
 	// Calls a watchdog outside while the queue works. Default: none.
 	Beat *QueueBeat `json:"beat,omitempty"`
+
+	store caddy.Module
 }
 
 // defaultQueueWait is the default time that a request waits for its results.
@@ -71,18 +73,23 @@ const defaultQueueWait = 3 * time.Second
 const minQueueSecret = 16
 
 var (
-	errQueuePath   = errors.New("path has no effect with postgres; remove one of them")
+	errQueueStores = errors.New("the store is set twice: queue has one of postgres, path and store; remove the others")
 	errQueueSecret = fmt.Errorf("secret: it must have %d or more characters", minQueueSecret)
-	errNoSecret    = errors.New("a queue in postgres needs a secret that all gateways share; add secret with 16 or more characters")
+	errOldSecrets  = errors.New("old_secrets has no effect without secret; set the new secret, too")
 )
+
+// noSecretError is returned if a store needs a secret.
+type noSecretError struct{ store string }
+
+func (e *noSecretError) Error() string {
+	return "a queue in " + e.store + " needs a secret that all gateways share; add secret with 16 or more characters"
+}
 
 // check makes the checks that are possible before placeholders are replaced.
 func (c *Queue) check() error {
-	for _, p := range []struct {
-		name, text string
-	}{{"postgres", c.Postgres}, {"path", c.Path}, {"secret", c.Secret}} {
-		if err := placeholder.Check(p.text); err != nil {
-			return fmt.Errorf("%s: %w", p.name, err)
+	for _, text := range c.secrets() {
+		if err := placeholder.Check(text); err != nil {
+			return fmt.Errorf("secret: %w", err)
 		}
 	}
 	for _, d := range []struct {
@@ -99,11 +106,31 @@ func (c *Queue) check() error {
 	switch {
 	case c.MaxSize < 0:
 		return fmt.Errorf("max_size is %d; it must be a number of bytes above 0", c.MaxSize)
-	case c.Postgres != "" && c.Path != "":
-		return errQueuePath
-	case c.Postgres != "" && c.Secret == "":
-		return errNoSecret
+	case c.Secret == "" && len(c.OldSecrets) > 0:
+		return errOldSecrets
 	}
+	return nil
+}
+
+// secrets returns the secrets, the present one first.
+func (c *Queue) secrets() []string {
+	if c.Secret == "" {
+		return nil
+	}
+	return append([]string{c.Secret}, c.OldSecrets...)
+}
+
+// provision loads the module of the store.
+func (c *Queue) provision(ctx caddy.Context) error {
+	if c.StoreRaw == nil {
+		c.StoreRaw = json.RawMessage(`{"module":"bolt"}`)
+		defer func() { c.StoreRaw = nil }()
+	}
+	m, err := ctx.LoadModule(c, "StoreRaw")
+	if err != nil {
+		return err
+	}
+	c.store = m.(caddy.Module)
 	return nil
 }
 
@@ -118,38 +145,44 @@ func (c *Queue) resolve() (*outbox.Settings, error) {
 		Wait:    cmp.Or(time.Duration(c.Wait), defaultQueueWait),
 		Keep:    cmp.Or(time.Duration(c.Keep), queue.DefaultKeep),
 	}
-	for _, p := range []struct {
-		name, text string
-		to         *string
-	}{{"postgres", c.Postgres, &s.DSN}, {"path", c.Path, &s.Path}, {"secret", c.Secret, &s.Secret}} {
-		if p.text == "" {
-			continue
-		}
-		var err error
-		if *p.to, err = placeholder.Resolve(p.text); err != nil {
-			return nil, fmt.Errorf("%s: %w", p.name, err)
+	for i, text := range c.secrets() {
+		secret, err := placeholder.Resolve(text)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("secret: %w", err)
+		case len(secret) < minQueueSecret:
+			return nil, errQueueSecret
+		case i == 0:
+			s.Secret = secret
+		default:
+			s.OldSecrets = append(s.OldSecrets, secret)
 		}
 	}
 	var err error
 	if s.Watchdog, err = c.Beat.resolve(); err != nil {
 		return nil, err
 	}
-	if c.Secret != "" && len(s.Secret) < minQueueSecret {
-		return nil, errQueueSecret
+	return s, c.setStore(s)
+}
+
+// setStore sets where the queue is.
+func (c *Queue) setStore(s *outbox.Settings) error {
+	name := c.store.CaddyModule().ID.Name()
+	switch m := c.store.(type) {
+	case *queuestore.Bolt:
+		s.Path, s.Name = m.Folder(), "path "+m.Folder()
+		return nil
+	case *queuestore.Postgres:
+		s.DSN, s.Name = m.Address(), "postgres "+m.Address()
+	case queuestore.Guest:
+		s.Module, s.Open, s.Name = name, m.Open, "module "+name+" "+m.Name()
+	default:
+		return fmt.Errorf("the module %s is no store: it lacks the methods of queuestore.Guest", c.store.CaddyModule().ID)
 	}
-	if s.DSN != "" {
-		s.Name = "postgres " + s.DSN
-		return s, postgres.Check(s.DSN)
+	if s.Secret == "" {
+		return &noSecretError{name}
 	}
-	if s.Path == "" {
-		s.Path = filepath.Join(caddy.AppDataDir(), "notify", "queue")
-	}
-	path, err := filepath.Abs(s.Path)
-	if err != nil {
-		return nil, fmt.Errorf("path: %w", err)
-	}
-	s.Path, s.Name = path, "path "+path
-	return s, nil
+	return nil
 }
 
 // readQueue reads the subdirective queue of the global option.
@@ -160,25 +193,46 @@ func (b *settingsBlock) readQueue(d *caddyfile.Dispenser, args []string) error {
 	q := &Queue{}
 	b.app.Queue = q
 	b.to.Caddyfile.Record("queue", d)
+	stores := 0
+	set := func(m caddyfile.Unmarshaler, name string) {
+		stores++
+		q.StoreRaw = caddyconfig.JSONModuleObject(m, "module", name, nil)
+	}
 	if len(args) > 0 {
 		if args[0] != "postgres" || len(args) != 2 {
-			return d.Err("wrong arguments; expected queue [postgres <dsn>] [{ … }]")
+			return d.Err("wrong arguments; expected queue [postgres <dsn>] [{ … }], or store <name> in the block")
 		}
-		q.Postgres = args[1]
+		if err := placeholder.Check(args[1]); err != nil {
+			return d.WrapErr(fmt.Errorf("queue: postgres: %w", err))
+		}
+		set(&queuestore.Postgres{DSN: args[1]}, "postgres")
 	}
 	start := *d
-	text := func(name string, to *string) block.Option {
-		return block.Option{Usage: name + " <text>", Min: 1, Max: 1, Line: func(args []string) error {
+	err := block.ReadOptional(d, "queue", block.Options{
+		"path": {Usage: "path <text>", Min: 1, Max: 1, Line: func(args []string) error {
 			if args[0] == "" {
 				return block.ErrEmptyText
 			}
-			*to = args[0]
+			set(&queuestore.Bolt{Path: args[0]}, "bolt")
 			return placeholder.Check(args[0])
-		}}
-	}
-	err := block.ReadOptional(d, "queue", block.Options{
-		"path":     text("path", &q.Path),
-		"secret":   text("secret", &q.Secret),
+		}},
+		"store": {Usage: "store <name> [<args...>] [{ … }]", Min: 1, Max: math.MaxInt, Block: func(d *caddyfile.Dispenser, args []string) error {
+			for range args[1:] {
+				d.Prev()
+			}
+			m, err := caddyfile.UnmarshalModule(d, queuestore.Namespace+"."+args[0])
+			if err == nil {
+				set(m, args[0])
+			}
+			return err
+		}},
+		"secret": {Usage: "secret <secret> [<old secrets...>]", Min: 1, Max: math.MaxInt, Line: func(args []string) error {
+			if slices.Contains(args, "") {
+				return block.ErrEmptyText
+			}
+			q.Secret, q.OldSecrets = args[0], args[1:]
+			return nil
+		}},
 		"max_age":  {Usage: "max_age <duration>", Min: 1, Max: 1, Line: block.Duration(&q.MaxAge)},
 		"max_size": {Usage: "max_size <size>", Min: 1, Max: 1, Line: block.Size(&q.MaxSize)},
 		"wait":     {Usage: "wait <duration>", Min: 1, Max: 1, Line: block.Duration(&q.Wait)},
@@ -191,7 +245,11 @@ func (b *settingsBlock) readQueue(d *caddyfile.Dispenser, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := q.check(); err != nil {
+	err = q.check()
+	if stores > 1 {
+		err = errQueueStores
+	}
+	if err != nil {
 		return start.WrapErr(errs.Prefix("queue", err))
 	}
 	return nil

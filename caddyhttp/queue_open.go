@@ -6,7 +6,6 @@ import (
 	"github.com/caddyserver/caddy/v2"
 
 	"github.com/caddy-notify/caddy-notify/gateway"
-	"github.com/caddy-notify/caddy-notify/gateway/outbox"
 )
 
 // openQueue opens the queue of the configuration, or uses the one that is open
@@ -23,9 +22,9 @@ func (a *App) openQueue() error {
 		return fmt.Errorf("queue: %w", err)
 	}
 	q := v.(*gateway.Rooms)
-	if q.Outbox.Secret != s.SecretHash() {
+	if err := q.SetSecrets(s); err != nil {
 		_, _ = queuePool.Delete(s.Name) // the other configuration still uses it
-		return outbox.ErrQueueSecretChanged
+		return fmt.Errorf("queue: secret: %w", err)
 	}
 	a.gateway.Rooms = q
 	q.Begin(&a.gateway.Conf, !isOpen)

@@ -14,7 +14,7 @@ func TestQueueMistakes(t *testing.T) {
 		"queue mysql x":                                           "expected queue [postgres <dsn>]",
 		"queue {\nwait 0s\n}":                                     "wait: it must be a duration above 0",
 		"queue {\npath {http.request.host}\n}":                    "has no value when the configuration loads",
-		"queue postgres x {\npath /x\nsecret " + t.Name() + "\n}": "path has no effect with postgres",
+		"queue postgres x {\npath /x\nsecret " + t.Name() + "\n}": "the store is set twice",
 		"queue postgres postgres://u:hunter2@[/x {\nsecret " + t.Name() + "\n}": "connection string",
 		"key messages {\nurl json://localhost\n}":                               "choose another name",
 	} {

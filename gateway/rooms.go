@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -24,6 +25,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/queue/bolt"
 	"github.com/caddy-notify/caddy-notify/notifier/queue/postgres"
+	"github.com/caddy-notify/caddy-notify/notifier/queue/sealed"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
@@ -58,19 +60,53 @@ const refreshTimeout = 5 * time.Second
 // OpenQueue opens the queue of the configuration.
 func OpenQueue(a *outbox.Configuration) (*Rooms, error) {
 	s := a.QueueSettings
-	log := a.Log.Named("queue")
-	if s.DSN != "" {
-		store, err := postgres.Open(context.Background(), postgres.Options{DSN: s.DSN, Secret: s.Secret, Logger: log})
+	ctx, log := context.Background(), a.Log.Named("queue")
+	switch {
+	case s.Open != nil:
+		store, err := openGuest(ctx, s, log)
+		if err != nil {
+			return nil, err
+		}
+		return NewRooms(a, store, nil), nil
+	case s.DSN != "":
+		store, err := postgres.Open(ctx, postgres.Options{DSN: s.DSN, Secret: s.Secret, OldSecrets: s.OldSecrets, Logger: log})
 		if err != nil {
 			return nil, err
 		}
 		return NewRooms(a, store, nil), nil
 	}
-	store, err := bolt.Open(bolt.Options{Path: s.Path, Secret: s.Secret, Logger: log, NoSync: s.NoSync})
+	store, err := bolt.Open(bolt.Options{Path: s.Path, Secret: s.Secret, OldSecrets: s.OldSecrets, Logger: log, NoSync: s.NoSync})
 	if err != nil {
 		return nil, err
 	}
 	return NewRooms(a, store, store), nil
+}
+
+// openGuest opens the store of a module of another repository, which gets only what is sealed.
+func openGuest(ctx context.Context, s *outbox.Settings, log *zap.Logger) (queue.Store, error) {
+	guest, err := s.Open(ctx, log)
+	if err != nil {
+		return nil, fmt.Errorf("opening the store %s: %w", s.Module, err)
+	}
+	store, err := sealed.New(ctx, guest, log, s.Secret, s.OldSecrets...)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("opening the store %s: %w", s.Module, err), guest.Close())
+	}
+	return store, nil
+}
+
+// SetSecrets makes an open queue use the secrets of a configuration.
+func (q *Rooms) SetSecrets(s *outbox.Settings) error {
+	if q.Outbox.Secret == s.SecretHash() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), refreshTimeout)
+	defer cancel()
+	if err := q.Outbox.Queue.SetSecrets(ctx, s.Secret, s.OldSecrets...); err != nil {
+		return err
+	}
+	q.Outbox.Secret = s.SecretHash()
+	return nil
 }
 
 // NewRooms returns the rooms of a queue with a store. local is the store itself if no other gateway

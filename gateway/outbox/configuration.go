@@ -1,9 +1,11 @@
 package outbox
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"net/url"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/propagation"
@@ -13,6 +15,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/dispatch"
 	"github.com/caddy-notify/caddy-notify/gateway/queued"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
 // Configuration is what the deliveries of a configuration need: its sites, and what sends. The
@@ -58,8 +61,9 @@ type Watchdog struct {
 // defaults set.
 type Settings struct {
 	Name    string // identifies the queue in the process
-	Path    string // "" for Postgres
-	DSN     string
+	Path    string // of bolt
+	DSN     string // of postgres
+	Module  string // the name of the module that another repository has, or ""
 	Secret  string // "" for the key file
 	MaxAge  time.Duration
 	MaxSize int64
@@ -68,6 +72,11 @@ type Settings struct {
 
 	Watchdog *Watchdog // nil for none
 	NoSync   bool      // as in [bolt.Options], for tests
+
+	OldSecrets []string // that what is stored may need
+
+	// Open opens the store of Module.
+	Open func(context.Context, *zap.Logger) (queue.Store, error)
 }
 
 // LogName returns the name of the queue for logs, without a password.
@@ -75,8 +84,10 @@ func (s *Settings) LogName() string {
 	if s.DSN != "" {
 		return "postgres"
 	}
-	return s.Path
+	return cmp.Or(s.Path, s.Module)
 }
 
-// SecretHash returns a hash of the secret, for the comparison of settings.
-func (s *Settings) SecretHash() [sha256.Size]byte { return sha256.Sum256([]byte(s.Secret)) }
+// SecretHash returns a hash of the secrets, for the comparison of settings.
+func (s *Settings) SecretHash() [sha256.Size]byte {
+	return sha256.Sum256([]byte(strings.Join(append([]string{s.Secret}, s.OldSecrets...), "\x00")))
+}

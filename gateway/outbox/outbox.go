@@ -3,7 +3,6 @@ package outbox
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"sync/atomic"
 	"time"
 
@@ -114,8 +113,3 @@ type Plan struct {
 	// stored. It reads no record.
 	Silent func() []bool
 }
-
-// ErrQueueSecretChanged is returned when a reload changes the secret of a queue
-// that is open.
-var ErrQueueSecretChanged = errors.New("queue: the secret of a queue cannot change while it is open; set the old secret again, or set " +
-	"another path")
