@@ -66,6 +66,7 @@ var layers = append(domain, [][]string{
 	{"caddyhttp/internal/recipient"},
 	{"caddyhttp/internal/process"},
 	{"caddyhttp/internal/caddyhttptest"},
+	{"caddyhttp/queuestore"},
 	apart,
 	{"caddyhttp"},
 	{

@@ -17,9 +17,13 @@ const BackupKeyHeader = "Queue-Key-File"
 // back-up.
 const backupTimeout = time.Minute
 
-// errBackupPostgres is returned for a back-up of a queue in PostgreSQL.
-var errBackupPostgres = errors.New("the queue is in PostgreSQL: back up the tables notify_queue_* " +
-	"with the tools of the database, for example pg_dump, and keep the secret of the queue")
+// The errors for a back-up of a queue that is in no folder.
+var (
+	errBackupPostgres = errors.New("the queue is in PostgreSQL: back up the tables notify_queue_* " +
+		"with the tools of the database, for example pg_dump, and keep the secret of the queue")
+	errBackupGuest = errors.New("the queue is in the store of another module: back it up with what that module has for it, and keep the " +
+		"secret of the queue")
+)
 
 // serveBackup responds with a copy of the queue, without the key.
 func serveBackup(w http.ResponseWriter, r *http.Request) error {
@@ -28,6 +32,9 @@ func serveBackup(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if q.Outbox.Store == nil {
+		if q.Outbox.Current().QueueSettings.Module != "" {
+			return apiError(http.StatusNotImplemented, errBackupGuest)
+		}
 		return apiError(http.StatusNotImplemented, errBackupPostgres)
 	}
 	w.Header().Set("Content-Type", "application/x-tar")

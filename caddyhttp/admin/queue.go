@@ -30,6 +30,10 @@ type Queue struct {
 	Records int64      `json:"record_bytes"`     // size of the records alone
 	Oldest  *time.Time `json:"oldest,omitempty"` // when the oldest message that waits came in
 
+	// OldSecrets says whether something needs an old secret of the configuration: "needed" or
+	// "not needed". It is empty if there is none, and shortly after the start.
+	OldSecrets string `json:"old_secrets,omitempty"`
+
 	Deliveries []Delivery `json:"deliveries"`
 	Next       string     `json:"next,omitempty"` // address of the next page
 }
@@ -75,6 +79,12 @@ func serveDeliveries(w http.ResponseWriter, r *http.Request, statuses ...queue.S
 	out := Queue{Queued: s.Queued, Sending: s.Sending, Dead: s.Dead, Bytes: s.Bytes, Records: s.Records, Deliveries: []Delivery{}}
 	if !s.Oldest.IsZero() {
 		out.Oldest = &s.Oldest
+	}
+	if old, known := q.Outbox.Queue.OldSecrets(); known && old.Set {
+		out.OldSecrets = "not needed"
+		if old.Needed() {
+			out.OldSecrets = "needed"
+		}
 	}
 	jobs, err := q.Outbox.Queue.List(ctx, after, limit, statuses...)
 	if err != nil {

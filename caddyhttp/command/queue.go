@@ -19,7 +19,8 @@ import (
 // queuePage has the fields that the commands use of a page of the queue in the admin API.
 type queuePage struct {
 	Deliveries []delivery `json:"deliveries"`
-	Next       string     `json:"next"` // address of the next page
+	Next       string     `json:"next"`        // address of the next page
+	OldSecrets string     `json:"old_secrets"` // as in [admin.Queue]
 }
 
 func (p queuePage) next() string { return p.Next }
@@ -111,7 +112,15 @@ API of the server.
 
 // list prints the deliveries.
 func (f *queueFlags) list(cmd *cobra.Command, _ []string) error {
-	return showPages(&f.adminFlags, cmd, firstPage(f.dead), func(p queuePage) []delivery { return p.Deliveries })
+	secrets := ""
+	err := showPages(&f.adminFlags, cmd, firstPage(f.dead), func(p queuePage) []delivery {
+		secrets = p.OldSecrets
+		return p.Deliveries
+	})
+	if err == nil && secrets != "" && !f.asJSON {
+		cmd.PrintErrln("The old secrets of the queue are " + secrets + ".")
+	}
+	return err
 }
 
 // showMessage prints a message, and a line for each of its deliveries.

@@ -142,11 +142,11 @@ type core struct {
 	stop   chan struct{} // closed by Close: nothing new begins
 	loops  sync.WaitGroup
 
-	recheck   atomic.Bool  // held jobs have to be checked
-	changed   atomic.Bool  // the clock may have changed, so that records written when it was ahead may be due
+	recheck   atomic.Bool                // held jobs have to be checked
+	changed   atomic.Bool                // the clock may have changed, so that records written when it was ahead may be due
 	old       atomic.Pointer[OldSecrets] // as the store has last said
-	logged    atomic.Int64 // when a failure of the store was last logged, in seconds since 1970
-	loggedDue atomic.Int64 // when another failure of Due was last logged
+	logged    atomic.Int64               // when a failure of the store was last logged, in seconds since 1970
+	loggedDue atomic.Int64               // when another failure of Due was last logged
 }
 
 // New returns a queue with a store. It makes no deliveries before [Queue.Start].

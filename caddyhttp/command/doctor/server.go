@@ -144,7 +144,11 @@ func deliveries(n int, several, one string) string {
 
 func (d *doctor) checkConfiguredQueue() {
 	s := d.config.Conf.QueueSettings
-	if s.DSN == "" {
+	switch {
+	case s.Module != "":
+		d.add(stateOK, "queue", "is in the store "+s.Module+", which is opened when Caddy runs", "")
+		return
+	case s.DSN == "":
 		if err := tryFolder(s.Path); err != nil {
 			d.add(stateFail, "queue", "cannot be written: "+err.Error(), "give the folder "+s.Path+" to the user that Caddy runs as, and make room")
 			return

@@ -128,7 +128,7 @@ func (s *Store) Reseal(ctx context.Context) (old queue.OldSecrets, err error) {
 			})
 			return rows, err
 		}}
-		began, err := s.doWork(ctx, work{name: workReseal, since: now.Add(s.later-resealEvery), step: r.Step})
+		began, err := s.doWork(ctx, work{name: workReseal, since: now.Add(s.later - resealEvery), step: r.Step})
 		if err != nil {
 			return old, err
 		}

@@ -1,4 +1,4 @@
-// Package queuetest tests implementations of [queue.Store].
+// Package queuetest tests implementations of [queue.Store], also those of other repositories.
 package queuetest
 
 import (
