@@ -71,8 +71,8 @@ func TestModuleDocs(t *testing.T) {
 			check(typ)
 		}
 	}
-	if modules != 5 || len(seen) < 32 {
-		t.Errorf("%d modules with %d types are checked, not 5 with at least 32", modules, len(seen))
+	if modules != 8 || len(seen) < 32 {
+		t.Errorf("%d modules with %d types are checked, not 8 with at least 32", modules, len(seen))
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 
 // guest is a store as a module of another repository has it. It notes the texts that it gets.
 type guest struct {
+	// The folder of the guest. Required.
 	Folder string `json:"folder,omitempty"`
 }
 
