@@ -3,6 +3,7 @@ package gatewaytest
 import (
 	"encoding/json"
 	"maps"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -25,7 +26,12 @@ type Pager struct {
 }
 
 // NewPager starts a pager that answers with a status. It ends with the test.
-func NewPager(t testing.TB, status int) *Pager {
+func NewPager(t testing.TB, status int) *Pager { return NewPagerAt(t, status, "") }
+
+// NewPagerAt is [NewPager] at an address, which is in stored messages. It waits until no other
+// process of tests uses it.
+func NewPagerAt(t testing.TB, status int, address string) *Pager {
+	t.Helper()
 	p := &Pager{status: status}
 	p.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		a := Arrived{Path: r.URL.Path}
@@ -43,6 +49,14 @@ func NewPager(t testing.TB, status int) *Pager {
 		w.WriteHeader(status)
 	}))
 	p.Config.SetKeepAlivesEnabled(false)
+	if address != "" {
+		p.Listener.Close()
+		Eventually(t, func() bool {
+			var err error
+			p.Listener, err = net.Listen("tcp", address)
+			return err == nil
+		})
+	}
 	p.Start()
 	t.Cleanup(p.Close)
 	return p

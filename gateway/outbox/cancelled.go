@@ -43,7 +43,7 @@ func (c *cancellations) group(q *queue.Queue) queue.Hash { return q.Hash("cancel
 
 // due cancels what waits of a message. It is due again until nothing of the message is being sent.
 func (c *cancellations) due(ctx context.Context, q *Outbox, name queue.Hash, data []byte) error {
-	id, err := uuid.FromBytes(data[1:])
+	id, err := uuid.FromBytes(data[1:min(len(data), 1+len(uuid.UUID{}))]) // a later version can add to it
 	if err != nil {
 		return q.RemoveRecord(ctx, name)
 	}
