@@ -70,7 +70,8 @@ func TestFormat(t *testing.T) {
 	}
 	compatible, incompatible := queue.Format{Written: 2, Needs: 1}, queue.Format{Written: 7, Needs: 3}
 	for _, tt := range []struct{ by, want queue.Format }{
-		{compatible, compatible}, {written, compatible}, {queue.Format{Written: 2, Needs: 2}, compatible}, {incompatible, incompatible},
+		{compatible, compatible}, {written, compatible},
+		{queue.Format{Written: 2, Needs: 2}, queue.Format{Written: 2, Needs: 2}}, {incompatible, incompatible},
 		{queue.Format{Written: 3, Needs: 3}, incompatible}, {queue.Format{Written: 8, Needs: 2}, queue.Format{Written: 8, Needs: 3}},
 	} {
 		use(t, dir, tt.by)

@@ -246,11 +246,12 @@ func (t *tables) createTables(ctx context.Context, c *conn) (upgraded bool, err 
 	if err := format.Check(t.knows); err != nil {
 		return false, refusef("the tables of the queue: %w", err)
 	}
-	version := format.Written
+	version := min(format.Written, len(migrations))
 	if t.missing.Load() {
 		version, format = 0, queue.Format{} // somebody has removed tables
 	}
-	if version >= len(migrations) {
+	joined := format.Join(queue.Format{Written: len(migrations), Needs: needs})
+	if joined == format {
 		return false, nil
 	}
 	for _, m := range migrations[version:] {
@@ -270,9 +271,8 @@ func (t *tables) createTables(ctx context.Context, c *conn) (upgraded bool, err 
 	if _, err := c.query(ctx, initCounts, rows); err != nil {
 		return false, err
 	}
-	format = format.Join(queue.Format{Written: len(migrations), Needs: needs})
 	_, err = c.query(ctx, `INSERT INTO notify_queue_version (id, version, secret) VALUES (1, $1, $3), (2, $2, '')
-		ON CONFLICT (id) DO UPDATE SET version = excluded.version`, format.Written, format.Needs, t.sealer.Ring(placeRing, nil, time.Now()))
+		ON CONFLICT (id) DO UPDATE SET version = excluded.version`, joined.Written, joined.Needs, t.sealer.Ring(placeRing, nil, time.Now()))
 	return err == nil, err
 }
 

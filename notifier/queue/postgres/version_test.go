@@ -125,6 +125,9 @@ func TestCompatibleTables(t *testing.T) {
 	execute(t, dsn, "DELETE FROM notify_queue_version WHERE id = 2")
 	accept("tables without the second number", open(t, dsn))
 	numbers(today)
+	execute(t, dsn, fmt.Sprintf("UPDATE notify_queue_version SET version = %d WHERE id = 2", needs-1))
+	accept("tables for earlier programs", open(t, dsn))
+	numbers(today)
 
 	execute(t, dsn, "UPDATE notify_queue_version SET version = 99 WHERE id = 1")
 	time.Sleep(versionEvery + time.Second)
