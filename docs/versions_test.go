@@ -243,3 +243,25 @@ func TestBumps(t *testing.T) {
 		t.Error("dependabot proposes no security updates for go.mod")
 	}
 }
+
+// TestReleaseNotes checks that a release has notes and a queue that later versions go on with, and
+// that the workflow asks for both.
+func TestReleaseNotes(t *testing.T) {
+	notes := func(version string) (string, error) {
+		command := exec.Command("bash", ".ci/notes", version)
+		command.Dir = ".."
+		out, err := command.CombinedOutput()
+		return string(out), err
+	}
+	for _, version := range []string{"v0.1.0", "v0.1.0-rc.1"} {
+		if text, err := notes(version); err != nil || !strings.Contains(text, "The first release.") || strings.Contains(text, "\n## ") {
+			t.Errorf("%s: %v: %s", version, err, text)
+		}
+	}
+	if text, err := notes("v0.0.9"); err == nil || !strings.Contains(text, "v0.0.9.tar.gz is missing") {
+		t.Errorf("a version that nobody has prepared: %v: %s", err, text)
+	}
+	if !strings.Contains(readFile(t, ".github/workflows/release.yml"), `bash .ci/notes "$GITHUB_REF_NAME"`) {
+		t.Error("the workflow of a release does not ask for its notes")
+	}
+}
