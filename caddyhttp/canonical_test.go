@@ -148,7 +148,8 @@ func TestPositionsFollowContent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := provision(changed); err == nil || !strings.Contains(err.Error(), "key ops, URL 3") || strings.Contains(err.Error(), "Caddyfile") {
+	if err := provision(changed); err == nil || !strings.Contains(err.Error(), "key ops, URL 3") ||
+		strings.Contains(err.Error(), "Caddyfile") {
 		t.Errorf("after a change: %v", err)
 	}
 }

@@ -78,7 +78,10 @@ func TestErrorsCaddy(t *testing.T) {
 		}{
 			{"POST", "/notify/ops", 200, "", "", ""},
 			{"GET", "/other", 200, "", "", ""},
-			{"GET", "/notify/openapi.json/", 404, "Cache-Control", "no-store", "page of 404: the address of the API's description has no slash at the end"},
+			{
+				"GET", "/notify/openapi.json/", 404, "Cache-Control", "no-store",
+				"page of 404: the address of the API's description has no slash at the end",
+			},
 			{"POST", "/notify/door", 401, "Www-Authenticate", "Basic", "own page 401: "},
 			{"PUT", "/notify/ops", 405, "Allow", "GET, HEAD, POST", "own page 405: the method PUT is not allowed here"},
 			{"GET", "/notify/ops", 406, "Cache-Control", "no-store", "own page 406: there is only a page for browsers"},
@@ -89,7 +92,8 @@ func TestErrorsCaddy(t *testing.T) {
 				t.Errorf("%q: %s %s: %d %v %s", option, tt.method, tt.path, resp.StatusCode, resp.Header, body)
 			}
 			if isOwn := strings.Contains(body, "page of") || strings.Contains(body, "own page"); isOwn != (own && tt.text != "") ||
-				isOwn && !strings.HasPrefix(body, tt.text) || strings.Contains(body, "s3cret") || strings.HasPrefix(body, "next") != (tt.path == "/other") {
+				isOwn && !strings.HasPrefix(body, tt.text) || strings.Contains(body, "s3cret") ||
+				strings.HasPrefix(body, "next") != (tt.path == "/other") {
 				t.Errorf("%q: %s %s: the body is %q", option, tt.method, tt.path, body)
 			}
 			if key := resp.Header.Get("X-Key"); own && tt.status > 404 && key != strings.TrimPrefix(tt.path, "/notify/") {
@@ -120,7 +124,8 @@ func TestErrorsOfAll(t *testing.T) {
 			t.Errorf("%q, %q, %q: %v, want %q", tt.option, tt.site, tt.pages, err, tt.want)
 		}
 	}
-	if _, err := (&Settings{Errors: "on"}).resolve(nil, nil, parseUnshared, nil); err == nil || !strings.Contains(err.Error(), "errors: it must be caddy or notify") {
+	if _, err := (&Settings{Errors: "on"}).resolve(nil, nil, parseUnshared, nil); err == nil ||
+		!strings.Contains(err.Error(), "errors: it must be caddy or notify") {
 		t.Errorf("in JSON: %v", err)
 	}
 }

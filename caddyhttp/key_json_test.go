@@ -23,7 +23,10 @@ func TestKeyURLJSON(t *testing.T) {
 		`"json://host/a?b=c"`:                               {KeyURL{URL: "json://host/a?b=c"}, `{"url":"json://host/a?b=c"}`},
 		`"json://host/\"ä\\"`:                               {KeyURL{URL: `json://host/"ä\`}, `{"url":"json://host/\"ä\\"}`},
 		`""`:                                                {KeyURL{}, `{}`},
-		`"ops=json://host"`:                                 {KeyURL{URL: "json://host", Tags: []string{"ops"}}, `{"url":"json://host","tags":["ops"]}`},
+		`"ops=json://host"`: {
+			KeyURL{URL: "json://host", Tags: []string{"ops"}},
+			`{"url":"json://host","tags":["ops"]}`,
+		},
 		`"ops,2:on-call_1=json://host/?a=b"`: {
 			KeyURL{URL: "json://host/?a=b", Tags: []string{"ops", "2:on-call_1"}},
 			`{"url":"json://host/?a=b","tags":["ops","2:on-call_1"]}`,

@@ -169,7 +169,8 @@ func TestQueueGuest(t *testing.T) {
 	const marker = "Marker7"
 	inBubble(t, func(t *testing.T) {
 		h := newGateway(t, "configs {\nmanage open\n}", "queue {\nstore guest {\nfolder "+dir+"\n}\nsecret "+t.Name()+"-secret\nwait 1s\n}\n"+
-			"public_url https://notify.example.com\nkey k {\nurl "+strings.TrimSuffix(p.NotifyURL(), "/")+"/"+marker+" "+marker+"\ninbox 1h\nreader a-reader-"+marker+"\ndedupe 10m\n}")
+			"public_url https://notify.example.com\nkey k {\nurl "+strings.TrimSuffix(p.NotifyURL(), "/")+"/"+marker+" "+marker+
+			"\ninbox 1h\nreader a-reader-"+marker+"\ndedupe 10m\n}")
 		startApp(t, h)
 		post := func(target, form string) reply {
 			t.Helper()

@@ -3,6 +3,7 @@ package docs_test
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -171,10 +172,7 @@ http://`+address+` {
 	a, dir := readAction(t), t.TempDir()
 	base := map[string]string{"url": "http://" + address + "/", "key": "ops", "token": token, "tags": "chat", "body": "b"}
 	with := func(pairs ...string) map[string]string {
-		inputs := map[string]string{}
-		for name, value := range base {
-			inputs[name] = value
-		}
+		inputs := maps.Clone(base)
 		for i := 0; i < len(pairs); i += 2 {
 			inputs[pairs[i]] = pairs[i+1]
 		}

@@ -253,6 +253,8 @@ func (g *storedGateway) goOn(t *testing.T, dir string) string {
 // still there, and happens in time and once. So it does if a later version has added fields to all
 // records and the form of the folder says that this program can use it. What is added to a record is
 // ignored.
+//
+//nolint:tparallel // the subtests use the same addresses, one after the other
 func TestStoredQueues(t *testing.T) {
 	t.Parallel()
 	if name := os.Getenv("STORED"); name != "" {

@@ -182,7 +182,7 @@ func TestQueuedIncidents(t *testing.T) {
 		}
 	}
 	e := slices.DeleteFunc(g.Process.History.List(), func(e history.Entry) bool {
-		return e.Key == nil || *e.Key != "ops" || e.Site != g.Site()
+		return e.Key == "" || e.Key != "ops" || e.Site != g.Site()
 	})
 	if len(e) == 0 || e[0].Incident == "" {
 		t.Errorf("the history has %+v", e)

@@ -165,8 +165,9 @@ func (h *History) AddRefusal(f Refusal) {
 
 func (r recentRefusal) entry() Entry {
 	return Entry{
-		Key: KeyName(r.last.Key), Time: r.last.Time, Source: r.last.Source, Site: r.last.Site, Outcome: site.OutcomeRefused, Results: []message.Result{},
-		Reason: r.last.Reason, Status: r.last.Status, Error: r.last.Text, Server: r.last.Server, Client: r.last.Client, Count: r.count,
+		Key: KeyName(r.last.Key), Time: r.last.Time, Source: r.last.Source, Site: r.last.Site, Outcome: site.OutcomeRefused,
+		Results: []message.Result{},
+		Reason:  r.last.Reason, Status: r.last.Status, Error: r.last.Text, Server: r.last.Server, Client: r.last.Client, Count: r.count,
 	}
 }
 

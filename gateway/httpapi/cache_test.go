@@ -88,7 +88,8 @@ func TestDescriptionTag(t *testing.T) {
 		for _, method := range []string{http.MethodGet, http.MethodHead} {
 			got := get(method, match)
 			if got.Status != want || got.Header.Get("Etag") != tag || got.Header.Get("Cache-Control") != "no-cache" ||
-				(got.Body != "") != (want == http.StatusOK && method == http.MethodGet) || want == http.StatusNotModified && got.Header.Get("Content-Type") != "" {
+				(got.Body != "") != (want == http.StatusOK && method == http.MethodGet) ||
+				want == http.StatusNotModified && got.Header.Get("Content-Type") != "" {
 				t.Errorf("%s with If-None-Match %s: %d %v, %d bytes", method, match, got.Status, got.Header, len(got.Body))
 			}
 		}

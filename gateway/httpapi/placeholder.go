@@ -22,10 +22,10 @@ type outcome struct {
 func (at *Route) setOutcome(resp *api.Response) {
 	at.outcome = outcome{id: resp.ID, status: resp.Status, text: resp.Error}
 	for i := range resp.Results {
-		switch r := &resp.Results[i]; {
-		case r.Status == notifier.Delivered:
+		switch resp.Results[i].Status {
+		case notifier.Delivered:
 			at.outcome.delivered++
-		case r.Status == notifier.Failed:
+		case notifier.Failed:
 			at.outcome.failed++
 		}
 	}

@@ -15,8 +15,8 @@ type keyID [8]byte
 var ErrSecret = errors.New("it was written with another secret: set that one, or write it after the new one")
 
 // ErrOldSecret is returned by [Sealer.Join] if a secret is missing that records need.
-var ErrOldSecret = errors.New("a part of it can be read only with an old secret that is not set any more: write that one after the new one, " +
-	"as in \"secret <new> <old>\", until \"caddy notify queue list\" says that it is not needed")
+var ErrOldSecret = errors.New("a part of it can be read only with an old secret that is not set any more: " +
+	"write that one after the new one, as in \"secret <new> <old>\", until \"caddy notify queue list\" says that it is not needed")
 
 // A store has a ring: one record that says under which secrets its records were sealed, and that
 // has the key of [Sealer.Hash]. That key comes from the first secret of the store and does not

@@ -70,9 +70,12 @@ func TestFormat(t *testing.T) {
 	}
 	compatible, incompatible := queue.Format{Written: 2, Needs: 1}, queue.Format{Written: 7, Needs: 3}
 	for _, tt := range []struct{ by, want queue.Format }{
-		{compatible, compatible}, {written, compatible},
-		{queue.Format{Written: 2, Needs: 2}, queue.Format{Written: 2, Needs: 2}}, {incompatible, incompatible},
-		{queue.Format{Written: 3, Needs: 3}, incompatible}, {queue.Format{Written: 8, Needs: 2}, queue.Format{Written: 8, Needs: 3}},
+		{compatible, compatible},
+		{written, compatible},
+		{queue.Format{Written: 2, Needs: 2}, queue.Format{Written: 2, Needs: 2}},
+		{incompatible, incompatible},
+		{queue.Format{Written: 3, Needs: 3}, incompatible},
+		{queue.Format{Written: 8, Needs: 2}, queue.Format{Written: 8, Needs: 3}},
 	} {
 		use(t, dir, tt.by)
 		if f := formatIn(t, dir, nil); f != tt.want {
@@ -98,6 +101,7 @@ func TestNewerFormat(t *testing.T) {
 		"another bucket": func(meta *bbolt.Bucket) error { return meta.Tx().DeleteBucket([]byte(bucketHealth)) },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			dir := t.TempDir()
 			use(t, dir, queue.Format{Written: 7, Needs: 3})
 			formatIn(t, dir, damage)

@@ -17,8 +17,8 @@ const placeRing = "version"
 
 // errForeign is returned while another gateway seals under a secret that this one does not have. What
 // that one has stored is not damaged, and is left alone.
-var errForeign = &queue.UnavailableError{Err: errors.New("another gateway seals what it stores under a secret that this one does not have: " +
-	"write that secret after the present one, then reload")}
+var errForeign = &queue.UnavailableError{Err: errors.New("another gateway seals what it stores " +
+	"under a secret that this one does not have: write that secret after the present one, then reload")}
 
 // errJoined is returned once if the server was not reachable at the start, and the ring was read later.
 var errJoined = &queue.UnavailableError{Err: errors.New("the server is reached for the first time; try again")}
@@ -121,13 +121,14 @@ func (s *Store) Reseal(ctx context.Context) (old queue.OldSecrets, err error) {
 	}
 	clean := false
 	if now := s.clock.now(); newest && !now.IsZero() {
-		r := reseal.Reseal{Sealer: s.sealer.Sealer, Number: number, Query: func(ctx context.Context, sql string, args ...any) (rows [][][]byte, err error) {
+		query := func(ctx context.Context, sql string, args ...any) (rows [][][]byte, err error) {
 			err = s.store(ctx, func(ctx context.Context, c *conn, _ bool) error {
 				rows, err = c.query(ctx, sql, args...)
 				return err
 			})
 			return rows, err
-		}}
+		}
+		r := reseal.Reseal{Sealer: s.sealer.Sealer, Number: number, Query: query}
 		began, err := s.doWork(ctx, work{name: workReseal, since: now.Add(s.later - resealEvery), step: r.Step})
 		if err != nil {
 			return old, err

@@ -87,7 +87,8 @@ func TestForeignSecret(t *testing.T) {
 	if data, err := behind.Record(t.Context(), name); err != nil || string(data) != "after." {
 		t.Errorf("with the secret, the record is %q, %v", data, err)
 	}
-	for end := time.Now().Add(10 * time.Second); behind.Accept(t.Context(), 1<<30, newEntry("text", "d")) != nil; time.Sleep(10 * time.Millisecond) {
+	end := time.Now().Add(10 * time.Second)
+	for ; behind.Accept(t.Context(), 1<<30, newEntry("text", "d")) != nil; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("the gateway does not go on")
 		}

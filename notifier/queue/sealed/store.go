@@ -88,8 +88,8 @@ func (s *Store) join(ctx context.Context, secret string, older []string) (*seal.
 var errUnread = errors.New("a record cannot be opened")
 
 // errForeign is returned if another process has begun to use a secret that this one does not have.
-var errForeign = &queue.UnavailableError{Err: errors.New("another gateway that shares it seals with a secret that this one does not have: " +
-	"add that one, after the present one")}
+var errForeign = &queue.UnavailableError{Err: errors.New("another gateway that shares it " +
+	"seals with a secret that this one does not have: add that one, after the present one")}
 
 // foreign reports whether a record that cannot be opened may be sealed under a secret that this
 // process does not have. Otherwise it is damaged.
