@@ -2,8 +2,11 @@ package admin
 
 import (
 	"net/http"
+	"os"
+	"path/filepath"
 
 	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/process"
 )
@@ -44,5 +47,24 @@ func (h reloader) ServeHTTP(w http.ResponseWriter, r *http.Request) error {
 	if process.FilesChanged() {
 		r.Header.Set("Cache-Control", "must-revalidate") // as with --force
 	}
+	rememberLines(r.Header)
 	return h.AdminHandler.ServeHTTP(w, r)
+}
+
+// rememberLines adapts the Caddyfile whose JSON `caddy reload` has sent, so that errors of the load
+// name its lines: the JSON has none, and only the process that adapts a Caddyfile knows them. What does
+// not become the same JSON here, because an environment variable differs, has no lines. A relative
+// path is not read, as this process may have another working directory.
+func rememberLines(h http.Header) {
+	const caddyfile = "caddyfile"
+	name, adapter := h.Get("Caddy-Config-Source-File"), caddyconfig.GetAdapter(caddyfile)
+	if !filepath.IsAbs(name) || h.Get("Caddy-Config-Source-Adapter") != caddyfile || adapter == nil {
+		return
+	}
+	if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
+		return
+	}
+	if text, err := os.ReadFile(name); err == nil { //nolint:gosec // a client of the admin API can load any configuration
+		_, _, _ = adapter.Adapt(text, map[string]any{"filename": name})
+	}
 }

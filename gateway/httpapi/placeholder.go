@@ -41,22 +41,13 @@ func (at *Route) placeholder(name string) (value any, ok bool) {
 		return nil, false
 	}
 	o := &at.outcome
-	switch name {
-	case "id":
-		return o.id, true
-	case "key":
-		return at.Key, true
-	case "error":
-		return o.text, true
+	value, ok = map[string]any{
+		"id": o.id, "key": at.Key, "error": o.text, "status": o.status, "delivered": o.delivered, "failed": o.failed,
+	}[name]
+	if _, isNumber := value.(int); isNumber && o.status == 0 {
+		value = "" // such as for a page
 	}
-	number, ok := map[string]int{"status": o.status, "delivered": o.delivered, "failed": o.failed}[name]
-	switch {
-	case !ok:
-		return nil, false
-	case o.status == 0:
-		return "", true // such as a page
-	}
-	return number, true
+	return value, ok
 }
 
 // ErrorText returns why the gateway has answered r with an error status, without secrets.

@@ -209,8 +209,9 @@ func noPage() Answer {
 
 // notHTML returns the answer to a client that does not prefer HTML, where there is only a page.
 func notHTML() Answer {
-	return says("There is only a page, and the client does not prefer HTML.", recordsOr(bodyOf("Answer"), bodyOf("UnsentLine"))).
-		called("NotHTML")
+	bodies := recordsOr(bodyOf("Answer"), bodyOf("UnsentLine"))
+	delete(bodies, mediaHTML)
+	return says("There is only a page, and the client does not prefer HTML.", bodies).called("NotHTML")
 }
 
 // uuid returns a path parameter that is a UUID.

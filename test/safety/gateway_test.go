@@ -76,8 +76,9 @@ func TestMain(m *testing.M) {
 	program = filepath.Join(dir, "caddy")
 	// Unlike go build, go run keeps what it links in the build cache. Like
 	// xcaddy.sh, without debugging information, which makes linking slower. Stack
-	// traces do not need it.
-	build := exec.Command("go", "run", "-exec=cp", "-ldflags=-s -w", "-race="+strconv.FormatBool(racetest.Enabled), "../../cmd/caddy", program)
+	// traces do not need it. Users have the newest Caddy; the tests of packages have the oldest.
+	build := exec.Command("go", "run", "-exec=cp", "-modfile=../../newest.mod", "-ldflags=-s -w",
+		"-race="+strconv.FormatBool(racetest.Enabled), "../../cmd/caddy", program)
 	build.Stderr = os.Stderr
 	if err := build.Run(); err != nil {
 		fmt.Fprintln(os.Stderr, "building the gateway:", err)
