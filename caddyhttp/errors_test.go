@@ -21,6 +21,7 @@ func request(t *testing.T, method, path, body string, header ...string) (*http.R
 	for i := 0; i < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 	}
+	r.Close = true // a kept connection could be one to the Caddy before a reload, which closes it
 	resp, err := http.DefaultTransport.RoundTrip(r)
 	if err != nil {
 		t.Fatal(err)
