@@ -25,7 +25,7 @@ func (b *bench) messages() error {
 	for _, p := range []struct {
 		protocol
 		key, url, source, further float64 // allocations at most
-	}{{b.dest.http2, 158.8, 168.4, 368, 602}, {b.dest.http1, 166.5, 176.3, 369, 657}} {
+	}{{b.dest.http2, 151.7, 161.9, 362.3, 595.5}, {b.dest.http1, 158.8, 168.5, 362.7, 649.5}} {
 		c, err := b.start(siteConfig{keys: p.protocol.key("one", "", 1) + p.protocol.key("more", "", 1+further), proxy: p.protocol.url})
 		if err != nil {
 			return err
