@@ -104,7 +104,7 @@ func newUpgrade(t *testing.T, queue string) *upgrade {
 		t.Fatal(err)
 	}
 	if before.version == "" {
-		if os.Getenv("CI") != "" {
+		if os.Getenv("GITHUB_ACTIONS") != "" { // there, the workflow fetches the whole history
 			t.Fatal("the clone does not have the version before: fetch the whole history")
 		}
 		t.Skip("the clone does not have the version before")
