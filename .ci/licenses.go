@@ -196,7 +196,9 @@ var kinds = []struct{ words, name string }{
 }
 
 // refused are words of licenses that the program cannot be distributed with as it is.
-var refused = []string{"gnu general public license", "gnu affero general public license", "server side public license", "business source license"}
+var refused = []string{
+	"gnu general public license", "gnu affero general public license", "server side public license", "business source license",
+}
 
 // read reads the licenses of a module.
 func read(name, version string, files []string) (*licensed, error) {

@@ -76,7 +76,7 @@ func programIdentity() *Identity {
 // message. errors.AsType finds in it what its results wrap, such as a [*StatusError].
 type SendError struct {
 	// Results has a result for each URL, in their order. Err is nil if the destination has the
-	// message. Temporary says whether another attempt can succeed, and RetryAfter when.
+	// message. Temporary is true if another attempt can succeed, after RetryAfter.
 	Results []Result
 
 	sender  *Sender

@@ -30,8 +30,8 @@ type Queue struct {
 	Records int64      `json:"record_bytes"`     // size of the records alone
 	Oldest  *time.Time `json:"oldest,omitempty"` // when the oldest message that waits came in
 
-	// OldSecrets says whether something needs an old secret of the configuration: "needed" or
-	// "not needed". It is empty if there is none, and shortly after the start.
+	// OldSecrets is "needed" while something is sealed under an old secret, then "not needed". It is
+	// empty if the configuration has no old secret, and shortly after the start.
 	OldSecrets string `json:"old_secrets,omitempty"`
 
 	Deliveries []Delivery `json:"deliveries"`

@@ -15,7 +15,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 )
 
-// TestCaching checks that each answer to GET says whether it may be kept, whatever its format and its
+// TestCaching checks that each answer to GET has a Cache-Control header, in each format and with each
 // status. Only what is the same for everybody has no-cache; pages with a form that a browser
 // may show again are private.
 func TestCaching(t *testing.T) {

@@ -168,7 +168,7 @@ type Resealer interface {
 	Reseal(ctx context.Context) (OldSecrets, error)
 }
 
-// OldSecrets says whether something needs a secret other than the present one.
+// OldSecrets is what a store still needs of the secrets before the present one.
 type OldSecrets struct {
 	Set     bool // the configuration has older secrets
 	Records int  // how many records need one
