@@ -29,12 +29,10 @@ type Sender struct {
 	states  atomic.Pointer[StateStore] // nil for none
 }
 
-// DefaultConcurrency is the default maximum number of deliveries that a
-// [Sender] has under way.
+// DefaultConcurrency is the default maximum number of deliveries that a [Sender] has under way.
 const DefaultConcurrency = 4096
 
-// NewSender returns a sender with at most concurrency deliveries under way;
-// 0 means [DefaultConcurrency].
+// NewSender returns a sender with at most concurrency deliveries under way; 0 means [DefaultConcurrency].
 //
 // Each destination of the operator has a slot of its own, unless values of the message are part of
 // its URL, or it hangs: its last delivery has failed, and only after three seconds. Three quarters of
@@ -56,9 +54,12 @@ func NewSender(pool *egress.Pool, concurrency int) *Sender {
 // Pool returns the pool that the sender's connections come from.
 func (s *Sender) Pool() *egress.Pool { return s.pool }
 
-// Close closes the destinations of [Sender.Parse]. Deliveries under way are
-// finished, and the sender can still be used.
-func (s *Sender) Close() { s.shared.clear() }
+// Close closes the destinations of [Sender.Parse]. Deliveries under way are finished, and the sender
+// can still be used.
+func (s *Sender) Close() {
+	s.shared.clear()
+	s.slots.workers.Close()
+}
 
 // Parse is like the function [Parse], for a URL of the operator. It returns the
 // same [Destination] for the same URL again, so that sessions, tokens and
@@ -91,8 +92,7 @@ func (s *Sender) Send(ctx context.Context, m *Message, targets []Target, o Optio
 	return s.Start(ctx, m, targets, o).Wait(nil)
 }
 
-// Start begins to send as [Sender.Send] does, and returns at once. The caller
-// calls [Sending.Wait] until it returns the report.
+// Start begins to send as [Sender.Send] does. The caller calls [Sending.Wait] until it returns the report.
 func (s *Sender) Start(ctx context.Context, m *Message, targets []Target, o Options) Sending {
 	if ctx.Done() != nil && !o.StopWithContext {
 		ctx = context.WithoutCancel(ctx)

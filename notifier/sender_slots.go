@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/internal/workers"
 	"github.com/caddy-notify/caddy-notify/notifier/memory"
 )
 
@@ -15,6 +16,7 @@ type senderSlots struct {
 	client    []slots // only transient
 	maxOwn    int
 	maxShared int
+	workers   *workers.Workers[*delivery]
 
 	mu     sync.Mutex
 	own    int // slots that are taken
@@ -46,7 +48,8 @@ func newSenderSlots(n int) senderSlots {
 	shared := max(n/4, 1)
 	transient := make(slots, (shared+1)/2)
 	return senderSlots{
-		transient: transient, client: []slots{transient}, maxOwn: n - shared, maxShared: shared, lines: map[*Destination]line{},
+		transient: transient, client: []slots{transient}, maxOwn: n - shared, maxShared: shared,
+		workers: workers.New((*delivery).run), lines: map[*Destination]line{},
 	}
 }
 
@@ -58,7 +61,7 @@ func (s *senderSlots) begin(d *delivery) {
 	l := s.lines[to]
 	if s.take(d, &l, ownSlot) || s.take(d, &l, sharedSlot) {
 		s.put(to, l)
-		go d.run()
+		s.workers.Start(d)
 		return
 	}
 	d.slot = waitsForSlot
@@ -130,7 +133,7 @@ func (s *senderSlots) next(d *delivery, kind slot) bool {
 	s.lines[to] = l
 	s.stopWaiting(d)
 	d.waited = time.Since(d.start)
-	go d.run()
+	s.workers.Start(d)
 	return true
 }
 

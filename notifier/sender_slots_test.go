@@ -36,6 +36,7 @@ func TestTransientDestinationsLeaveRoom(t *testing.T) {
 	ok := target(t, func(w http.ResponseWriter, r *http.Request) {})
 	slow, begun, release := heldTarget(t)
 	s := NewSender(egress.NewPool("test"), 16)
+	defer s.Close()
 	ended := make(chan *Report)
 	for range 3 {
 		go func() {
@@ -73,6 +74,7 @@ func TestOneMessageLeavesRoom(t *testing.T) {
 	ok := target(t, func(w http.ResponseWriter, r *http.Request) {})
 	slow, begun, release := heldTarget(t)
 	s := NewSender(egress.NewPool("test"), 64)
+	defer s.Close()
 	to := func(url string, n int) (targets []Target) {
 		for range n {
 			d, err := Parse(url+"/token", nil)
@@ -147,6 +149,7 @@ func TestDeliveriesWaitWithoutGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		held := heldTransport{make(chan struct{})}
 		s := NewSender(egress.NewPoolWithTransport("test", held), 12)
+		defer s.Close()
 		d, err := Parse("probe://192.0.2.1/token", nil)
 		if err != nil {
 			t.Fatal(err)
@@ -214,6 +217,7 @@ func TestFirstDelivery(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				transport := &slowTransport{begun: map[string][]time.Time{}}
 				s := NewSender(egress.NewPoolWithTransport("test", transport), 0)
+				defer s.Close()
 				var all []Target
 				add := func(url string) {
 					d, err := Parse(url, nil)
@@ -278,6 +282,7 @@ func TestHangingDestinationIsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		transport := &slowTransport{begun: map[string][]time.Time{}}
 		s := NewSender(egress.NewPoolWithTransport("test", transport), 8) // two of them are shared
+		defer s.Close()
 		parse := func(url string) []Target {
 			d, err := Parse(url, nil)
 			if err != nil {
@@ -318,6 +323,7 @@ func TestMessagesTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		transport := &slowTransport{begun: map[string][]time.Time{}}
 		s := NewSender(egress.NewPoolWithTransport("test", transport), 8) // two of them are shared
+		defer s.Close()
 		saved := Options{Timeout: time.Hour, Limits: &Limits{Requests: 100, Bytes: 1 << 20}}
 		var ended sync.WaitGroup
 		begin := time.Now()

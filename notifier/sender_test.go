@@ -31,7 +31,9 @@ func newTestSender(t *testing.T) *Sender {
 	t.Helper()
 	pool := egress.NewPool("caddy-notify/test")
 	t.Cleanup(pool.Close)
-	return NewSender(pool, 0)
+	s := NewSender(pool, 0)
+	t.Cleanup(s.Close)
+	return s
 }
 
 func send(t *testing.T, s *Sender, m *Message, o Options, urls ...string) *Report {
@@ -107,6 +109,7 @@ func TestConcurrency(t *testing.T) {
 		}
 	}()
 	s := NewSender(egress.NewPool("test"), limit)
+	defer s.Close()
 	var urls []string
 	for i := range all {
 		urls = append(urls, fmt.Sprintf("%s/tok%d", base, i))
