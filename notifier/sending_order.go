@@ -92,7 +92,10 @@ func missedOf(m *Message, unclear bool) Missed {
 
 // plus returns m with later messages.
 func (m Missed) plus(later Missed) Missed {
-	all := slices.Concat(m.Messages, later.Messages)
+	all := later.Messages
+	if len(m.Messages) > 0 {
+		all = slices.Concat(m.Messages, all)
+	}
 	omitted := m.Omitted + later.Omitted
 	if n := len(all) - maxMissedMessages; n > 0 {
 		all, omitted = all[n:], omitted+n

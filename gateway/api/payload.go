@@ -134,12 +134,16 @@ func (q *Request) SetContent(c Content) error {
 		c.Incident = notifier.HashIncidentName(c.Incident)
 		c.Warnings = append(slices.Clip(c.Warnings), "The incident of the payload has a control character, so its SHA-256 hash is used.")
 	}
-	for name, text := range map[string]string{
-		fieldTitle: c.Title, fieldBody: c.Body, fieldType: c.Type, fieldFormat: c.Format,
-		fieldIncident: c.Incident, fieldSendAt: c.SendAt,
+	for _, f := range [...]struct{ name, text string }{
+		{fieldTitle, c.Title},
+		{fieldBody, c.Body},
+		{fieldType, c.Type},
+		{fieldFormat, c.Format},
+		{fieldIncident, c.Incident},
+		{fieldSendAt, c.SendAt},
 	} {
-		if text != "" {
-			fields[name] = field{texts: []string{strings.Clone(strings.ToValidUTF8(text, "\uFFFD"))}}
+		if f.text != "" {
+			fields[f.name] = field{texts: []string{strings.Clone(strings.ToValidUTF8(f.text, "\uFFFD"))}}
 		}
 	}
 	if len(c.Attach) > 0 {

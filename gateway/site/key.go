@@ -114,8 +114,19 @@ func (k *Key) Choose(e notifier.TagExpr) ([]notifier.Target, error) {
 		return nil, fmt.Errorf("the message has no tag, and default_tag matches none of the %d destinations of the key %s, so nothing was "+
 			"sent; send a tag", len(k.Targets), k.Name)
 	}
-	return nil, fmt.Errorf("none of the %d destinations of the key %s has the requested tag %s, so nothing was sent%s", len(k.Targets), k.Name,
-		TagText(e), SuggestTags(e, k.Targets))
+	return nil, &unmatchedError{k, e}
+}
+
+// unmatchedError is returned when no destination of a key has the requested tags. Often nobody reads
+// its text, which takes a comparison with all tags of the key.
+type unmatchedError struct {
+	key  *Key
+	tags notifier.TagExpr
+}
+
+func (e *unmatchedError) Error() string {
+	return fmt.Sprintf("none of the %d destinations of the key %s has the requested tag %s, so nothing was sent%s", len(e.key.Targets),
+		e.key.Name, TagText(e.tags), SuggestTags(e.tags, e.key.Targets))
 }
 
 // CheckTag returns a [*message.Error] if no destination of the key has a tag.

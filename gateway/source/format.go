@@ -2,7 +2,9 @@ package source
 
 import (
 	"maps"
+	"net/http"
 	"slices"
+	"sync"
 )
 
 // Format describes the requests of a program.
@@ -76,7 +78,9 @@ type Format struct {
 	// 0 for the default.
 	MaxFiles int
 
-	conditions []condition // parsed from Has
+	conditions []condition             // parsed from Has
+	header     string                  // Header as http.Header has it
+	builtin    func() (*Source, error) // see [Builtin]
 }
 
 // HasImages reports whether a message of the format can have images.
@@ -127,7 +131,8 @@ func Register(f Format) {
 	if formats[f.Name] != nil {
 		panic("source: " + f.Name + " is registered twice")
 	}
-	f.conditions = parseHas(f.Has)
+	f.conditions, f.header = parseHas(f.Has), http.CanonicalHeaderKey(f.Header)
+	f.builtin = sync.OnceValues(func() (*Source, error) { return New(Config{Name: f.Name}) })
 	formats[f.Name] = &f
 }
 

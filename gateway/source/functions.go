@@ -76,8 +76,12 @@ func escaped(f func(string) string) function {
 // tested makes a function of a part and a text that reports whether f holds for them.
 func tested(f func(s, part string) bool) function {
 	return two(func(x *run, part, v any) (bool, error) {
-		s, err := x.texts(v, part)
-		return err == nil && f(s[0], s[1]), err
+		s, err := x.text(v)
+		if err != nil {
+			return false, err
+		}
+		p, err := x.text(part)
+		return err == nil && f(s, p), err
 	})
 }
 

@@ -85,11 +85,11 @@ func (x *run) index(v any, keys ...any) (any, error) {
 
 // pick returns the first member of an object among names that is not empty, or nil.
 func (x *run) pick(v any, names ...any) (any, error) {
-	keys, err := x.texts(names...)
-	if err != nil {
-		return nil, err
-	}
-	for _, key := range keys {
+	for _, name := range names {
+		key, err := x.text(name)
+		if err != nil {
+			return nil, err
+		}
 		member := payload.Get(v, key)
 		read, empty := payload.IsEmpty(member)
 		if err := x.charge(read); err != nil {

@@ -93,25 +93,28 @@ func (p fieldPath) missing(data any) string {
 	return p.steps[0]
 }
 
-// fit returns how well a payload fits the format, and reports whether it meets all required
-// conditions.
-func (f *Format) fit(data any) (score int, ok bool) {
-	ok = len(f.conditions) > 0
+// accepts reports whether a payload meets the required conditions of the format.
+func (f *Format) accepts(data any) bool {
+	return len(f.conditions) > 0 && !slices.ContainsFunc(f.conditions, func(c condition) bool { return !c.optional && !c.holds(data) })
+}
+
+// score returns how well a payload fits the format.
+func (f *Format) score(data any) (n int) {
 	for _, c := range f.conditions {
 		switch met := c.holds(data); {
 		case met && c.optional:
-			score++
+			n++
 		case met:
-			score += 2
-		case !c.optional:
-			ok = false
+			n += 2
 		}
 	}
-	return score, ok
+	return n
 }
 
 // isNamed reports whether headers name the program of the format.
-func (f *Format) isNamed(h http.Header) bool { return f.Header != "" && h.Get(f.Header) != "" }
+func (f *Format) isNamed(h http.Header) bool {
+	return f.Header != "" && len(h[f.header]) > 0 && h[f.header][0] != ""
+}
 
 // sortedFormats are the built-in formats. They are sorted once, because every message
 // is compared with all of them.
@@ -123,17 +126,15 @@ func recognize(h http.Header, data any) (best []*Format) {
 	named := slices.ContainsFunc(sortedFormats(), func(f *Format) bool { return f.isNamed(h) })
 	highest := 0
 	for _, f := range sortedFormats() {
-		score, ok := f.fit(data)
-		if named {
-			ok = f.isNamed(h)
-		}
-		if !ok || score < highest {
+		if named && !f.isNamed(h) || !named && !f.accepts(data) {
 			continue
 		}
-		if score > highest {
-			best, highest = nil, score
+		switch score := f.score(data); {
+		case score > highest:
+			best, highest = []*Format{f}, score
+		case score == highest:
+			best = append(best, f)
 		}
-		best = append(best, f)
 	}
 	return best
 }

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/gateway/source/payload"
@@ -239,16 +238,13 @@ func (s Set) Missing(name string, protected bool) *Error {
 		"/notify/ops/grafana", markup.TruncateBytes(name, 64), mean)
 }
 
-var builtins sync.Map // func() (*Source, error) by name
-
 // Builtin returns the source of a built-in format with default settings, or nil if
 // there is no such format.
 func Builtin(name string) (*Source, error) {
-	if formats[name] == nil {
-		return nil, nil
+	if f := formats[name]; f != nil {
+		return f.builtin()
 	}
-	f, _ := builtins.LoadOrStore(name, sync.OnceValues(func() (*Source, error) { return New(Config{Name: name}) }))
-	return f.(func() (*Source, error))()
+	return nil, nil
 }
 
 // Methods returns the methods of requests to a path below the source's address. There
@@ -344,10 +340,10 @@ func (s *Source) read(ctx context.Context, r *Request) (*Message, error) {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, templateTimeout, errTooLate)
 	defer cancel()
-	m := &Message{Foreign: !s.mentions()}
+	m, x := &Message{Foreign: !s.mentions()}, &run{meter: meter{ctx: ctx}, header: r.Header}
 	run := func(t templatePair) (out string) {
 		if err == nil {
-			out, err = t.execute(ctx, data, r.Header, m)
+			out, err = t.execute(x, data, m)
 		}
 		return strings.TrimSpace(out)
 	}
@@ -403,10 +399,10 @@ func (s *Source) emptyError() *Error {
 
 // execute runs the operator's template or, if there is none or it fails, the built-in
 // one. It adds a warning to m for a template that fails.
-func (t templatePair) execute(ctx context.Context, data any, h http.Header, m *Message) (string, error) {
+func (t templatePair) execute(x *run, data any, m *Message) (string, error) {
 	if t.custom != nil {
-		out, err := t.custom.Execute(ctx, data, h)
-		if err == nil || t.builtin == nil || ctx.Err() != nil {
+		out, err := t.custom.execute(x, data)
+		if err == nil || t.builtin == nil || x.ctx.Err() != nil {
 			return out, err
 		}
 		m.Warnings = append(m.Warnings, fmt.Sprintf("The built-in text is used in place of a template that fails: %v", err))
@@ -414,7 +410,7 @@ func (t templatePair) execute(ctx context.Context, data any, h http.Header, m *M
 	if t.builtin == nil {
 		return "", nil
 	}
-	return t.builtin.Execute(ctx, data, h)
+	return t.builtin.execute(x, data)
 }
 
 // typeOf returns the type for the word that the type template returns. It adds a warning to m for

@@ -7,13 +7,20 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strings"
 )
 
 // Execute runs the template on a payload, until ctx is done. The error is a
 // [*TemplateError].
 func (t *Template) Execute(ctx context.Context, data any, header http.Header) (string, error) {
-	x := &run{meter: meter{ctx: ctx, steps: maxSteps, work: maxWork}, header: header}
+	return t.execute(&run{meter: meter{ctx: ctx}, header: header}, data)
+}
+
+// execute is Execute with the run of the template before, whose memory it uses again.
+func (t *Template) execute(x *run, data any) (string, error) {
+	*x = run{
+		meter: meter{ctx: x.ctx, steps: maxSteps, work: maxWork}, header: x.header,
+		out: x.out[:0], vars: x.vars[:0], args: x.args[:0],
+	}
 	if err := t.main.execute(x, data); err != nil {
 		e, ok := errors.AsType[*TemplateError](err)
 		if !ok {
@@ -21,14 +28,14 @@ func (t *Template) Execute(ctx context.Context, data any, header http.Header) (s
 		}
 		return "", e
 	}
-	return x.out.String(), nil
+	return string(x.out), nil
 }
 
 // run is the state of one execution of a template.
 type run struct {
 	meter
 	header http.Header
-	out    strings.Builder
+	out    []byte
 	dot    any
 	vars   []any // variables of the templates under way
 	frame  int   // index of the first variable of the innermost one
@@ -78,10 +85,10 @@ func (x *run) set(places []int, v any) {
 
 // write adds text to the output.
 func (x *run) write(text string) error {
-	if x.out.Len()+len(text) > maxOutput {
+	if len(x.out)+len(text) > maxOutput {
 		return fmt.Errorf("%w: its output is longer than %d KiB; shorten it with cut or first", errTooMuch, maxOutput>>10)
 	}
-	x.out.WriteString(text)
+	x.out = append(x.out, text...)
 	return nil
 }
 

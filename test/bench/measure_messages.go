@@ -25,7 +25,7 @@ func (b *bench) messages() error {
 	for _, p := range []struct {
 		protocol
 		key, url, source, further float64 // allocations at most
-	}{{b.dest.http2, 151.7, 161.9, 362.3, 595.5}, {b.dest.http1, 158.8, 168.5, 362.7, 649.5}} {
+	}{{b.dest.http2, 150.8, 160.9, 269.2, 581.5}, {b.dest.http1, 157.6, 167.6, 269.8, 637.5}} {
 		c, err := b.start(siteConfig{keys: p.protocol.key("one", "", 1) + p.protocol.key("more", "", 1+further), proxy: p.protocol.url})
 		if err != nil {
 			return err

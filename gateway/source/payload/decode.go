@@ -15,6 +15,8 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -32,10 +34,12 @@ const (
 
 // Decode decodes a JSON text into nil, string, bool, int64, float64, []any and map[string]any.
 // Values that exceed the limits become nil. An array keeps its length up to maxCount elements. The
-// outermost object keeps members that are null; other objects leave them out.
+// outermost object keeps members that are null; other objects leave them out. Most texts are parts
+// of one copy of the JSON text: clone what outlives the payload.
 func Decode(text []byte) (any, error) {
 	d := &decoder{
-		Decoder: jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true)),
+		Decoder: jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true)),
+		whole:   string(text),
 		values:  maxValues, count: maxCount,
 	}
 	v, err := d.value(0)
@@ -58,7 +62,22 @@ func Decode(text []byte) (any, error) {
 
 type decoder struct {
 	*jsontext.Decoder
-	values, count int // remaining of maxValues and maxCount
+	whole         string // the JSON text
+	values, count int    // remaining of maxValues and maxCount
+}
+
+// text reads a string. One without escapes is a part of the JSON text.
+func (d *decoder) text() (string, error) {
+	before := d.InputOffset()
+	t, err := d.ReadToken()
+	if err != nil {
+		return "", err
+	}
+	_, quoted, _ := strings.Cut(d.whole[before:d.InputOffset()-1], `"`)
+	if strings.IndexByte(quoted, '\\') >= 0 || !utf8.ValidString(quoted) {
+		return t.String(), nil
+	}
+	return quoted, nil
 }
 
 func (d *decoder) value(depth int) (any, error) {
@@ -70,14 +89,14 @@ func (d *decoder) value(depth int) (any, error) {
 		return d.object(depth)
 	case '[':
 		return d.array(depth)
+	case '"':
+		return d.text()
 	}
 	t, err := d.ReadToken()
 	if err != nil {
 		return nil, err
 	}
 	switch t.Kind() {
-	case '"':
-		return t.String(), nil
 	case '0':
 		return number(t.String()), nil
 	case 't':
@@ -94,11 +113,10 @@ func (d *decoder) object(depth int) (any, error) {
 		return nil, err
 	}
 	for d.PeekKind() != '}' {
-		t, err := d.ReadToken()
+		name, err := d.text()
 		if err != nil {
 			return nil, err
 		}
-		name := t.String() // the token is valid until the next read
 		v, err := d.value(depth + 1)
 		if err != nil {
 			return nil, err
