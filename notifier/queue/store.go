@@ -171,8 +171,8 @@ type Resealer interface {
 // OldSecrets is what a store still needs of the secrets before the present one.
 type OldSecrets struct {
 	Set     bool // the configuration has older secrets
-	Records int  // how many records need one
-	Used    bool // another process seals under one, or did so some minutes ago
+	Records int  // how many records, messages or attachments need one; 0 if the store does not count them
+	Used    bool // a process seals under one, or did so some minutes ago, or the store is still looking for what needs one
 }
 
 // Needed reports whether something needs an older secret.

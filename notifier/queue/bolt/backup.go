@@ -2,6 +2,7 @@ package bolt
 
 import (
 	"archive/tar"
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -36,8 +37,8 @@ type backups struct {
 	files  []string // to be removed after the last one
 }
 
-// Backup writes a copy of the store to w, as a tar archive with the database and
-// the attachments. Unpacked into an empty folder, together with the key, it is
+// Backup writes a copy of the store to w, as a tar archive with the database, the
+// attachments and, if the secret has changed, the copy of the ring. Unpacked into an empty folder, together with the key, it is
 // the store at the moment when Backup began. The store can be used meanwhile.
 // Backup ends with an error if the store needs the space that it keeps.
 func (s *Store) Backup(ctx context.Context, w io.Writer) error {
@@ -49,6 +50,7 @@ func (s *Store) Backup(ctx context.Context, w io.Writer) error {
 
 	type contents struct {
 		size  int64 // of the database
+		ring  []byte
 		files []os.DirEntry
 	}
 	begun := make(chan contents, 1)
@@ -61,7 +63,7 @@ func (s *Store) Backup(ctx context.Context, w io.Writer) error {
 			if err != nil {
 				return &queue.UnavailableError{Err: err}
 			}
-			begun <- contents{tx.Size(), files}
+			begun <- contents{tx.Size(), bytes.Clone(tx.Bucket([]byte(bucketMeta)).Get(keyCheck)), files}
 			_, err = tx.WriteTo(pw)
 			return err
 		}))
@@ -88,6 +90,14 @@ func (s *Store) Backup(ctx context.Context, w io.Writer) error {
 	if _, err := io.Copy(t, pr); err != nil {
 		return err
 	}
+	if hasContent(all.ring) {
+		if err := header("ring", int64(len(all.ring))); err != nil {
+			return err
+		}
+		if _, err := t.Write(all.ring); err != nil {
+			return err
+		}
+	}
 	for _, entry := range all.files {
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)
@@ -106,6 +116,9 @@ func (s *Store) Backup(ctx context.Context, w io.Writer) error {
 // being written; then its message is not part of the back-up, and the file is
 // removed when the store is opened.
 func (s *Store) backupFile(t *tar.Writer, name string, header func(name string, size int64) error) error {
+	if _, _, ok := parseFileName(name); !ok {
+		return nil // it is sealed again
+	}
 	f, err := os.Open(filepath.Join(s.path, "files", name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // it belonged to a message that was refused
@@ -140,6 +153,12 @@ func (b *backups) begin(cancel context.CancelCauseFunc) (end func()) {
 		b.mu.Unlock()
 		b.removeKept()
 	}
+}
+
+func (b *backups) inProgress() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.cancel) > 0
 }
 
 // end ends the back-ups in progress.

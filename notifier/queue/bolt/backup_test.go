@@ -17,7 +17,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// unpack unpacks a back-up into a new folder and adds the key.
+// unpack unpacks a back-up into a new folder and, unless from is "", adds the key of that folder.
 func unpack(t *testing.T, archive []byte, from string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -44,6 +44,9 @@ func unpack(t *testing.T, archive []byte, from string) (dir string) {
 		if err := os.WriteFile(filepath.Join(dir, filepath.FromSlash(h.Name)), data, 0o600); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if from == "" {
+		return dir
 	}
 	key, err := os.ReadFile(filepath.Join(from, "key"))
 	if err != nil {

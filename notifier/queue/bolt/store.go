@@ -96,9 +96,11 @@ var (
 type Store struct {
 	*writer
 	recordStore
-	unlock   func() error // of the folder
-	once     sync.Once
-	resealed atomic.Bool // no record of the database is sealed under an old secret
+	unlock func() error // of the folder
+	once   sync.Once
+
+	secretSince atomic.Pointer[time.Time] // when the secret was changed; the zero time if it was set at the start
+	resealed    atomic.Pointer[time.Time] // the value of secretSince with which all records of the database were sealed again
 }
 
 // folder is the folder of a store.
@@ -172,6 +174,7 @@ func Open(o Options) (*Store, error) {
 		w.commitTx = (*bbolt.Tx).Commit
 	}
 	s := &Store{writer: w, recordStore: recordStore{w}}
+	s.secretSince.Store(new(time.Time))
 	if err := os.MkdirAll(filepath.Join(s.path, "files"), 0o700); err != nil {
 		return nil, fmt.Errorf("creating the folder of the queue: %w", err)
 	}
