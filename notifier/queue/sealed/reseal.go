@@ -114,7 +114,7 @@ func (s *Store) groups(ctx context.Context) (map[queue.Hash]queue.Hash, error) {
 }
 
 // oldMessages returns how many messages were sealed under an older secret. The text and the files of
-// a message are as old as its summary.
+// a message are no older than its summary.
 func (s *Store) oldMessages(ctx context.Context) (n int, err error) {
 	for before := (uuid.UUID{}); ; {
 		all, next, err := s.Store.Messages(ctx, before, messagesAtOnce)

@@ -21,9 +21,10 @@ const (
 // sealEntry returns an entry as the other store gets it.
 func (s *Store) sealEntry(e *queue.Entry, lenient bool) *queue.Entry {
 	m := e.Message
+	summary := s.sealSummary(e) // first: if the secret changes meanwhile, isOld finds the older one
 	out := &queue.Entry{
 		Message: &queue.Message{
-			ID: m.ID, Created: m.Created, Body: s.sealer.Seal(m.Body, record.Bodies, m.ID[:]), Summary: s.sealSummary(e),
+			ID: m.ID, Created: m.Created, Body: s.sealer.Seal(m.Body, record.Bodies, m.ID[:]), Summary: summary,
 			Key: s.pseudonym("idempotency key", m.Key), EarlierKey: s.pseudonym("idempotency key", m.EarlierKey),
 		},
 		Jobs: make([]queue.Job, len(e.Jobs)), Untrusted: e.Untrusted, Unlimited: e.Unlimited,

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -49,4 +50,69 @@ func TestSecrets(t *testing.T) {
 		}
 		return s, nil
 	})
+}
+
+// TestMessagesNeedOldSecret checks that messages, which the other store cannot seal again, count until they
+// are forgotten.
+func TestMessagesNeedOldSecret(t *testing.T) {
+	t.Parallel()
+	store, err := bolt.Open(bolt.Options{Path: t.TempDir(), NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	const next = "the next secret of the tests"
+	s, err := New(t.Context(), store, nil, secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	accept := func() {
+		t.Helper()
+		id := uuid.Must(uuid.NewV7())
+		e := &queue.Entry{
+			Message: &queue.Message{ID: id, Created: time.Now(), Body: []byte("text")},
+			Jobs: []queue.Job{{
+				JobID: queue.JobID{Message: id}, Status: queue.Queued, Destination: "d", Due: time.Now(), Expires: time.Now().Add(time.Hour),
+			}},
+		}
+		if err := s.Accept(t.Context(), 1<<30, e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range messagesAtOnce + 2 {
+		accept()
+	}
+	if err := s.SetSecrets(t.Context(), next, secret); err != nil {
+		t.Fatal(err)
+	}
+	accept()
+	s.later = time.Hour // no other process seals under the old one
+	reseal := func(want int) {
+		t.Helper()
+		old, err := s.Reseal(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if old.Records != want || old.Needed() != (want > 0) {
+			t.Errorf("%+v, want %d", old, want)
+		}
+	}
+	reseal(messagesAtOnce + 2)
+	jobs, _, err := s.Claim(t.Context(), queue.Claim{Now: time.Now(), Max: messagesAtOnce + 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range jobs {
+		jobs[i].Status, jobs[i].Updated = queue.Delivered, time.Now()
+		if err := s.Settle(t.Context(), &queue.Settlement{Job: &jobs[i]}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.Forget(t.Context(), time.Now().Add(time.Hour), 0); err != nil {
+		t.Fatal(err)
+	}
+	reseal(1)
+	if err := s.SetSecrets(t.Context(), next); err == nil {
+		t.Error("the old secret can be removed while a message needs it")
+	}
 }
