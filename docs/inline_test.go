@@ -230,6 +230,7 @@ const everything = `{
 	notify {
 		queue {
 			path DIR
+			secret the-new-secret-of-the-test the-old-secret-of-the-test
 		}
 		public_url https://alerts.example.com
 		push

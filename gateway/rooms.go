@@ -284,6 +284,9 @@ func (q *Rooms) State(ctx context.Context) *metrics.QueueState {
 		MaxSize: q.Outbox.Queue.MaxSize(), Destinations: q.Outbox.Queue.Destinations.Count(),
 		Incidents: q.Alerts.Incidents.CountAll(ctx), Now: q.Outbox.Queue.Now(),
 	}
+	if old, known := q.Outbox.Queue.OldSecrets(); known && old.Set {
+		out.OldSecrets = &old
+	}
 	s, err := q.Outbox.Queue.Stats(ctx)
 	if err != nil {
 		return out

@@ -21,6 +21,8 @@ import (
 
 	"github.com/google/uuid"
 	"go.etcd.io/bbolt"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/caddy-notify/caddy-notify/gateway/ask"
@@ -51,14 +53,20 @@ const storedTime = 20 * time.Minute
 
 // storedGateway is a gateway with the destinations of stored queues.
 type storedGateway struct {
+	secrets []string
+	rotates bool // it changes the secret before it goes on
+
 	pagers []*gatewaytest.Pager
 	phones *gatewaytest.PushService
 	x      *live
+	logs   *observer.ObservedLogs
 	seen   []int // how many messages of each destination are noted
 }
 
 func newStoredGateway(t *testing.T) *storedGateway {
-	g := &storedGateway{seen: make([]int, len(storedAddresses)), phones: gatewaytest.NewPushService(t)}
+	g := &storedGateway{
+		secrets: []string{storedSecret}, seen: make([]int, len(storedAddresses)), phones: gatewaytest.NewPushService(t),
+	}
 	for i, address := range storedAddresses {
 		status := []int{http.StatusOK, http.StatusServiceUnavailable, http.StatusBadRequest}[i]
 		g.pagers = append(g.pagers, gatewaytest.NewPagerAt(t, status, address))
@@ -73,7 +81,10 @@ func (g *storedGateway) start(t *testing.T, dir string) {
 	beats.Expects = []site.BeatOptions{{Expect: rules.Expect{Name: "nightly", Every: time.Hour, Grace: 10 * time.Minute}}}
 	kept := gatewaytest.Key("kept", to("kept"))
 	kept.Inbox = 7 * 24 * time.Hour
+	core, logs := observer.New(zap.InfoLevel)
+	g.logs = logs
 	o := gatewaytest.Options{
+		Log: zap.New(core),
 		Global: gatewaytest.PushOptions(
 			gatewaytest.Key("planned", to("planned")),
 			gatewaytest.Key("approvals", to("asks/a")+" 1:oncall", to("asks/b")+" 2:oncall"),
@@ -90,7 +101,7 @@ func (g *storedGateway) start(t *testing.T, dir string) {
 		),
 		Site: site.Options{Managers: gatewaytest.Everybody()},
 		Queue: &outbox.Settings{
-			Path: dir, Secret: storedSecret, Keep: 24 * time.Hour,
+			Path: dir, Secret: g.secrets[0], OldSecrets: g.secrets[1:], Keep: 24 * time.Hour,
 			Watchdog: &outbox.Watchdog{URL: &url.URL{Scheme: "http", Host: "127.0.0.1:1"}, Interval: time.Minute},
 		},
 	}
@@ -223,6 +234,9 @@ func (g *storedGateway) arrived() (out []string) {
 func (g *storedGateway) goOn(t *testing.T, dir string) string {
 	time.Sleep(storedTime)
 	g.pagers[1].Answer(http.StatusOK)
+	if g.rotates {
+		g.changeSecret(t, dir)
+	}
 	g.start(t, dir)
 	time.Sleep(10 * time.Second)
 	synctest.Wait()
@@ -249,10 +263,27 @@ func (g *storedGateway) goOn(t *testing.T, dir string) string {
 	return out + g.view(t)
 }
 
+// changeSecret lets a gateway run with a new secret until nothing needs the old one, and then removes that.
+func (g *storedGateway) changeSecret(t *testing.T, dir string) {
+	t.Helper()
+	g.secrets = []string{"another secret of the tests", storedSecret}
+	g.start(t, dir)
+	time.Sleep(time.Second)
+	synctest.Wait()
+	if n, known := g.x.Process.Values(t)["queue_old_secret_records"]; !known || n != 0 {
+		t.Errorf("%v records need the old secret, known: %v", n, known)
+	}
+	if told := g.logs.FilterMessageSnippet("the old secret can be removed from the configuration"); told.Len() != 1 {
+		t.Errorf("the log has %v", g.logs.All())
+	}
+	g.x.Stop()
+	g.secrets = g.secrets[:1]
+}
+
 // TestStoredQueues checks that the queue of each release is read: all that was under way in it is
 // still there, and happens in time and once. So it does if a later version has added fields to all
 // records and the form of the folder says that this program can use it. What is added to a record is
-// ignored.
+// ignored. And so it does if the secret was changed, and the old one is not set any more.
 //
 //nolint:tparallel // the subtests use the same addresses, one after the other
 func TestStoredQueues(t *testing.T) {
@@ -267,11 +298,12 @@ func TestStoredQueues(t *testing.T) {
 	for _, file := range files {
 		name := strings.TrimSuffix(file, ".tar.gz")
 		for what, change := range map[string]func(t *testing.T, dir string){
-			"as it is": func(*testing.T, string) {}, "with more fields": addFields,
+			"as it is": func(*testing.T, string) {}, "with more fields": addFields, "with another secret": func(*testing.T, string) {},
 		} {
 			// One after the other, since the addresses are the same.
 			t.Run(filepath.Base(name)+" "+what, func(t *testing.T) {
 				dir, g := unpack(t, file), newStoredGateway(t)
+				g.rotates = what == "with another secret"
 				if change(t, dir); golden.Update() && what != "as it is" {
 					t.Skip("what a later version adds changes nothing")
 				}

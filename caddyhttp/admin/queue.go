@@ -32,7 +32,8 @@ type Queue struct {
 
 	// OldSecrets is "needed" while something is sealed under an old secret, then "not needed". It is
 	// empty if the configuration has no old secret, and shortly after the start.
-	OldSecrets string `json:"old_secrets,omitempty"`
+	OldSecrets       string `json:"old_secrets,omitempty"`
+	OldSecretRecords int    `json:"old_secret_records,omitempty"` // how many records need one, if the store counts them
 
 	Deliveries []Delivery `json:"deliveries"`
 	Next       string     `json:"next,omitempty"` // address of the next page
@@ -81,7 +82,7 @@ func serveDeliveries(w http.ResponseWriter, r *http.Request, statuses ...queue.S
 		out.Oldest = &s.Oldest
 	}
 	if old, known := q.Outbox.Queue.OldSecrets(); known && old.Set {
-		out.OldSecrets = "not needed"
+		out.OldSecrets, out.OldSecretRecords = "not needed", old.Records
 		if old.Needed() {
 			out.OldSecrets = "needed"
 		}

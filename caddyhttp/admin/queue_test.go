@@ -7,10 +7,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/admin"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+	"github.com/caddy-notify/caddy-notify/notifier/queue/bolt"
 )
 
 // Deliveries that the queue gives up are in the admin API and the metrics, cause a
@@ -126,6 +129,31 @@ func TestQueueDead(t *testing.T) {
 		if status, text := ask(t, tt.method, tt.path, ""); status != tt.want {
 			t.Errorf("%s %s: status %d, want %d: %s", tt.method, tt.path, status, tt.want, text)
 		}
+	}
+}
+
+// TestOldSecrets checks that the admin API and the metrics say when nothing needs the old secret any more.
+func TestOldSecrets(t *testing.T) {
+	dir := t.TempDir()
+	store, err := bolt.Open(bolt.Options{Path: dir, Secret: "the-first-secret-of-the-test", NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.SaveHealth(t.Context(), queue.Health{Destination: store.Hash("x"), Known: true, Changed: time.Now()}); err != nil {
+		t.Fatal(err)
+	}
+	store.Close()
+	caddyhttptest.Serve(t, `
+	notify {
+		queue {
+			path "`+dir+`"
+			secret the-second-secret-of-the-test the-first-secret-of-the-test
+		}
+	}`, "")
+	for path, want := range map[string]string{
+		"/notify/queue": `"old_secrets":"not needed"`, "/metrics": "\ncaddy_notify_queue_old_secret_records 0\n",
+	} {
+		gatewaytest.Eventually(t, func() bool { _, text := ask(t, "GET", path, ""); return strings.Contains(text, want) })
 	}
 }
 

@@ -19,8 +19,10 @@ import (
 // queuePage has the fields that the commands use of a page of the queue in the admin API.
 type queuePage struct {
 	Deliveries []delivery `json:"deliveries"`
-	Next       string     `json:"next"`        // address of the next page
-	OldSecrets string     `json:"old_secrets"` // as in [admin.Queue]
+	Next       string     `json:"next"` // address of the next page
+
+	OldSecrets       string `json:"old_secrets"` // as in [admin.Queue]
+	OldSecretRecords int    `json:"old_secret_records"`
 }
 
 func (p queuePage) next() string { return p.Next }
@@ -114,7 +116,9 @@ API of the server.
 func (f *queueFlags) list(cmd *cobra.Command, _ []string) error {
 	secrets := ""
 	err := showPages(&f.adminFlags, cmd, firstPage(f.dead), func(p queuePage) []delivery {
-		secrets = p.OldSecrets
+		if secrets = p.OldSecrets; p.OldSecretRecords > 0 {
+			secrets += " by " + words.Count(p.OldSecretRecords, "record")
+		}
 		return p.Deliveries
 	})
 	if err == nil && secrets != "" && !f.asJSON {

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -115,6 +116,23 @@ func TestQueue(t *testing.T) {
 	} {
 		if _, errs, code := run(strings.Fields(args)...); code != 1 || !strings.Contains(errs, want) {
 			t.Errorf("queue %s: exit %d %s; want %s", args, code, errs, want)
+		}
+	}
+}
+
+// TestQueueOldSecrets checks that the list says whether old secrets are needed, and for how much.
+func TestQueueOldSecrets(t *testing.T) {
+	for answer, want := range map[string]string{
+		`{"deliveries":[]}`:                               "",
+		`{"deliveries":[],"old_secrets":"not needed"}`:    "The old secrets of the queue are not needed.\n",
+		`{"deliveries":[],"old_secrets":"needed"}`:        "The old secrets of the queue are needed.\n",
+		`{"old_secrets":"needed","old_secret_records":1}`: "The old secrets of the queue are needed by 1 record.\n",
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, answer) }))
+		_, errs, code := command(t, "", "queue", "list", "--address="+server.Listener.Addr().String())
+		server.Close()
+		if code != 0 || !strings.Contains(errs, want) || want == "" && strings.Contains(errs, "secret") {
+			t.Errorf("%s: exit %d, %q, want %q", answer, code, errs, want)
 		}
 	}
 }

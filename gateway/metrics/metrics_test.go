@@ -1,12 +1,19 @@
 package metrics_test
 
 import (
+	"context"
+	"fmt"
 	"net/http"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
+	"github.com/caddy-notify/caddy-notify/gateway/metrics"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/memory"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
 // TestMetrics checks that every message is counted once by its outcome, and
@@ -122,6 +129,43 @@ func TestMetricsOfServices(t *testing.T) {
 	} {
 		if after[name] != want {
 			t.Errorf("%s: %v, want %v", name, after[name], want)
+		}
+	}
+}
+
+// TestMetricOfOldSecrets checks that the metric is above 0 while an old secret of the queue is needed for
+// anything, and that there is none if the configuration has no old secret.
+func TestMetricOfOldSecrets(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		old  *queue.OldSecrets
+		want string
+	}{
+		{nil, ""},
+		{&queue.OldSecrets{Set: true}, "0"},
+		{&queue.OldSecrets{Set: true, Records: 3}, "3"},
+		{&queue.OldSecrets{Set: true, Used: true}, "1"},
+		{&queue.OldSecrets{Set: true, Records: 3, Used: true}, "4"},
+	} {
+		m := metrics.New(new(site.InFlight), new(memory.Budget), func(context.Context) *metrics.QueueState {
+			return &metrics.QueueState{OldSecrets: tt.old} // also while the store does not answer
+		})
+		r := prometheus.NewRegistry()
+		if err := m.Register(r); err != nil {
+			t.Fatal(err)
+		}
+		families, err := r.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, f := range families {
+			if f.GetName() == "caddy_notify_queue_old_secret_records" {
+				got = fmt.Sprint(f.GetMetric()[0].GetGauge().GetValue())
+			}
+		}
+		if got != tt.want {
+			t.Errorf("%+v: the metric is %q, want %q", tt.old, got, tt.want)
 		}
 	}
 }

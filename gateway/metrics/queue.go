@@ -21,6 +21,7 @@ type queueMetrics struct {
 	destinations       *prometheus.Desc
 	incidents          *prometheus.Desc
 	beats              *prometheus.Desc
+	oldSecrets         *prometheus.Desc
 	Retries            prometheus.Counter
 	dead               *prometheus.CounterVec
 	Watchdog           *prometheus.CounterVec
@@ -45,6 +46,9 @@ func newQueueMetrics(state func(context.Context) *QueueState) *queueMetrics {
 		recordBytes: prometheus.NewDesc(name("record_bytes"), "Size of what rules remember alone: incidents, silences, beats.", nil, nil),
 		maxBytes: prometheus.NewDesc(name("max_bytes"), "The setting max_size of the queue: how large caddy_notify_queue_bytes may become.",
 			nil, nil),
+		oldSecrets: prometheus.NewDesc(name("old_secret_records"),
+			"Records in the queue that still need an old secret of the configuration, and 1 more while a gateway may seal under one. "+
+				"At 0, the old secrets can be removed. Without an old secret, there is no such metric.", nil, nil),
 		Retries: prometheus.NewCounter(prometheus.CounterOpts{Name: name("retries_total"), Help: "Attempts of the queue after a failure."}),
 		Watchdog: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: name("beats_total"),
@@ -72,7 +76,9 @@ func (m *queueMetrics) Expect(services []string) {
 
 // Describe implements prometheus.Collector.
 func (m *queueMetrics) Describe(c chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{m.jobs, m.oldest, m.bytes, m.recordBytes, m.maxBytes, m.destinations, m.incidents, m.beats} {
+	for _, d := range []*prometheus.Desc{
+		m.jobs, m.oldest, m.bytes, m.recordBytes, m.maxBytes, m.destinations, m.incidents, m.beats, m.oldSecrets,
+	} {
 		c <- d
 	}
 	m.Retries.Describe(c)
@@ -104,6 +110,13 @@ func (m *queueMetrics) Collect(c chan<- prometheus.Metric) {
 	for _, stage := range rules.Stages {
 		gauge(m.incidents, float64(q.Incidents[stage]), string(stage))
 	}
+	if old := q.OldSecrets; old != nil {
+		n := old.Records
+		if old.Used {
+			n++
+		}
+		gauge(m.oldSecrets, float64(n))
+	}
 	s := q.Stats
 	if s == nil {
 		return // the queue logs the reason
@@ -128,6 +141,7 @@ type QueueState struct {
 	MaxSize      int64
 	Destinations queue.Counts
 	Incidents    map[notifier.IncidentState]int // by stage
+	OldSecrets   *queue.OldSecrets              // nil if the configuration has none, or if it is not known yet what needs them
 	Stats        *queue.Stats                   // nil if the store does not answer
 	Beats        map[string]int                 // by state; nil if no key expects beats or they cannot be read
 	Now          time.Time

@@ -4,13 +4,15 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"go.uber.org/zap"
 )
 
 // resealEvery is how often the store is asked to seal again what was sealed under an older secret.
 const resealEvery = time.Minute
 
 // reseal seals again what was sealed under an older secret, at the start and then about every
-// minute. It logs once that nothing needs an older secret any more.
+// minute. It logs at the start whether something needs one, and once that nothing does any more.
 func (q *Queue) reseal() {
 	q.resealOnce()
 	q.every(resealEvery, func(int) { q.resealOnce() })
@@ -27,8 +29,15 @@ func (q *Queue) resealOnce() {
 		return
 	}
 	before := q.old.Swap(&old)
-	if old.Set && !old.Needed() && (before == nil || *before != old) {
-		q.options.Load().Logger.Info("nothing in the queue needs an old secret any more; on all gateways, remove the old ones from secret")
+	log := q.options.Load().Logger
+	switch {
+	case !old.Set:
+	case old.Needed() && before == nil:
+		log.Info("the queue still needs an old secret: keep it in the configuration, until the log says that it can be removed",
+			zap.Int("records", old.Records), zap.Bool("in_use", old.Used))
+	case !old.Needed() && (before == nil || before.Needed()):
+		log.Info("nothing in the queue needs an old secret any more; when all gateways have the new one before it, " +
+			"the old secret can be removed from the configuration")
 	}
 }
 
