@@ -12,6 +12,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"go/ast"
@@ -28,6 +29,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -81,17 +83,18 @@ func run(maxFiles, maxDoors int, verbose bool) error {
 	}
 	defer os.RemoveAll(dir)
 	program := filepath.Join(dir, "caddy")
-	build := exec.CommandContext(ctx, "go", "build", "-cover", "-coverpkg="+module+"...", "-o", program, "./cmd/caddy")
+	build := exec.CommandContext(ctx, "go", "build", "-cover", "-coverpkg="+module+"...", "-ldflags=-s -w", "-o", program, "./cmd/caddy")
 	build.Stderr = os.Stderr
 	if err := build.Run(); err != nil {
 		return fmt.Errorf("building the program: %w", err)
 	}
-	idle, err := entered(ctx, program, filepath.Join(dir, "idle"), false)
-	if err != nil {
-		return err
-	}
-	all, err := entered(ctx, program, filepath.Join(dir, "message"), true)
-	if err != nil {
+	var idle, all map[function]bool
+	var failed [2]error
+	var both sync.WaitGroup // they mostly wait
+	both.Go(func() { idle, failed[0] = entered(ctx, program, filepath.Join(dir, "idle"), false) })
+	both.Go(func() { all, failed[1] = entered(ctx, program, filepath.Join(dir, "message"), true) })
+	both.Wait()
+	if err := errors.Join(failed[:]...); err != nil {
 		return err
 	}
 	maps.DeleteFunc(all, func(f function, _ bool) bool { return idle[f] })
