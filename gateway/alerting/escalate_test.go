@@ -114,7 +114,7 @@ func TestEscalateAcknowledged(t *testing.T) {
 		}
 		gatewaytest.Until(t, "2000-01-01 05:00:00")
 		g.PostForm("/notify/k", gatewaytest.AlertForm("success", "up", "db1"))
-		gatewaytest.Until(t, "2000-01-02 12:00:00")
+		gatewaytest.Until(t, "2000-01-01 09:30:00") // the time of the second acknowledgement has passed
 		x.WantCounts(t, 4, 3, 2)
 	})
 }
@@ -143,8 +143,8 @@ func TestEscalateResolved(t *testing.T) {
 			t.Errorf("who was not told: %q, want %q", got, want)
 		}
 		gatewaytest.Until(t, "2000-01-01 22:50:00")
-		x.WantCounts(t, 2, 2, 2, 0) // what passed a window is resolved through it
-		gatewaytest.Until(t, "2000-01-02 22:50:00")
+		x.WantCounts(t, 2, 2, 2, 0)                 // what passed a window is resolved through it
+		gatewaytest.Until(t, "2000-01-01 23:59:00") // outside the window
 		if n := x.Phones[2].Count(); n != 0 {
 			t.Errorf("the third phone got %d messages", n)
 		}
@@ -241,7 +241,7 @@ func TestEscalateNewer(t *testing.T) {
 			t.Errorf("told %q", got)
 		}
 		g.PostForm("/notify/k", "title=better&body=b&type=warning&incident=a")
-		gatewaytest.Until(t, "2000-01-02 00:00:00")
+		gatewaytest.Until(t, "2000-01-01 03:00:00")
 		x.WantCounts(t, 3, 3, 2)
 	})
 }

@@ -77,7 +77,7 @@ func TestForgottenIncident(t *testing.T) {
 	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		o := gatewaytest.Queued(dir, ruledKey(p, rules.Rules{
 			Dedupe: &rules.Dedupe{Window: time.Minute},
-			Digest: &rules.Digest{Every: 20 * time.Hour, Scope: rules.Scope{Types: []notifier.Type{notifier.Warning}}},
+			Digest: &rules.Digest{Every: 8 * time.Hour, Scope: rules.Scope{Types: []notifier.Type{notifier.Warning}}},
 		}))
 		o.Queue.Keep = time.Hour
 		g, logs := newLoggedGateway(t, o)
@@ -85,16 +85,16 @@ func TestForgottenIncident(t *testing.T) {
 		g.PostForm("/notify/k", gatewaytest.AlertForm("failure", "confidential", "over"))
 		g.PostForm("/notify/k", gatewaytest.AlertForm("success", "confidential", "over"))
 		g.PostForm("/notify/k", gatewaytest.AlertForm("warning", "confidential", "held"))
-		silenceKey(t, g, rules.Silence{ID: uuid.New(), Until: time.Now().Add(20 * time.Hour), Incident: "silent"})
+		silenceKey(t, g, rules.Silence{ID: uuid.New(), Until: time.Now().Add(8 * time.Hour), Incident: "silent"})
 		g.PostForm("/notify/k", gatewaytest.AlertForm("failure", "confidential", "silent"))
 		const open, over = "an incident that is still open is forgotten", "an incident that is resolved is forgotten"
-		time.Sleep(10 * time.Hour)
+		time.Sleep(4 * time.Hour)
 		wantForgotten(t, logs, open, map[string]any{"key": "k", "incident": "open"})
 		wantForgotten(t, logs, over, map[string]any{"key": "k", "incident": "over"})
 		if n := len(g.ListIncidents("k")); n != 2 {
 			t.Errorf("%d incidents are known, want 2", n)
 		}
-		time.Sleep(20 * time.Hour)
+		time.Sleep(8 * time.Hour)
 		wantForgotten(t, logs, open, map[string]any{"incident": "open"}, map[string]any{}, map[string]any{})
 	})
 }

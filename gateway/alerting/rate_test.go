@@ -16,7 +16,8 @@ import (
 // those beyond the rate become one message.
 func TestRateAlerts(t *testing.T) {
 	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
-		g := newGateway(t, dir, ruledKey(p, rules.Rules{Rate: []rules.Rate{{Count: 2, Per: 24 * time.Hour}}}))
+		key := ruledKey(p, rules.Rules{Rate: []rules.Rate{{Count: 2, Per: 24 * time.Hour}}})
+		g := newGateway(t, dir, key)
 		for _, form := range []string{"body=1", "body=2"} {
 			wantResult(t, g, form, notifier.Delivered, "")
 		}
@@ -29,7 +30,10 @@ func TestRateAlerts(t *testing.T) {
 		wantResult(t, g, "body=db2 is down&type=failure", "queued", notifier.RuleHeld)
 		wantResult(t, g, "body=db3 is down&type=failure&incident=db3", "queued", notifier.RuleHeld)
 		wantResult(t, g, "body=db3 restarts&incident=db3", "queued", notifier.RuleHeld) // it does not overtake its failure
-		time.Sleep(24*time.Hour + time.Minute)
+		g.Stop()
+		time.Sleep(23 * time.Hour)
+		newGateway(t, dir, key)
+		time.Sleep(time.Hour + time.Minute)
 		p.WantTold(t, "info: 1", "info: 2", "failure: db1 is down", "warning: disk",
 			"warning: k: 1 warning, 1 message | Sat 1 Jan 00:01 warning: disk again\nSat 1 Jan 00:00 3",
 			"failure: k: 2 failures | Sat 1 Jan 00:01 failure: db2 is down\nSat 1 Jan 00:01 failure: db3 is down",

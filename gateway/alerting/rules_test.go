@@ -192,12 +192,11 @@ func TestQuiet(t *testing.T) {
 // of an incident is told instead of earlier ones.
 func TestQuietOne(t *testing.T) {
 	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
-		g := newGateway(t, dir,
-			ruledKey(p,
-				rules.Rules{Quiet: []rules.Quiet{{
-					Window: window("00:00-07:00 UTC"),
-					Scope:  rules.Scope{Types: []notifier.Type{notifier.Warning, notifier.Success}},
-				}}}))
+		key := ruledKey(p, rules.Rules{Quiet: []rules.Quiet{{
+			Window: window("00:00-07:00 UTC"),
+			Scope:  rules.Scope{Types: []notifier.Type{notifier.Warning, notifier.Success}},
+		}}})
+		g := newGateway(t, dir, key)
 		one := wantResult(t, g, gatewaytest.AlertForm("warning", "slow", "web"), "queued", notifier.RuleHeld)
 		gatewaytest.Until(t, "2000-01-01 02:00:00")
 		wantResult(t, g, gatewaytest.AlertForm("success", "fast", "web"), "queued", notifier.RuleHeld)
@@ -206,7 +205,9 @@ func TestQuietOne(t *testing.T) {
 		if s, r := g.State(one.ID); s != "cancelled" || r.Rule != notifier.RuleSuperseded {
 			t.Errorf("the first message: %s, %+v", s, r)
 		}
+		g.Stop()
 		gatewaytest.Until(t, "2000-01-02 00:30:00")
+		g = newGateway(t, dir, key)
 		wantResult(t, g, "body=b&title=a&type=warning", "queued", notifier.RuleHeld)
 		gatewaytest.Until(t, "2000-01-02 07:00:05")
 		p.WantTold(t, "success: fast\n\nThe alert of 00:00 was not delivered.", "warning: a | b")

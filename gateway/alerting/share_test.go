@@ -233,19 +233,19 @@ func TestShareUnderWay(t *testing.T) {
 		if got := g.PostForm("/notify/noisy/silences", "for=200h&title=silent"); got.Status != http.StatusCreated {
 			t.Fatal(got.Body)
 		}
+		places := []string{placeOfKey(g, "noisy")}
 		for i := range 200 {
 			name := fmt.Sprintf("inc%03d", i)
 			if got := post("noisy", gatewaytest.AlertForm("warning", "x", name)); got.Status != http.StatusOK {
 				t.Fatalf("%s: %d %s", name, got.Status, got.Body)
 			}
 			time.Sleep(time.Millisecond) // else the gateway may forget it at this moment
-			for _, x := range g.ListIncidents("noisy") {
-				if x.Name != name {
-					continue
-				}
-				if _, _, err := g.Rooms().Alerts.Incidents.Acknowledge(t.Context(), stored(t, g, x), message.Who{User: "Ann"}); err != nil {
-					t.Fatal(err)
-				}
+			list, _, err := g.Rooms().Alerts.Incidents.List(t.Context(), places, &alerting.IncidentQuery{Stage: notifier.Open, Limit: 2})
+			if err != nil || len(list) != 1 || list[0].Incident.Name != name {
+				t.Fatalf("%s: %+v %v", name, list, err)
+			}
+			if _, _, err := g.Rooms().Alerts.Incidents.Acknowledge(t.Context(), &list[0], message.Who{User: "Ann"}); err != nil {
+				t.Fatal(err)
 			}
 			time.Sleep(time.Second)
 		}

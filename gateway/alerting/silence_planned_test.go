@@ -84,14 +84,14 @@ func TestPlannedSilence(t *testing.T) {
 func TestPlannedSilenceCancelled(t *testing.T) {
 	gatewaytest.InBubbleWithPager(t, func(t *testing.T, p *gatewaytest.Pager, dir string) {
 		g := newSilenceGateway(t, dir, ruledKey(p, rules.Rules{}))
-		id := g.AddSilence("k", "from=2000-01-02T00:00:00Z&until=2000-01-03T00:00:00Z&tag=all&tell=yes")
+		id := g.AddSilence("k", "from=2000-01-01T01:00:00Z&until=2000-01-01T03:00:00Z&tag=all&tell=yes")
 		if status := g.EndSilence("k", id); status != http.StatusOK || len(g.ListSilences("k")) != 0 {
 			t.Errorf("status %d", status)
 		}
 		if status := g.EndSilence("k", id); status != http.StatusNotFound {
 			t.Errorf("status %d", status)
 		}
-		gatewaytest.Until(t, "2000-01-02 12:00:00")
+		gatewaytest.Until(t, "2000-01-01 02:00:00")
 		wantResult(t, g, "body=passes", notifier.Delivered, "")
 		p.WantTold(t, "info: passes")
 	})
@@ -192,6 +192,9 @@ func TestSilenceWindow(t *testing.T) {
 			next[0].From.Format(time.DateTime) != "2000-01-02 02:00:00" {
 			t.Errorf("%+v", next)
 		}
+		g.Stop()
+		gatewaytest.Until(t, "2000-01-02 01:00:00")
+		g = newSilenceGateway(t, dir, key)
 		gatewaytest.Until(t, "2000-01-02 03:00:00")
 		wantResult(t, g, gatewaytest.AlertForm("failure", "c", "c"), "queued", notifier.RuleSilenced)
 		before := len(p.Told())
