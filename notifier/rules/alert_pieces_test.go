@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 	"github.com/caddy-notify/caddy-notify/internal/wire"
 )
 
@@ -53,6 +54,7 @@ func changed(beforeHead, head []byte, before, pieces [][]byte) (n, written int) 
 // their order. A change of one alert writes one piece of bounded size, also if the alerts of the
 // piece have grown. A group that has become small is one record.
 func TestAlertPieces(t *testing.T) {
+	racetest.SkipIfSlow(t)
 	for _, c := range []struct{ alerts, size, pieces int }{
 		{1, 10, 0}, {100, 400, 0}, {130, 400, 2}, {1000, 500, 16}, {3000, 2500, 128}, {15, 500_000, 128}, {2, 4 << 20, 0},
 	} {

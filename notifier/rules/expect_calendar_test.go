@@ -4,6 +4,8 @@ import (
 	"encoding/hex"
 	"testing"
 	"time"
+
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 )
 
 // calendarOf returns the schedule with the fields, in Berlin.
@@ -20,6 +22,7 @@ func calendarOf(t *testing.T, fields string) Calendar {
 // week-ends and both changes of the clock, and that a missed one is told once its grace is
 // over.
 func TestBeatsByCalendar(t *testing.T) {
+	racetest.SkipIfSlow(t)
 	for _, x := range []struct {
 		day, fields, clock string
 		want               []string

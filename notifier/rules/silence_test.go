@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
@@ -137,6 +138,7 @@ func (s *silencedLane) arrive(t *testing.T, incident string, typ notifier.Type) 
 // More problems begin during a silence than a lane holds. If all are over at its end, there is no
 // message, and otherwise one that counts the open ones.
 func TestSilencedStorm(t *testing.T) {
+	racetest.SkipIfSlow(t)
 	for _, open := range []int{0, 7} {
 		s := newSilencedLane()
 		const storm = MaxItems + 300
