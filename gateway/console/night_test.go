@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 )
 
 // TestNightFirst checks what comes first in the worst night: on Now and in the list of incidents
@@ -203,6 +204,7 @@ var (
 // TestTimesOfPages goes from the first page over the links of the worst night, and checks that each time that
 // a reader sees without a script has words and a zone. The attribute datetime is for programs.
 func TestTimesOfPages(t *testing.T) {
+	racetest.SkipIfSlow(t)
 	gatewaytest.InNight(t, func(t *testing.T, n *gatewaytest.Night) {
 		n.AddSilence("duty", "for=2h&incident=shop&reason=known&who=Ann")
 		kinds, seen := map[string]int{}, map[string]bool{}
