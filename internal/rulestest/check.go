@@ -37,7 +37,9 @@ func (m *Model) Finish(most time.Duration) (problems []string) {
 		}
 	}
 	m.logf("the end begins")
-	for end := m.Now().Add(most); ; m.Wait(most / 20) {
+	pause := most / 1000 // mostly, little is under way
+	for end := m.Now().Add(most); ; pause = min(2*pause, most/20) {
+		m.Wait(pause)
 		waiting, err := m.readResults()
 		if err != nil {
 			return []string{err.Error()}
@@ -50,7 +52,7 @@ func (m *Model) Finish(most time.Duration) (problems []string) {
 		}
 	}
 	for end := m.Now().Add(most); m.missedDigest() && !m.Now().After(end); { // its lines are final before it has arrived
-		m.Wait(most / 20)
+		m.Wait(pause)
 	}
 	m.Wait(10 * m.Unit) // a message of the gateway may follow
 	if m.Beats {
