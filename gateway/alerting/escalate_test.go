@@ -209,7 +209,7 @@ func TestEscalateRemoved(t *testing.T) {
 		gatewaytest.Until(t, "2000-01-01 00:15:00")
 		g.Stop()
 		g = gatewaytest.New(t, teamOptions(x, dir, rules.Rules{Dedupe: &rules.Dedupe{Window: time.Minute, Scope: rules.Scope{Tag: "chat"}}}))
-		gatewaytest.Until(t, "2000-01-02 00:00:00")
+		gatewaytest.Until(t, "2000-01-01 04:00:00")
 		x.WantCounts(t, 1, 1, 1, 1)
 		if held, err := g.Rooms().Outbox.Queue.List(t.Context(), rules.StepJob{}.Job, 10, 2); err != nil || len(held) > 0 && held[0].Rule != "" {
 			t.Errorf("%v, %v", held, err)

@@ -66,7 +66,7 @@ func TestForgottenRepetitions(t *testing.T) {
 		g.Stop()
 		gatewaytest.Until(t, "2000-01-07 23:00:00")
 		_, logs := newLoggedGateway(t, o)
-		gatewaytest.Until(t, "2000-01-09 00:00:00")
+		gatewaytest.Until(t, "2000-01-08 03:00:00")
 		wantForgotten(t, logs, "repetitions that dedupe has left out", map[string]any{"key": "k", "messages": int64(2)})
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/alerting"
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
@@ -117,6 +118,7 @@ func TestWeekIsBounded(t *testing.T) {
 	if w := week(); w.Days[6].Failures != 900 || w.Cut {
 		t.Errorf("of 900, which are read each time: %+v", w)
 	}
+	racetest.SkipIfSlow(t)
 	putIncidents(t, g, place, all)
 	first := week()
 	if n := first.Days[6].Failures; n != 20_000 || !first.Cut {
