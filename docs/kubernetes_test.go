@@ -73,13 +73,19 @@ func TestKubernetes(t *testing.T) {
 		probe, _ := pod.Containers[0][name].(map[string]any)
 		get, _ := probe["httpGet"].(map[string]any)
 		path, _ := get["path"].(string)
-		resp, err := g.client.Get("http://" + address + path)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		_ = resp.Body.Close()
-		if resp.StatusCode != http.StatusOK {
-			t.Errorf("%s: %s answers %s", name, path, resp.Status)
+		for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+			resp, err := g.client.Get("http://" + address + path)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			_ = resp.Body.Close()
+			if resp.StatusCode == http.StatusOK {
+				break
+			}
+			// Caddy answers before all of it has started, and Kubernetes asks again, too.
+			if resp.StatusCode != http.StatusServiceUnavailable || time.Now().After(deadline) {
+				t.Fatalf("%s: %s answers %s", name, path, resp.Status)
+			}
 		}
 	}
 	resp, err := g.client.Get("http://" + address + "/other")
