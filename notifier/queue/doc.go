@@ -6,8 +6,7 @@
 // The package knows nothing of notifications. A [Message] is one request; it
 // has a [Job] for each destination. Their content is opaque to the queue; the
 // caller's function Deliver reads it. A [Store] keeps messages and jobs.
-// Packages bolt and postgres implement it; package queuetest tests
-// implementations.
+// Packages bolt and postgres implement it.
 //
 // # Life of a message
 //
@@ -61,6 +60,25 @@
 // The caller stores records beside the messages. Each is due at a time. Due records take turns
 // ([Options.Turn]): one record of a turn at a time, several turns at once, so that a turn with very
 // many records delays no other. A record that the caller does not know stays unchanged.
+//
+// # Stores
+//
+// A program can have a [Store] of its own. Its methods say what they promise, and package queuetest tests
+// that. In addition:
+//
+//   - A store can read and index all fields of messages, jobs and records, except for those that are called
+//     opaque. It keeps them as they are, unless their comment says otherwise.
+//   - [Store.Hash] of [Job.Destination] and [Job.Host] is what the [Candidate] of a job has, and what [Slots],
+//     [Health] and [Wake] mean by a destination.
+//   - A transaction calls [Update.Run] when nobody else can change the records, and stores what the returned [Tx] has:
+//     [Tx.Changed] for each name, [Tx.Owned], and [Tx.Jobs], which it applies to the stored jobs. If Decide
+//     fails, nothing is stored.
+//   - A job that was Sending when its handle was closed or its process ended is Queued again.
+//
+// Package sealed keeps texts from a store: above it, destinations, hosts, incidents and idempotency keys
+// are keyed hashes, and everything opaque, files and records are sealed bytes. [Job.Result] then has the
+// whole job, and [Message.Summary] what belongs to the message, so that both are never empty. The gateway
+// does so with each store of another module.
 //
 // # Clocks
 //

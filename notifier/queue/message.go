@@ -156,8 +156,7 @@ type Job struct {
 	Text int
 
 	// State holds what the next attempt needs, for example which parts have
-	// arrived. It is opaque, and is removed when the job is delivered, cancelled
-	// or lost.
+	// arrived. It is opaque, and is removed when the job neither waits nor is dead.
 	State []byte
 
 	// Result describes the last attempt to clients. It is opaque.
@@ -286,6 +285,16 @@ func (e *Entry) Size() int64 {
 		n += int64(jobOverhead + len(j.Destination) + len(j.State) + len(j.Result) + len(j.Ruled) + len(j.Incident))
 	}
 	return n
+}
+
+// KeptSize returns the size that a message counts in [Store.Forget] when none of its jobs waits. size is
+// its [Entry.Size], jobs the number of its jobs, and dead how many of them are dead. If none is, text and
+// files are removed and do not count. A message without jobs has neither.
+func KeptSize(size int64, jobs, dead int) int64 {
+	if dead > 0 || jobs == 0 {
+		return size
+	}
+	return min(size, int64(messageOverhead+2*jobOverhead*jobs))
 }
 
 // Waits reports whether a job of the entry waits.

@@ -14,8 +14,9 @@ import (
 // implementations.
 //
 // A store is safe for concurrent use. Everything that a method has stored when
-// it returns survives a crash and a power cut. Every record is encrypted,
-// authenticated, and bound to its place in the store.
+// it returns survives a crash and a power cut. The stores of this module encrypt
+// and authenticate every record, and bind it to its place in the store. A store
+// of another module need not: what it gets is sealed, see the package comment.
 //
 // Several processes may share a store. Each has a handle. A job claimed by one
 // handle is not given to another until it is settled, the handle is closed, its
@@ -30,8 +31,9 @@ type Store interface {
 	// While the disk has room only for what ends jobs, it returns [ErrDiskFull]. Jobs can also be
 	// Held. If an entry has an Update, its Decide is called before the statuses of the entry's jobs
 	// are read. Accept returns a [*DuplicateError] if a message with the same Key is stored
-	// already, and another error if one with the same ID is. The entries must not change
-	// afterwards. Without entries, it returns an error if it could not store any now.
+	// already, and another error if one with the same ID is. What an Update changes, those of the
+	// entries after it find. The entries must not change afterwards. Without entries, it returns an
+	// error if it could not store any now.
 	Accept(ctx context.Context, maxSize int64, entries ...*Entry) error
 
 	// Now returns the time by the clock that all handles of the store share, or the zero
@@ -114,8 +116,9 @@ type Store interface {
 	SurplusRecords(ctx context.Context, keep, n int) ([]Hash, error)
 
 	// Load returns a message with Body and Files, for a delivery. The caller calls
-	// release when it no longer reads the files. Load returns [ErrNotFound], or a
-	// [*DamagedError] if the body cannot be read.
+	// release when it no longer reads the files. Load returns [ErrNotFound] also when
+	// no job of the message waits or is dead, or a [*DamagedError] if the body cannot
+	// be read.
 	Load(ctx context.Context, id uuid.UUID) (m *Message, release func(), err error)
 
 	// Get returns a message without Body and Files, and all of its jobs, or
@@ -138,10 +141,11 @@ type Store interface {
 	Messages(ctx context.Context, before uuid.UUID, n int) (entries []*Entry, next uuid.UUID, err error)
 
 	// Forget removes messages without a waiting job: first those that finished before the given
-	// time, then the oldest until the rest takes at most maxSize bytes. Messages with a dead job or
-	// a Key are removed for their size only when no others are left, and Forget logs how many. It
-	// returns the number of messages removed. In a shared store, it does nothing while another
-	// handle does so.
+	// time, then the oldest until the rest takes at most maxSize bytes, as [KeptSize] counts. A
+	// message has finished when the last of its jobs was updated or, without jobs, when it was
+	// created. Messages with a dead job or a Key are removed for their size only when no others are
+	// left, and a warning in the log has their number in the field "messages". Forget returns the
+	// number of messages removed. In a shared store, it does nothing while another handle does so.
 	Forget(ctx context.Context, before time.Time, maxSize int64) (int, error)
 
 	// Stats returns counts, which may be some seconds old in a shared store.
@@ -262,7 +266,8 @@ type Update struct {
 	MaxSize int64
 
 	// Decide reads the records and changes them. It may be called several times, and only
-	// the last call counts. Callers find its error with errors.Is.
+	// the last call counts. It does not call the store, which may hold a lock meanwhile. Callers
+	// find its error with errors.Is.
 	Decide func(tx *Tx) error
 
 	// Size is the approximate size of large records that Decide writes or removes, in bytes.
@@ -318,8 +323,8 @@ type JobChange struct {
 type Stats struct {
 	Queued, Sending, Dead int
 	Oldest                time.Time // when the oldest message that waits came in; zero if none waits
-	Bytes                 int64     // size of the messages that wait, and of the records
-	Records               int64     // size of the records alone
+	Bytes                 int64     // size of the messages that wait, as [Entry.Size] counts, and of the records
+	Records               int64     // size of the records alone: of their data, and about 128 bytes for each
 }
 
 // Errors of stores.

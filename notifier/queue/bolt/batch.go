@@ -817,7 +817,7 @@ func asked(j *queue.Job) bool { return j.Incident != "" || len(j.Ruled) > 0 || j
 // finish adds a message to the finished ones. It is called when none of its
 // jobs waits any more.
 func (b *batch) finish(id uuid.UUID, size int64, jobs, dead int, keyed bool, now time.Time) error {
-	size = record.KeptSize(size, jobs, dead)
+	size = queue.KeptSize(size, jobs, dead)
 	b.kept += size
 	kind := onlyResults
 	if dead > 0 || keyed {

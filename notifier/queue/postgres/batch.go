@@ -321,7 +321,7 @@ func (w *writer) insertion(entries []*queue.Entry) (insert call, all counts) {
 			m.kept.bigint(0)
 			m.finished.null()
 		} else {
-			kept := record.KeptSize(r.Size, len(e.Jobs), dead)
+			kept := queue.KeptSize(r.Size, len(e.Jobs), dead)
 			all.kept += kept
 			m.kept.bigint(kept)
 			m.finished.bigint(created)

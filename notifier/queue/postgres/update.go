@@ -436,7 +436,7 @@ func (t *tables) changeRows(id uuid.UUID, rows [][][]byte, row [][]byte, f func(
 	var finished any
 	var kept int64
 	if waiting == 0 {
-		finished, kept = now.UnixMicro(), record.KeptSize(e.size, total, dead)
+		finished, kept = now.UnixMicro(), queue.KeptSize(e.size, total, dead)
 	}
 	switch {
 	case before > 0 && waiting > 0, before == 0 && waiting == 0:

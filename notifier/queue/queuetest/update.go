@@ -428,9 +428,11 @@ func (s *suite) updateOfEntry() {
 		s.Errorf("claimed %v", jobs)
 	}
 	s.settle(e.Jobs[0], queue.Delivered)
+	first = s.add("a")
 	full := s.entry("a", "b")
 	full.Update = decide(full, nil)
 	s.wantErr(s.Accept(s.Context(), 0, full), queue.ErrFull)
+	s.statuses(first.Message.ID, queue.Queued)
 	withFile := s.entry("a", "b")
 	withFile.Message.Files = []queue.File{{Size: 3, ReaderAt: bytes.NewReader([]byte("abc"))}}
 	withFile.Update = s.keeping(func(*queue.Tx) error {

@@ -1,7 +1,7 @@
 // Package sealed keeps texts from a store: it seals everything that the queue stores, above the
-// interface [queue.Store]. What the store gets are IDs, times, sizes, statuses and counts, keyed
+// interface [queue.Store]. What the store gets are IDs, times, sizes, statuses, counts and flags, keyed
 // hashes in place of destinations, hosts, incidents and idempotency keys, and sealed bytes (package
-// seal) in place of everything else.
+// seal) in place of everything else. The names and groups of records are hashes of keyed hashes.
 //
 // The stores of other modules are behind it. Packages bolt and postgres seal themselves, with
 // the same keys and the same places, because they share a key among the records of one transaction

@@ -116,16 +116,6 @@ func NewMessage(e *queue.Entry, key seal.Hash) *Message {
 	return r
 }
 
-// KeptSize returns the counted size of a message when none of its jobs waits.
-// If no job is dead either, text and files are removed and do not count. A
-// message without jobs has neither.
-func KeptSize(size int64, jobs, dead int) int64 {
-	if dead > 0 || jobs == 0 {
-		return size
-	}
-	return min(size, int64(512+512*jobs))
-}
-
 // UpdateOverhead is the approximate overhead of a record of an update.
 const UpdateOverhead = 128
 
