@@ -34,12 +34,14 @@ import (
 const Namespace = "notify.queue"
 
 // Guest is a module of the namespace notify.queue that another repository has. Package queuetest,
-// below package queue, tests the stores that it opens.
+// below package queue, tests the stores that it opens. The folder test/integration/modules/journal
+// of this repository has a complete one: a Go module of its own with a store in a file.
 //
 // The gateway seals what it gives to the store, with the secret of the queue, so that the store
 // gets no text: IDs, times, sizes, statuses and counts are as package queue documents them,
 // and texts are keyed hashes or sealed. [queue.Job.Result] has the content of a job, and is
-// there in every status.
+// there in every status. If the store was used with another secret, the gateway refuses the
+// configuration, and closes the store.
 //
 // A Caddyfile can choose a module that implements [caddyfile.Unmarshaler]. The module is
 // provisioned and validated as all modules are. It is cleaned up with its

@@ -3,6 +3,7 @@ module github.com/caddy-notify/caddy-notify/test/integration/modules
 go 1.26.0
 
 require (
+	example.com/caddy-notify-journal v0.0.0
 	github.com/caddy-notify/caddy-notify v0.0.0
 	github.com/caddyserver/caddy/v2 v2.11.9
 	github.com/lucaslorentz/caddy-docker-proxy/v2 v2.10.0
@@ -215,3 +216,5 @@ require (
 )
 
 replace github.com/caddy-notify/caddy-notify => ../../..
+
+replace example.com/caddy-notify-journal => ./journal
