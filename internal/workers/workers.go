@@ -2,7 +2,7 @@
 package workers
 
 import (
-	"context"
+	"sync"
 	"time"
 )
 
@@ -12,8 +12,8 @@ import (
 type Workers[T any] struct {
 	call  func(T)
 	next  chan T // has a receiver for each goroutine that waits
-	ended context.Context
-	end   context.CancelFunc
+	ended chan struct{}
+	end   func() // closes ended
 }
 
 // idleTime is the time that a goroutine waits for another value.
@@ -21,8 +21,8 @@ const idleTime = time.Second
 
 // New returns workers that call call.
 func New[T any](call func(T)) *Workers[T] {
-	ended, end := context.WithCancel(context.Background())
-	return &Workers[T]{call: call, next: make(chan T), ended: ended, end: end}
+	ended := make(chan struct{})
+	return &Workers[T]{call: call, next: make(chan T), ended: ended, end: sync.OnceFunc(func() { close(ended) })}
 }
 
 // Start calls the function with v in a goroutine, and returns at once. The number of goroutines is
@@ -44,15 +44,12 @@ func (w *Workers[T]) work(v T) {
 	defer idle.Stop()
 	for {
 		w.call(v)
-		if w.ended.Err() != nil {
-			return
-		}
 		idle.Reset(idleTime)
 		select {
 		case v = <-w.next:
 		case <-idle.C:
 			return
-		case <-w.ended.Done():
+		case <-w.ended:
 			return
 		}
 	}
