@@ -136,9 +136,11 @@ func Health() About {
 func Description() About {
 	return About{Operations: []Operation{{
 		Method: http.MethodGet, ID: "getDescription", Tag: ofDescription,
-		Summary: "This document",
+		Summary:    "This document",
+		Parameters: []any{Parameter{Name: "If-None-Match", In: "header", Description: "The `ETag` of a copy.", Schema: text()}},
 		Answers: map[int]Answer{
-			http.StatusOK: says("This document.", map[string]Schema{mediaJSON: described(object(nil), "A document of OpenAPI.")}),
+			http.StatusOK:          says("This document.", map[string]Schema{mediaJSON: described(object(nil), "A document of OpenAPI.")}, "ETag"),
+			http.StatusNotModified: says("The copy is still right.", nil, "ETag"),
 		},
 	}}}
 }
