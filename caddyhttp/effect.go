@@ -7,7 +7,6 @@ import (
 	"iter"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/smtp"
 	"github.com/caddy-notify/caddy-notify/gateway/outbox"
@@ -124,10 +123,8 @@ func hasSource(s source.Set, name string) bool {
 func errAcceptUnknown(s source.Set, name string) error {
 	known := append(s.Names(), site.SourceDirect, site.SourceSMTP)
 	slices.Sort(known)
-	if similar := similar.Names(name, known); len(similar) > 0 {
-		return fmt.Errorf("there is no source %s; you may mean %s", markup.TruncateBytes(name, 64), strings.Join(similar, " or "))
-	}
-	return fmt.Errorf("there is no source %s; write direct, smtp, a source of a from block, or a built-in one", markup.TruncateBytes(name, 64))
+	return fmt.Errorf("there is no source %s; %s", markup.TruncateBytes(name, 64),
+		similar.Hint(name, known, "write direct, smtp, a source of a from block, or a built-in one"))
 }
 
 // checkMailKeys returns an error if no key takes mails, if an account of smtp names a

@@ -342,10 +342,7 @@ func findDefinitions(r *http.Request) (*gateway.Gateway, []site.Definition, erro
 // noKey returns the error for a key that does not exist, where it was looked for. It suggests
 // one of the configuration.
 func noKey(app *gateway.Gateway, name, where string) error {
-	hint := "GET /notify/keys lists the keys of the configuration"
-	if near := similar.Names(name, slices.Collect(maps.Keys(app.Conf.Definitions()))); len(near) > 0 {
-		hint = "you may mean " + strings.Join(near, " or ")
-	}
+	hint := similar.Hint(name, slices.Collect(maps.Keys(app.Conf.Definitions())), "GET /notify/keys lists the keys of the configuration")
 	return fmt.Errorf("there is no such key: %s%s; %s", markup.TruncateBytes(name, 64), where, hint)
 }
 

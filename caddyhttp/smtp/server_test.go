@@ -214,7 +214,7 @@ func TestMailRecipients(t *testing.T) {
 		"Ops_2-x@x":                     {"250 ", "two", "info"},
 		"mail@x":                        {"250 ", "mail", "info"},
 		"web@x":                         {"550 5.7.1 ", "", ""},
-		"ops_2-x@x":                     {"550 5.1.1 there is no such key", "", ""},
+		"ops_2-x@x":                     {"550 5.1.1 there is no such key; check its name, also upper and lower case; ", "", ""},
 		"none@x":                        {"550 5.1.1 there is no such key", "", ""},
 		`"ops; rm"@x`:                   {"550 5.1.1 ", "", ""},
 		"ops.odd@x":                     {"550 5.1.3 ", "", ""},
@@ -653,7 +653,8 @@ func TestMailToken(t *testing.T) {
 		{"nas", "nothing@x", unnamed},
 		{"nas", "free@x", "250"},
 		{"printer", "ops@x", "250"},
-		{"printer", "free@x", "550 5.7.1 the account may not"},
+		{"printer", "free@x", "550 5.7.1 the account may not send to this key; check its name, also upper and lower case"},
+		{"printer", "opps@x", "550 5.7.1 the account may not send to this key; you may mean ops"},
 	} {
 		c := dialTLS(t, address, config, false)
 		if tt.user != "" {

@@ -55,7 +55,7 @@ func (h *appFiles) serveManifest(w http.ResponseWriter, r *http.Request, at *htt
 	}
 	text, err := view.NewManifest(key, httpapi.StrippedPrefix(r)+site.PathOf(site.RouteNotifyKey, key), key+"?"+deviceQueryOf(query))
 	if err != nil {
-		return h.ErrorResponse(err)
+		return h.ErrorResponse(r, err)
 	}
 	return h.writeAppFile(w, r, at, "application/manifest+json", text)
 }

@@ -42,7 +42,7 @@ func (h *sendPages) serveDevicePage(w http.ResponseWriter, r *http.Request, to *
 		err = h.WritePage(w, r, http.StatusOK, "", p)
 	}
 	if err != nil {
-		return h.ErrorResponse(err)
+		return h.ErrorResponse(r, err)
 	}
 	return nil
 }

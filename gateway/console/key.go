@@ -135,10 +135,8 @@ func (h *keyPages) allOf(r *http.Request, name string) (p view.KeyPage, err erro
 	case p.Saved:
 		p.Problem = "The saved configuration cannot be used; the log of the gateway has the reason."
 		h.setRecent(r, &p, nil)
-	case !p.Editable && !errors.Is(err, site.ErrNoKey):
-		return p, err
 	case !p.Editable:
-		return p, site.ErrNoKey
+		return p, err
 	}
 	return p, nil
 }

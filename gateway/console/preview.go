@@ -24,24 +24,24 @@ func (h *sendPages) servePreview(w http.ResponseWriter, r *http.Request, to *htt
 		return api.Errorf(http.StatusForbidden, "the preview is part of the page, which is turned off here").Response()
 	}
 	if err := h.api.Sender.CheckRoute(r, to); err != nil {
-		return h.ErrorResponse(err)
+		return h.ErrorResponse(r, err)
 	}
 	if err := h.CheckOrigin(r); err != nil {
-		return h.ErrorResponse(err)
+		return h.ErrorResponse(r, err)
 	}
 	// A preview is not an alert, so it counts like a message without a key.
 	e, err := h.Shared.InFlight.EnterClient(h.Resolved.Limits.InFlight, httpapi.ClientAddress(r))
 	if err != nil {
-		return h.ErrorResponse(err)
+		return h.ErrorResponse(r, err)
 	}
 	defer e.Leave()
 	p, err := h.preview(w, r)
 	if err != nil {
-		return h.ErrorResponse(err)
+		return h.ErrorResponse(r, err)
 	}
 	w.Header().Set("Cache-Control", "no-store")
 	if err := view.Write(w, r, http.StatusOK, view.Frame{}, p); err != nil {
-		return h.ErrorResponse(err)
+		return h.ErrorResponse(r, err)
 	}
 	return nil
 }

@@ -89,7 +89,7 @@ func (h *sendPages) managed(w http.ResponseWriter, r *http.Request, at *httpapi.
 // the page, and here is its place in the navigation.
 func (h *sendPages) writeSendPage(w http.ResponseWriter, r *http.Request, to *httpapi.Lookup, here string, p view.SendPage) *api.Response {
 	if err := h.api.Sender.CheckRoute(r, to); err != nil {
-		return h.ErrorResponse(err)
+		return h.ErrorResponse(r, err)
 	}
 	p.Key, p.MaxFiles, p.MaxFileSize = to.Name, h.Resolved.Limits.MaxFiles, humanize.IBytes(uint64(h.Resolved.Limits.MaxFileSize))
 	if h.App.Conf.QueueSettings == nil {
@@ -100,7 +100,7 @@ func (h *sendPages) writeSendPage(w http.ResponseWriter, r *http.Request, to *ht
 	if to.Name != "" {
 		k, err := to.Key(r.Context())
 		if err != nil {
-			return h.ErrorResponse(err)
+			return h.ErrorResponse(r, err)
 		}
 		setChoices(&p, k)
 		if p.Tabs != nil { // managers know the destinations
@@ -116,7 +116,7 @@ func (h *sendPages) writeSendPage(w http.ResponseWriter, r *http.Request, to *ht
 	// The browser may keep the typed text, for when the user comes back.
 	w.Header().Set("Cache-Control", "private, no-cache")
 	if err := h.WritePage(w, r, http.StatusOK, here, p); err != nil {
-		return h.ErrorResponse(err)
+		return h.ErrorResponse(r, err)
 	}
 	return nil
 }
@@ -131,7 +131,7 @@ func (h *sendPages) serveAbout(w http.ResponseWriter, r *http.Request) *api.Resp
 	scheme, host := httpapi.SiteAddress(r)
 	p := view.AboutPage{Root: api.RootOf(r.URL.Path), Address: scheme + "://" + host + httpapi.StrippedPrefix(r) + httpapi.RouteNotify}
 	if err := h.WritePage(w, r, http.StatusOK, "", p); err != nil {
-		return h.ErrorResponse(err)
+		return h.ErrorResponse(r, err)
 	}
 	return nil
 }

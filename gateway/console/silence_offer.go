@@ -34,7 +34,7 @@ func (h *silencePages) offer(r *http.Request, f *view.SilenceForm, q *gateway.Ro
 		return nil
 	}
 	refused := func(err error) *view.SilenceOffer {
-		e, _ := api.ErrorOf(httpapi.Answer(err))
+		e, _ := api.ErrorOf(httpapi.Answer(h.Advise(r, err)))
 		return &view.SilenceOffer{Problem: upperFirst(e.Error())}
 	}
 	k, silences, err := h.api.Silences.Of(r.Context(), f.Key)

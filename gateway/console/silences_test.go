@@ -106,7 +106,7 @@ func TestSilenceOfDestination(t *testing.T) {
 		"?key=k&tag=oncall": "It concerns JSON 127.0.0.1:1 (1:oncall, ann), JSON 127.0.0.1:1 (2:oncall).",
 		"?key=k&tag=ann":    "It concerns JSON 127.0.0.1:1 (1:oncall, ann).",
 		"?key=k&tag=none":   "No destination of the key k has the tag none",
-		"?key=none&tag=ann": "There is no such key",
+		"?key=none&tag=ann": "There is no such key; check its name, also upper and lower case",
 	} {
 		if body := get(g, "/notify/console/silences"+query, browser).Body; !strings.Contains(body, want) ||
 			strings.Contains(want, "concerns") != strings.Contains(body, "It concerns") {
@@ -152,7 +152,8 @@ func TestSilenceOffer(t *testing.T) {
 			"key=ruled&title=(disk|cpu)": "Title: a regular expression does not work here",
 			"key=ruled&tag=ph*":          "Tag: * does not stand for a part of a tag; write one whole tag of URLs",
 			"key=ruled&tag=fone":         "No destination of the key ruled has the tag fone",
-			"key=none&tag=all":           "There is no such key",
+			"key=none&tag=all":           "There is no such key; check its name",
+			"key=ruld&tag=all":           "There is no such key; you may mean ruled",
 		} {
 			body := get(g, "/notify/console/silences?"+query, browser).Body
 			if got := plain(body); !strings.Contains(got, want) {
@@ -163,6 +164,12 @@ func TestSilenceOffer(t *testing.T) {
 			}
 			if ends := strings.Contains(body, `value="resolved"`); ends != strings.Contains(query, "incident") {
 				t.Errorf("%s: until it is resolved is offered: %t", query, ends)
+			}
+		}
+		for _, do := range []string{"make", "extend", "end"} {
+			r := g.PostForm("/notify/console/silences?"+do, "key=ruld&tag=all&for=1h", "Accept", gatewaytest.TypeJSON)
+			if !strings.Contains(r.Body, `"there is no such key; you may mean ruled"`) {
+				t.Errorf("%s: %d %s", do, r.Status, r.Body)
 			}
 		}
 		for button, want := range map[string]string{

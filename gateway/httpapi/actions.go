@@ -35,7 +35,7 @@ func (h *API) serveAction(w http.ResponseWriter, r *http.Request, at *Route) *ap
 	if err == nil {
 		return nil
 	}
-	resp := h.ErrorResponse(err)
+	resp := h.ErrorResponse(r, err)
 	switch {
 	case IsChange(r):
 		resp.Title, resp.BackURL = "Not changed", RelativeAddress(r)

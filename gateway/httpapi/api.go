@@ -145,9 +145,6 @@ func (h *API) WriteResponse(w http.ResponseWriter, r *http.Request, at *Route, r
 	if resp.Status == http.StatusUnauthorized {
 		askForSecret(w, at.access)
 	}
-	if resp.Status == http.StatusNotFound && resp.Error == site.ErrNoKey.Error() {
-		resp.Error += "; " + h.nextForKey(r, at)
-	}
 	if h.Has.Console && api.PrefersHTML(r) {
 		resp.Frame = h.pages.Frame(r, "")
 	}

@@ -175,7 +175,7 @@ func (h *Asks) serveAsk(w http.ResponseWriter, r *http.Request, at *Route) *api.
 	header.Set("Referrer-Policy", "no-referrer")
 	header.Set("X-Robots-Tag", "noindex, nofollow")
 	if err := h.doAsk(w, r, at); err != nil {
-		return h.ErrorResponse(err)
+		return h.ErrorResponse(r, err)
 	}
 	return nil
 }

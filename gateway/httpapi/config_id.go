@@ -164,7 +164,7 @@ func (h *Sender) mayNameKey(r *http.Request, at *Route) error {
 
 // refuseConfigID answers a request with a wrong header.
 func (h *API) refuseConfigID(r *http.Request, at *Route, err error) *api.Response {
-	resp := h.ErrorResponse(err)
+	resp := h.ErrorResponse(r, err)
 	if IsChange(r) {
 		if at.access == accessSender {
 			h.Shared.Metrics.NotSent(h.Resolved.ConfiguredName(at.Key), api.Outcome(resp.Status))

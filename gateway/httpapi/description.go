@@ -54,7 +54,7 @@ func (h *API) serveOpenAPI(w http.ResponseWriter, r *http.Request, _ *Route) *ap
 	}
 	text, err := h.description()
 	if err != nil {
-		return h.ErrorResponse(err)
+		return h.ErrorResponse(r, err)
 	}
 	WriteFile(w, r, "application/json", text)
 	return nil

@@ -80,7 +80,7 @@ func (h *Devices) deviceResponse(r *http.Request, at *Route, err error) *api.Res
 		return nil
 	}
 	err = Answer(err)
-	resp := h.ErrorResponse(err)
+	resp := h.ErrorResponse(r, err)
 	if IsChange(r) {
 		h.Refuse(r, at.Lookup(), resp.Status, resp.Error, err)
 	}

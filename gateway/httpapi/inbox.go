@@ -54,7 +54,7 @@ func (h *Inboxes) serveInbox(w http.ResponseWriter, r *http.Request, at *Route) 
 	if err == nil {
 		return nil
 	}
-	return h.ErrorResponse(err)
+	return h.ErrorResponse(r, err)
 }
 
 func (h *Inboxes) doInbox(w http.ResponseWriter, r *http.Request, at *Route) error {

@@ -25,7 +25,7 @@ func (h *Inboxes) serveNtfyInbox(w http.ResponseWriter, r *http.Request, at *Rou
 		return h.sources.serveSource(w, r, &to)
 	}
 	if err := h.doNtfyInbox(w, r, at); err != nil {
-		writeNtfyError(w, h.ErrorResponse(err))
+		writeNtfyError(w, h.ErrorResponse(r, err))
 	}
 	return nil
 }

@@ -52,7 +52,7 @@ func (h *Incidents) serveIncident(w http.ResponseWriter, r *http.Request, at *Ro
 	header.Set("Cache-Control", "no-store")
 	header.Set("Referrer-Policy", "no-referrer")
 	if err := at.CheckMethod(w, r); err != nil {
-		return h.ErrorResponse(err)
+		return h.ErrorResponse(r, err)
 	}
 	if at.Pattern == RouteConsoleIncident {
 		err := h.MayManage(r)
@@ -60,12 +60,12 @@ func (h *Incidents) serveIncident(w http.ResponseWriter, r *http.Request, at *Ro
 			err = CheckOwnOrigin(r)
 		}
 		if err != nil {
-			return h.ErrorResponse(err)
+			return h.ErrorResponse(r, err)
 		}
 	}
 	found, err := h.doIncident(w, r, at)
 	if err != nil {
-		return h.ErrorResponse(err)
+		return h.ErrorResponse(r, err)
 	}
 	if isForeignChange(r) {
 		w.WriteHeader(http.StatusNoContent)
@@ -74,14 +74,14 @@ func (h *Incidents) serveIncident(w http.ResponseWriter, r *http.Request, at *Ro
 	if api.PrefersHTML(r) {
 		found.problem = strings.TrimSpace(found.problem + " " + strings.Join(found.warnings, ". "))
 		if err := h.WritePage(w, r, http.StatusOK, RouteConsole, h.incidentPage(r, &found)); err != nil {
-			return h.ErrorResponse(err)
+			return h.ErrorResponse(r, err)
 		}
 		return nil
 	}
 	header.Add("Vary", "Accept")
 	x := alerting.NewIncidentJSON(found.Incident, h.NameOfIncident(r)(found.Incident))
 	if err := WriteJSON(w, http.StatusOK, incidentAnswer{x, found.warnings}); err != nil {
-		return h.ErrorResponse(err)
+		return h.ErrorResponse(r, err)
 	}
 	return nil
 }

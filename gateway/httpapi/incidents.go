@@ -24,10 +24,10 @@ func (h *Incidents) serveIncidents(w http.ResponseWriter, r *http.Request, at *R
 	if strings.HasSuffix(r.URL.Path, "/") {
 		// A matcher that excludes /notify/incidents/* for the links of messages does not exclude
 		// the list, which is for managers.
-		return h.ErrorResponse(errIncidentsSlash)
+		return h.ErrorResponse(r, errIncidentsSlash)
 	}
 	if err := h.doIncidents(w, r, at); err != nil {
-		return h.ErrorResponse(err)
+		return h.ErrorResponse(r, err)
 	}
 	return nil
 }

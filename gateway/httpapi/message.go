@@ -45,7 +45,7 @@ func messageRoot(r *http.Request) string {
 func (h *Messages) serveMessage(w http.ResponseWriter, r *http.Request, at *Route) *api.Response {
 	resp, err := h.message(w, r, at.ID)
 	if err != nil {
-		return h.ErrorResponse(err)
+		return h.ErrorResponse(r, err)
 	}
 	return resp
 }

@@ -1,37 +1,41 @@
 package httpapi
 
 import (
+	"errors"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/similar"
 )
 
-// nextForKey says what to do about the key of a request that does not exist. Only those who may manage
-// learn which keys there are.
-func (h *API) nextForKey(r *http.Request, at *Route) string {
-	const check = "check its name, also upper and lower case"
-	name := at.Key
-	if h.MayManage(r) != nil {
-		return check
+// Advise returns err for the client of r. If there is no such key, it says what to do. Only those who may
+// manage learn which keys there are.
+func (h *Base) Advise(r *http.Request, err error) error {
+	e, ok := errors.AsType[*site.UnknownKey](err)
+	if !ok {
+		return err
 	}
-	var names []string
-	for other := range h.Resolved.Keys {
-		names = append(names, other)
+	next, path := site.CheckKey, r.URL.Path
+	if h.MayManage(r) == nil {
+		names := slices.Collect(maps.Keys(h.Resolved.Keys))
+		if h.Resolved.Saved.On() {
+			saved, _ := h.Resolved.Saved.Names(r.Context()) // without them, the others must do
+			names = append(names, saved...)
+		}
+		switch {
+		case site.CheckKeyName(e.Name) != nil, !strings.HasPrefix(path, RouteNotify), strings.HasPrefix(path, RouteConsoleSilences):
+			// No key can have the name, or the client changes or silences a key that it knows.
+		case h.MayManageSaved(r) == nil:
+			next = "add a destination at " + StrippedPrefix(r) + site.PathOf(RouteConsoleKey, e.Name) + ", or write key " + e.Name +
+				" into the Caddyfile"
+		default:
+			next = "write key " + e.Name + " with its destinations into the block notify of the Caddyfile"
+		}
+		next = similar.Hint(e.Name, names, next)
 	}
-	if h.Resolved.Saved.On() {
-		saved, _ := h.Resolved.Saved.Names(r.Context()) // without them, the others must do
-		names = append(names, saved...)
-	}
-	if near := similar.Names(name, names); len(near) > 0 {
-		return "you may mean " + strings.Join(near, " or ")
-	}
-	if !strings.HasPrefix(at.Pattern, "/notify") {
-		return check // it would be changed, not used
-	}
-	if h.MayManageSaved(r) == nil && site.CheckKeyName(name) == nil {
-		return "add a destination at " + StrippedPrefix(r) + "/notify/console/keys/" + name + ", or write key " + name + " into the Caddyfile"
-	}
-	return "write key " + name + " with its destinations into the block notify of the Caddyfile"
+	return message.Errorf(message.NotFound, "%w; %s", err, next)
 }

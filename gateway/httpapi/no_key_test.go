@@ -17,14 +17,17 @@ func TestNoKey(t *testing.T) {
 	key := gatewaytest.Key("backups", "json://example.com")
 	manage := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{Keys: []site.KeyOptions{key}, Managers: gatewaytest.Everybody()}})
 	send := gatewaytest.New(t, gatewaytest.Options{Site: site.Options{Keys: []site.KeyOptions{key}}})
+	const check = "there is no such key; check its name, also upper and lower case"
 	for _, tt := range []struct {
 		g          *gatewaytest.Gateway
 		name, want string
 	}{
-		{send, "backup", "there is no such key; check its name, also upper and lower case"},
-		{send, "nothing", "there is no such key; check its name, also upper and lower case"},
+		{send, "backup", check},
+		{send, "nothing", check},
 		{manage, "backup", "there is no such key; you may mean backups"},
 		{manage, "Backups", "there is no such key; you may mean backups"},
+		{manage, "backup/gotify/message", `"there is no such key; you may mean backups"`},
+		{manage, "no.thing", check},
 		{manage, "nothing", "there is no such key; write key nothing with its destinations into the block notify of the Caddyfile"},
 	} {
 		got := tt.g.Do(httptest.NewRequest(http.MethodPost, "/notify/"+tt.name, strings.NewReader("body=x")))

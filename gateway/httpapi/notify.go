@@ -120,7 +120,7 @@ func (h *notifications) read(w http.ResponseWriter, r *http.Request, at *Route) 
 
 // notSent records that a message was refused because of err, and returns the answer.
 func (h *Sender) notSent(r *http.Request, at *Route, err error) *api.Response {
-	resp := h.ErrorResponse(err)
+	resp := h.ErrorResponse(r, err)
 	h.Shared.Metrics.NotSent(h.Resolved.ConfiguredName(at.Key), api.Outcome(resp.Status))
 	h.Refuse(r, at.Lookup(), resp.Status, resp.Error, err)
 	return resp
@@ -329,8 +329,9 @@ func (h *Sender) ParseClientURL(url string) (*notifier.Destination, error) {
 	return d, nil
 }
 
-// ErrorResponse returns the response for an error. It logs an error that the client cannot correct.
-func (h *Base) ErrorResponse(err error) *api.Response {
+// ErrorResponse returns the response to r for an error. It logs an error that the client cannot correct.
+func (h *Base) ErrorResponse(r *http.Request, err error) *api.Response {
+	err = h.Advise(r, err)
 	if e, ok := api.ErrorOf(err); ok {
 		if e.Fault != nil {
 			h.logFault(zap.Int("status", e.Status), zap.Error(e.Fault))
@@ -473,7 +474,7 @@ func (h *Sender) answer(w http.ResponseWriter, r *http.Request, k *site.Key, d d
 		if id != "" {
 			setQueued(resp, r, id, prefer)
 		}
-	} else if failed := h.ErrorResponse(outbox.QueueError(err)); !d.Program || resp.Error != "" {
+	} else if failed := h.ErrorResponse(r, outbox.QueueError(err)); !d.Program || resp.Error != "" {
 		failed.Records, failed.Results = report.Records, report.Results
 		resp = failed
 	}

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"errors"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -53,7 +54,7 @@ func TestFaultLog(t *testing.T) {
 		for range 1000 {
 			e := api.Errorf(http.StatusServiceUnavailable, "the queue cannot be written")
 			e.Fault = errors.New("connection refused")
-			if got := h.ErrorResponse(e).Status; got != http.StatusServiceUnavailable {
+			if got := h.ErrorResponse(httptest.NewRequest(http.MethodGet, "/", nil), e).Status; got != http.StatusServiceUnavailable {
 				t.Fatalf("status %d", got)
 			}
 		}

@@ -39,21 +39,21 @@ func (h *rulers) serveAlerts(w http.ResponseWriter, r *http.Request, at *Route) 
 		if err := h.take(w, r, at); err != nil {
 			return h.sender.notSent(r, at, err)
 		}
-		return h.answer(writeOK(w))
+		return h.answer(r, writeOK(w))
 	}
 	err := at.CheckMethod(w, r)
 	if err == nil {
 		err = h.list(w, r, at)
 	}
-	return h.answer(err)
+	return h.answer(r, err)
 }
 
-// answer returns the response for an error, or nil if the response is written.
-func (h *rulers) answer(err error) *api.Response {
+// answer returns the response to r for an error, or nil if the response is written.
+func (h *rulers) answer(r *http.Request, err error) *api.Response {
 	if err == nil {
 		return nil
 	}
-	return h.ErrorResponse(err)
+	return h.ErrorResponse(r, err)
 }
 
 // admit returns the key of a request and its open queue, if the client may send to the key.
@@ -194,7 +194,7 @@ func (h *rulers) serveProbe(w http.ResponseWriter, r *http.Request, at *Route, w
 	if err == nil {
 		err = write()
 	}
-	return h.answer(err)
+	return h.answer(r, err)
 }
 
 func writeOK(w http.ResponseWriter) error {

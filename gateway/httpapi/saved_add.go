@@ -46,7 +46,7 @@ func (h *SavedKeys) addConfig(w http.ResponseWriter, r *http.Request, name strin
 		return err
 	}
 	d.Mistakes, _ = errors.AsType[saved.LineErrors](err)
-	resp := h.ErrorResponse(err)
+	resp := h.ErrorResponse(r, err)
 	h.Refuse(r, h.Lookup(name), resp.Status, resp.Error, err)
 	if len(d.Mistakes) == 0 {
 		d.Problem = resp.Error

@@ -27,7 +27,7 @@ func (h *Silences) serveSilences(w http.ResponseWriter, r *http.Request, at *Rou
 	if err == nil {
 		return nil
 	}
-	resp := h.ErrorResponse(err)
+	resp := h.ErrorResponse(r, err)
 	if IsChange(r) {
 		h.Refuse(r, at.Lookup(), resp.Status, resp.Error, err)
 	}

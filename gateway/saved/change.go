@@ -33,11 +33,11 @@ func (s *Keys) List(ctx context.Context) ([]string, error) {
 	return keys, nil
 }
 
-// Get returns the configuration of a key as it was saved. The error is [site.ErrNoKey] if
+// Get returns the configuration of a key as it was saved. The error is a [*site.UnknownKey] if
 // there is none.
 func (s *Keys) Get(ctx context.Context, name string) (*configstore.Config, error) {
 	c, err := s.Store.Load(ctx, name)
-	return c, storageError(err)
+	return c, storageError(name, err)
 }
 
 // CheckSaved returns a [*message.Error] if a key is in the configuration, which takes precedence over
@@ -109,7 +109,7 @@ func (c Changes) Save(ctx context.Context, name, format, text string) (urls int,
 		err = message.Errorf(message.Invalid, "there are %d saved keys already, as many as are allowed (max_keys); delete one first", s.MaxKeys)
 	}
 	if err != nil {
-		return urls, warnings, storageError(err)
+		return urls, warnings, storageError(name, err)
 	}
 	c.changed(name, changeSaved, urls)
 	return urls, warnings, nil
@@ -152,15 +152,15 @@ func (s *Keys) Check(ctx context.Context, name, format, text string, fetch bool)
 	return len(k.Targets), warnings, nil
 }
 
-// Delete deletes the configuration of a key, and what the gateway keeps for it. The error is
-// [site.ErrNoKey] if there is none.
+// Delete deletes the configuration of a key, and what the gateway keeps for it. The error is a
+// [*site.UnknownKey] if there is none.
 func (c Changes) Delete(ctx context.Context, name string) error {
 	if err := c.keys.CheckSaved(name); err != nil {
 		return err
 	}
 	was, err := c.keys.Store.Delete(ctx, name)
 	if err != nil {
-		return storageError(err)
+		return storageError(name, err)
 	}
 	c.changed(name, changeDeleted, 0)
 	k := site.Key{Name: name, Saved: true, Space: c.keys.Space, ID: was.ID, First: was.First}
@@ -169,7 +169,7 @@ func (c Changes) Delete(ctx context.Context, name string) error {
 }
 
 // Move gives a key another name. Everything that belongs to the key stays with it: its tokens,
-// devices, silences, incidents, inbox and waiting deliveries. The error is [site.ErrNoKey] if there
+// devices, silences, incidents, inbox and waiting deliveries. The error is a [*site.UnknownKey] if there
 // is none, and names the field to if it cannot have the name.
 func (c Changes) Move(ctx context.Context, from, to string) error {
 	if err := c.keys.CheckSaved(from); err != nil {
@@ -190,14 +190,14 @@ func (c Changes) Move(ctx context.Context, from, to string) error {
 		return refuse(message.Conflict, fmt.Errorf("there is a saved key %s already; choose another name, or delete that key first", to))
 	}
 	if err != nil {
-		return storageError(err)
+		return storageError(from, err)
 	}
 	c.changed(to, changeMoved, c.count(ctx, to))
 	return nil
 }
 
 // NewToken adds a token to a key, and returns it with the new number of tokens. Only its hash is
-// stored. The error is [site.ErrNoKey] if there is no such key.
+// stored. The error is a [*site.UnknownKey] if there is no such key.
 func (c Changes) NewToken(ctx context.Context, name string) (token string, count int, err error) {
 	if err := c.keys.CheckSaved(name); err != nil {
 		return "", 0, err
@@ -209,20 +209,20 @@ func (c Changes) NewToken(ctx context.Context, name string) (token string, count
 			configstore.MaxTokens)
 	}
 	if err != nil {
-		return "", count, storageError(err)
+		return "", count, storageError(name, err)
 	}
 	c.changed(name, changeTokenAdded, c.count(ctx, name))
 	return token, count, nil
 }
 
 // RemoveOldTokens removes all tokens of a key except the newest, and returns how many it has
-// removed. The error is [site.ErrNoKey] if there is no such key.
+// removed. The error is a [*site.UnknownKey] if there is no such key.
 func (c Changes) RemoveOldTokens(ctx context.Context, name string) (removed int, err error) {
 	if err := c.keys.CheckSaved(name); err != nil {
 		return 0, err
 	}
 	if removed, err = c.keys.Store.RemoveOldTokens(ctx, name); err != nil {
-		return removed, storageError(err)
+		return removed, storageError(name, err)
 	}
 	if removed > 0 {
 		c.changed(name, changeTokensRemoved, c.count(ctx, name))
@@ -230,8 +230,8 @@ func (c Changes) RemoveOldTokens(ctx context.Context, name string) (removed int,
 	return removed, nil
 }
 
-// storageError converts an error of the storage, or nil, to an error for callers.
-func storageError(err error) error {
+// storageError converts an error of the storage about a key, or nil, to an error for callers.
+func storageError(name string, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -239,7 +239,7 @@ func storageError(err error) error {
 		return err
 	}
 	if errors.Is(err, configstore.ErrNotFound) {
-		return site.ErrNoKey
+		return &site.UnknownKey{Name: name}
 	}
 	return ErrUnavailable(err)
 }

@@ -123,6 +123,18 @@ var (
 		"the key accepts messages from its sources only; post to /notify/{KEY}/{SOURCE}, or add direct to accept of the key")
 )
 
+// UnknownKey is [ErrNoKey] about a key with a name.
+type UnknownKey struct{ Name string }
+
+// Error implements error. It does not repeat the name, which may be a mistyped secret.
+func (e *UnknownKey) Error() string { return ErrNoKey.Error() }
+
+// Unwrap returns [ErrNoKey].
+func (e *UnknownKey) Unwrap() error { return ErrNoKey }
+
+// CheckKey says what to do about an unknown key to those who must not learn which keys there are.
+const CheckKey = "check its name, also upper and lower case"
+
 // IsSourceName reports whether name has the form of the name of a source: 1 to 64 letters,
 // digits, _ and -.
 func IsSourceName(name string) bool { return IsKeyName(name) && len(name) <= 64 }

@@ -30,7 +30,6 @@ var (
 	errChecks   = newAnswer(454, 4, 7, 0, "too many passwords from your address are being checked; try again later")
 	errUnnamed  = newAnswer(550, 5, 7, 1,
 		"there is no such key, or it has a token and takes mails only from an account that names it in auth")
-	errForbidden  = newAnswer(550, 5, 7, 1, "the account may not send to this key")
 	errIncomplete = newAnswer(451, 4, 4, 2, "the mail did not arrive completely; send it again")
 	errLine       = newAnswer(554, 5, 6, 0, "a line of the mail is longer than %d KiB; encode it in base64 or quoted-printable", maxLine>>10)
 	errInternal   = newAnswer(451, 4, 3, 0, "the gateway could not handle the mail; its log has the reason; try again later")

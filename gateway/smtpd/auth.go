@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/internal/similar"
 	"github.com/caddy-notify/caddy-notify/internal/smtp"
 )
 
@@ -32,6 +34,12 @@ type Account struct {
 // mayUse reports whether the account may send to a key.
 func (a *Account) mayUse(key string) bool {
 	return len(a.Keys) == 0 || slices.Contains(a.Keys, key)
+}
+
+// forbidden returns the answer for a key that the account may not send to. It names only the account's
+// own keys.
+func (a *Account) forbidden(key string) *smtp.SMTPError {
+	return newAnswer(550, 5, 7, 1, "the account may not send to this key; %s", similar.Hint(key, a.Keys, site.CheckKey))
 }
 
 const (

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/internal/smtp"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -82,4 +83,5 @@ var keyName = lazyregexp.New(`^[A-Za-z0-9_-]{1,128}$`)
 
 // errKey is the answer for an unknown key. It does not repeat the key, which may be a mistyped
 // password.
-var errKey = newAnswer(550, 5, 1, 1, "there is no such key; the recipient is KEY@host, with a key of the global option notify")
+var errKey = newAnswer(550, 5, 1, 1, "there is no such key; %s; the recipient is KEY@host, with a key of the global option notify",
+	site.CheckKey)

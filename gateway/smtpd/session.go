@@ -115,7 +115,7 @@ func (m *session) Rcpt(address string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.account != nil && !m.account.mayUse(r.Key) {
-		return m.refuse(http.StatusForbidden, errForbidden)
+		return m.refuse(http.StatusForbidden, m.account.forbidden(r.Key))
 	}
 	r.Named = m.account != nil && slices.Contains(m.account.Keys, r.Key)
 	if err := m.server.gateway.Check(r); err != nil {

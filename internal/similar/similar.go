@@ -19,6 +19,15 @@ func Names(word string, names []string) []string {
 	return best.Nearest()
 }
 
+// Hint says which of names somebody may have meant who wrote word. If none is similar, it returns
+// otherwise.
+func Hint(word string, names []string, otherwise string) string {
+	if near := Names(word, names); len(near) > 0 {
+		return "you may mean " + strings.Join(near, " or ")
+	}
+	return otherwise
+}
+
 // Distances holds the smallest distance to a word found for each name.
 type Distances map[string]int
 
