@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"html/template"
 	"strconv"
 	"time"
@@ -19,19 +20,31 @@ const (
 	RunRunning RunOutcome = "running"
 )
 
-// runOutcomes are the outcomes with their words and marks, in the order in which they are counted. A
-// mark has a form of its own, so that nobody has to tell colours apart. It is drawn around 0, 0.
-var runOutcomes = []struct {
-	outcome RunOutcome
-	word    string
-	mark    string
-}{
-	{RunFailed, "failed", `<path class="failed" d="M-3.5-3.5 3.5 3.5M3.5-3.5-3.5 3.5"/>`},
-	{RunMissed, "missed", `<circle class="missed" r="3.25"/>`},
-	{RunTooLong, "too long", `<rect class="long" x="-3.5" y="-3.5" width="7" height="7"/>`},
-	{RunLate, "late", `<path class="late" d="M0-4 4.25 3.5h-8.5z"/>`},
-	{RunRunning, "running", `<path class="running" d="M-2.5-3.5 3.5 0-2.5 3.5z"/>`},
-	{RunOnTime, "on time", `<circle class="fine" r="3.5"/>`},
+// runOutcomes are the outcomes in the order in which they are counted.
+var runOutcomes = []RunOutcome{RunFailed, RunMissed, RunTooLong, RunLate, RunRunning, RunOnTime}
+
+// runWords are the words for the outcomes on a page.
+var runWords = map[RunOutcome]string{
+	RunFailed: "failed", RunMissed: "missed", RunTooLong: "too long", RunLate: "late", RunRunning: "running", RunOnTime: "on time",
+}
+
+// Word returns the word for the outcome on a page.
+func (o RunOutcome) Word() string { return cmp.Or(runWords[o], string(o)) }
+
+// runMarks are the marks of the outcomes. A mark has a form of its own, so that nobody has to tell
+// colours apart. It is drawn around 0, 0.
+var runMarks = map[RunOutcome]template.HTML{
+	RunFailed:  `<path class="failed" d="M-3.5-3.5 3.5 3.5M3.5-3.5-3.5 3.5"/>`,
+	RunMissed:  `<circle class="missed" r="3.25"/>`,
+	RunTooLong: `<rect class="long" x="-3.5" y="-3.5" width="7" height="7"/>`,
+	RunLate:    `<path class="late" d="M0-4 4.25 3.5h-8.5z"/>`,
+	RunRunning: `<path class="running" d="M-2.5-3.5 3.5 0-2.5 3.5z"/>`,
+	RunOnTime:  `<circle class="fine" r="3.5"/>`,
+}
+
+// Mark returns the mark of the outcome as a picture.
+func (o RunOutcome) Mark() template.HTML {
+	return `<svg class="run" viewBox="-5 -5 10 10" aria-hidden="true">` + runMarks[o] + `</svg>`
 }
 
 // Run is a run of a job.
@@ -48,16 +61,6 @@ type Run struct {
 // ID returns the place of the run on the page of its beat.
 func (r Run) ID() string { return "run-" + strconv.FormatInt(r.At.UnixMilli(), 10) }
 
-// Word returns the outcome in words.
-func (r Run) Word() string {
-	for _, x := range runOutcomes {
-		if x.outcome == r.Outcome {
-			return x.word
-		}
-	}
-	return string(r.Outcome)
-}
-
 // Bad reports whether people were told that something is wrong with the run.
 func (r Run) Bad() bool {
 	return r.Outcome != RunOnTime && r.Outcome != RunLate && r.Outcome != RunRunning
@@ -65,7 +68,7 @@ func (r Run) Bad() bool {
 
 // words returns the run in words, with its time.
 func (r Run) words() string {
-	text := r.At.UTC().Format("2 Jan, 15:04 UTC") + ": " + r.Word()
+	text := r.At.UTC().Format("2 Jan, 15:04 UTC") + ": " + r.Outcome.Word()
 	if r.Exit != "" {
 		text += ", exit code " + r.Exit
 	}
@@ -75,36 +78,8 @@ func (r Run) words() string {
 	return text
 }
 
-// mark returns the mark of an outcome.
-func (o RunOutcome) mark() string {
-	for _, x := range runOutcomes {
-		if x.outcome == o {
-			return x.mark
-		}
-	}
-	return ""
-}
-
-// Mark returns the mark of the run as a picture.
-func (r Run) Mark() template.HTML { return r.Outcome.picture() }
-
-func (o RunOutcome) picture() template.HTML {
-	return template.HTML(`<svg class="run" viewBox="-5 -5 10 10" aria-hidden="true">` + o.mark() + `</svg>`) //nolint:gosec // it is a constant
-}
-
-// RunLegend is a mark with its words.
-type RunLegend struct {
-	Mark template.HTML
-	Word string
-}
-
-// Legend returns the marks of the outcomes.
-func (p BeatsPage) Legend() (out []RunLegend) {
-	for _, x := range runOutcomes {
-		out = append(out, RunLegend{x.outcome.picture(), x.word})
-	}
-	return out
-}
+// Legend returns the outcomes of which the page explains the marks.
+func (p BeatsPage) Legend() []RunOutcome { return runOutcomes }
 
 // The measures of the picture of runs, in pixels: a mark each, and below it a column as high as its share
 // of the longest run.
@@ -128,7 +103,7 @@ type RunDot struct {
 func (d RunDot) Title() string { return d.words() }
 
 // Form returns the mark of the run, around 0, 0.
-func (d RunDot) Form() template.HTML { return template.HTML(d.Outcome.mark()) } //nolint:gosec // it is a constant
+func (d RunDot) Form() template.HTML { return runMarks[d.Outcome] }
 
 // Dots returns the runs of the picture, the latest at the right.
 func (b *Beat) Dots() []RunDot {

@@ -107,9 +107,9 @@ func (b *Beat) Sum() string {
 		}
 	}
 	var parts []string
-	for _, x := range runOutcomes {
-		if n := counts[x.outcome]; n > 0 {
-			parts = append(parts, strconv.Itoa(n)+" "+x.word)
+	for _, o := range runOutcomes {
+		if n := counts[o]; n > 0 {
+			parts = append(parts, strconv.Itoa(n)+" "+o.Word())
 		}
 	}
 	text := strings.Join(parts, ", ")

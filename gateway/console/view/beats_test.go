@@ -32,12 +32,13 @@ func TestBeatSum(t *testing.T) {
 func TestRunPicture(t *testing.T) {
 	t.Parallel()
 	var forms []string
-	for _, x := range runOutcomes {
-		form, _, _ := strings.Cut(x.mark, " ")
-		if _, d, ok := strings.Cut(x.mark, " d="); ok {
+	for _, o := range runOutcomes {
+		mark := string(runMarks[o])
+		form, _, _ := strings.Cut(mark, " ")
+		if _, d, ok := strings.Cut(mark, " d="); ok {
 			form += d
 		}
-		if strings.Contains(x.mark, "missed") {
+		if strings.Contains(mark, "missed") {
 			form += " hollow"
 		}
 		if slices.Contains(forms, form) {
@@ -61,5 +62,17 @@ func TestRunPicture(t *testing.T) {
 		if !strings.Contains(picture, want) {
 			t.Errorf("the picture has no %s: %s", want, picture)
 		}
+	}
+}
+
+// TestRunOutcomes checks that each outcome of a run has a word and a mark, and is counted.
+func TestRunOutcomes(t *testing.T) {
+	for _, o := range []RunOutcome{RunOnTime, RunLate, RunFailed, RunMissed, RunTooLong, RunRunning} {
+		if runWords[o] == "" || runMarks[o] == "" || !slices.Contains(runOutcomes, o) {
+			t.Errorf("%s: the word is %q, the mark %q", o, runWords[o], runMarks[o])
+		}
+	}
+	if len(runOutcomes) != len(runWords) || len(runOutcomes) != len(runMarks) {
+		t.Errorf("%d outcomes are counted, %d have words and %d marks", len(runOutcomes), len(runWords), len(runMarks))
 	}
 }
