@@ -13,6 +13,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/gateway/message"
 	"github.com/caddy-notify/caddy-notify/gateway/saved"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
+	"github.com/caddy-notify/caddy-notify/internal/timetext"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
@@ -74,7 +75,7 @@ func ParseIncidentQuery(v url.Values) (q IncidentQuery, err error) {
 		}
 	}
 	if text := v.Get("day"); text != "" {
-		if q.Day, err = time.ParseInLocation(time.DateOnly, text, time.Local); err != nil {
+		if q.Day, err = timetext.ParseDay(text); err != nil {
 			return q, message.Errorf(message.Invalid, "day must be a date such as 2026-11-28")
 		}
 	}

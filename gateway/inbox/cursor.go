@@ -69,7 +69,7 @@ var errSince = errors.New("since must be the id of a message, a day such as 2026
 	"or 7d, all, none or latest")
 
 // ParseSince parses the parameter since: the ID of a message, a time in seconds since 1970 or in
-// RFC 3339, a day, a duration back from now, all, none or latest.
+// RFC 3339, a day in the server's zone, a duration back from now, all, none or latest.
 func ParseSince(text string, now time.Time, duration func(string) (time.Duration, error)) (Since, error) {
 	switch text {
 	case "all":

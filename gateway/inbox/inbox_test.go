@@ -34,6 +34,7 @@ func TestCursor(t *testing.T) {
 	}
 }
 
+// TestParseSince checks where an inbox begins. A day begins in the zone of the server, as that of incidents.
 func TestParseSince(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 7, 1, 8, 0, 0, 0, time.UTC)
@@ -41,7 +42,7 @@ func TestParseSince(t *testing.T) {
 		"all": {}, "none": {None: true}, "latest": {Latest: true}, cursorAt(now).String(): {After: cursorAt(now)},
 		"1h": {After: cursorAt(now.Add(-time.Hour)) - 1}, "1782892800": {After: cursorAt(time.Unix(1782892800, 0)) - 1},
 		"2026-07-01T09:00:00+01:00": {After: cursorAt(now) - 1}, "0": {},
-		"2026-07-01": {After: cursorAt(time.Date(2026, 7, 1, 0, 0, 0, 0, time.UTC)) - 1},
+		"2026-07-01": {After: cursorAt(time.Date(2026, 6, 30, 22, 0, 0, 0, time.UTC)) - 1},
 	} {
 		if got, err := ParseSince(text, now, time.ParseDuration); err != nil || got != want {
 			t.Errorf("%s: %+v, %v, want %+v", text, got, err, want)

@@ -2,8 +2,13 @@ package inbox_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 )
 
-func TestMain(m *testing.M) { gatewaytest.Main(m) }
+// TestMain sets a zone of the server that is not UTC.
+func TestMain(m *testing.M) {
+	time.Local = time.FixedZone("", 2*60*60)
+	gatewaytest.Main(m)
+}
