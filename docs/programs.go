@@ -17,7 +17,18 @@ type Program struct {
 	Name  string // several are separated by commas
 	Where []Part // where to click in it
 	Enter []Part // what to enter there
+	Token Token  // where it can put the token of a key
 }
+
+// Token is where a program can put the token of a key.
+type Token int
+
+// The places of tokens.
+const (
+	TokenInAddress  Token = iota // as a password before the host
+	TokenInHeader                // in a header
+	TokenAsPassword              // as a password that it asks for
+)
 
 // Address is the address of the pages.
 const Address = "https://github.com/caddy-notify/caddy-notify/blob/main/docs/"
@@ -34,6 +45,7 @@ const ExampleAddress = "https://alerts.example.com/notify/ops"
 
 // Programs returns the programs of the page.
 var Programs = sync.OnceValue(func() (all []Program) {
+	tokens := tokenPlaces()
 	list, _, _ := strings.Cut(programList, "\n## Alertmanager")
 	_, list, _ = strings.Cut(list, "\n## Programs")
 	for line := range strings.Lines(list) {
@@ -41,10 +53,31 @@ var Programs = sync.OnceValue(func() (all []Program) {
 		if len(cells) != 3 || !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| ---") || strings.HasPrefix(line, "| program ") {
 			continue
 		}
-		all = append(all, Program{Name: strings.TrimSpace(cells[0]), Where: parts(cells[1]), Enter: parts(cells[2])})
+		p := Program{Name: strings.TrimSpace(cells[0]), Where: parts(cells[1]), Enter: parts(cells[2])}
+		for name := range strings.SplitSeq(p.Name, ", ") {
+			p.Token = max(p.Token, tokens[name])
+		}
+		all = append(all, p)
 	}
 	return all
 })
+
+// tokenPlaces returns where programs can put a token, by their names.
+func tokenPlaces() map[string]Token {
+	_, list, _ := strings.Cut(programList, "\n## Who may post")
+	kinds := map[string]Token{"user and password": TokenAsPassword, "`Authorization: Bearer TOKEN`": TokenInHeader}
+	places := map[string]Token{}
+	for line := range strings.Lines(list) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), " | ")
+		if len(cells) != 3 || kinds[cells[1]] == TokenInAddress {
+			continue
+		}
+		for name := range strings.SplitSeq(strings.TrimSpace(cells[0]), ", ") {
+			places[name] = max(places[name], kinds[cells[1]])
+		}
+	}
+	return places
+}
 
 // markup matches code and links.
 var markup = regexp.MustCompile("`([^`]+)`" + `|\[([^\]]+)\]\(([^)]+)\)`)

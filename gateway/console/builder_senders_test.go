@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/caddy-notify/caddy-notify/docs"
+	"github.com/caddy-notify/caddy-notify/gateway/console/sending"
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
 	"github.com/caddy-notify/caddy-notify/gateway/source"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -58,8 +59,11 @@ func TestBuilderAddressOfSender(t *testing.T) {
 	for _, tt := range []struct{ key, text, want string }{
 		{"ops", "grafana", "http://example.com/notify/ops/grafana"},
 		{"ops", "scrutiny", "http://example.com/notify/ops?:message=body&amp;:subject=title&amp;:type=failure"},
-		{"locked", "grafana", "http://example.com/notify/locked/grafana?token=$TOKEN"},
-		{"locked", "scrutiny", "http://example.com/notify/locked?:message=body&amp;:subject=title&amp;:type=failure&amp;token=$TOKEN"},
+		{"locked", "grafana", "http://example.com/notify/locked/grafana"},
+		{"locked", "grafana", "$TOKEN"},
+		{"locked", "gatus", "http://example.com/notify/locked/gatus"},
+		{"locked", "gatus", "Authorization: Bearer $TOKEN"},
+		{"locked", "scrutiny", "http://any:$TOKEN@example.com/notify/locked?:message=body&amp;:subject=title&amp;:type=failure"},
 		{"ops", "changedetection", "apprise://example.com/ops"},
 		{"locked", "prometheus", "path_prefix: /notify/locked/prometheus"},
 		{"ops", "opnsense", "ops@example.com"},
@@ -69,6 +73,30 @@ func TestBuilderAddressOfSender(t *testing.T) {
 		if want := "<code>" + tt.want + "</code>"; !strings.Contains(body, want) {
 			t.Errorf("%s for %s: the page lacks %s: %s", tt.text, tt.key, want, plain(body))
 		}
+	}
+}
+
+// TestTokenOfSender checks that the token is in an address that access logs keep only for programs that
+// can set no header, with the page that keeps it out.
+func TestTokenOfSender(t *testing.T) {
+	t.Parallel()
+	known := map[docs.Token]int{}
+	for _, p := range docs.Programs() {
+		known[p.Token]++
+		for _, login := range []bool{false, true} {
+			k := sending.Key{Name: "locked", Tokens: true, Login: login}
+			for _, s := range k.Programs(gatewaytest.NewRequest(http.MethodGet, "/", ""), p.Name) {
+				for _, l := range s.Lines {
+					logged := strings.Contains(l.Text+l.Note, "token=$TOKEN") || strings.Contains(l.Text, "X-Gotify-Key")
+					if logged != (l.Log != "") || strings.Contains(l.Text, "token=$TOKEN") && (!login || p.Token == docs.TokenInHeader) {
+						t.Errorf("%s, login %t: %s %s %s", p.Name, login, l.Text, l.Note, l.Log)
+					}
+				}
+			}
+		}
+	}
+	if known[docs.TokenInHeader] < 20 || known[docs.TokenAsPassword] < 8 || known[docs.TokenInAddress] == 0 {
+		t.Errorf("programs by the place of their token: %v", known)
 	}
 }
 

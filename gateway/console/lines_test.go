@@ -23,6 +23,11 @@ func TestSendingLines(t *testing.T) {
 		out := map[string]string{}
 		for _, l := range sending.Lines(r, g.Resolved.Keys[key], login) {
 			out[l.Name] = l.Text
+			// Access logs have addresses, and all headers but Authorization.
+			if strings.Contains(l.Text, "?token=") || strings.Contains(l.Text, "&token=") ||
+				strings.Contains(l.Text, "X-Gotify-Key") != strings.HasSuffix(l.Log, "tokens.md#keep-it-out-of-the-log") {
+				t.Errorf("%s: an access log has the token, and the page of the log is %q: %s", l.Name, l.Log, l.Text)
+			}
 		}
 		return out
 	}
@@ -42,8 +47,9 @@ func TestSendingLines(t *testing.T) {
 		},
 		"Uptime Kuma": {
 			"http://alerts.example.com:8080/notify/ops/uptime_kuma",
-			"https://alerts.example.com/notify/secret/uptime_kuma?token=$TOKEN",
+			"https://alerts.example.com/notify/secret/uptime_kuma",
 		},
+		"Uptime Kuma, with the token": {"", `{"Authorization": "Bearer $TOKEN"}`},
 	} {
 		if plain[name] != want[0] || secure[name] != want[1] {
 			t.Errorf("%s:\n%s\n%s, want\n%s\n%s", name, plain[name], secure[name], want[0], want[1])
@@ -53,13 +59,13 @@ func TestSendingLines(t *testing.T) {
 	for name, want := range map[string][2]string{
 		"curl": {
 			`curl -f -u USER:PASSWORD -d "backup done" http://alerts.example.com:8080/notify/ops`,
-			`curl -f -u USER:PASSWORD -d "backup done" "https://alerts.example.com/notify/secret?token=$TOKEN"`,
+			`curl -f -u USER:PASSWORD -H "X-Gotify-Key: $TOKEN" -d "backup done" https://alerts.example.com/notify/secret`,
 		},
 		"curl, with a title and a type": {
 			`curl -f -u USER:PASSWORD -H "Title: Disk full" -d "/data has 2 GB left" ` +
 				`"http://alerts.example.com:8080/notify/ops?type=failure"`,
-			`curl -f -u USER:PASSWORD -H "Title: Disk full" -d "/data has 2 GB left" ` +
-				`"https://alerts.example.com/notify/secret?type=failure&token=$TOKEN"`,
+			`curl -f -u USER:PASSWORD -H "X-Gotify-Key: $TOKEN" -H "Title: Disk full" -d "/data has 2 GB left" ` +
+				`"https://alerts.example.com/notify/secret?type=failure"`,
 		},
 		"apprise": {
 			`apprise -b "backup done" "apprise://USER:PASSWORD@alerts.example.com:8080/ops"`,
@@ -67,20 +73,21 @@ func TestSendingLines(t *testing.T) {
 		},
 		"ntfy": {
 			`curl -u USER:PASSWORD -d "backup done" http://alerts.example.com:8080/notify/ops/ntfy/alerts`,
-			`curl -u USER:PASSWORD -d "backup done" "https://alerts.example.com/notify/secret/ntfy/alerts?token=$TOKEN"`,
+			`curl -u USER:PASSWORD -H "X-Gotify-Key: $TOKEN" -d "backup done" https://alerts.example.com/notify/secret/ntfy/alerts`,
 		},
 		"Uptime Kuma": {
 			"http://USER:PASSWORD@alerts.example.com:8080/notify/ops/uptime_kuma",
-			"https://USER:PASSWORD@alerts.example.com/notify/secret/uptime_kuma?token=$TOKEN",
+			"https://USER:PASSWORD@alerts.example.com/notify/secret/uptime_kuma",
 		},
+		"Uptime Kuma, with the token": {"", `{"X-Gotify-Key": "$TOKEN"}`},
 	} {
 		if plain[name] != want[0] || secure[name] != want[1] {
 			t.Errorf("%s, behind a login:\n%s\n%s, want\n%s\n%s", name, plain[name], secure[name], want[0], want[1])
 		}
 	}
 	if got := secure["Alertmanager"]; !strings.Contains(got,
-		"/alertmanager?token=$TOKEN\"\n        http_config:\n          basic_auth:\n            username: USER\n") ||
-		strings.Contains(got, "credentials") {
+		"/alertmanager\"\n        http_config:\n          basic_auth:\n            username: USER\n            password: PASSWORD\n"+
+			"          http_headers:\n            X-Gotify-Key:\n              secrets: [\"$TOKEN\"]\n") || strings.Contains(got, "credentials") {
 		t.Error(got)
 	}
 	for name, text := range lines("ops", "http://x/", `a"; rm -rf $HOME #`, true) {

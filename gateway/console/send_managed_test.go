@@ -86,7 +86,7 @@ func TestSendManaged(t *testing.T) {
 	key := g.Do(request("GET", "/notify/console/keys/secret?send", "ann", ""))
 	for _, want := range []string{
 		`aria-current="page">Send</a>`, `keys/secret?tab=settings">Settings</a>`,
-		`curl -f -u USER:PASSWORD -d &#34;backup done&#34; &#34;http://example.com/notify/secret?token=$TOKEN&#34;`,
+		`curl -f -u USER:PASSWORD -H &#34;X-Gotify-Key: $TOKEN&#34; -d &#34;backup done&#34; http://example.com/notify/secret<`,
 		`<code>USER</code> and <code>PASSWORD</code> stand for a login`,
 	} {
 		if !strings.Contains(key.Body, want) {

@@ -122,7 +122,7 @@ func (p Pages) OfKey(r *http.Request, k *site.Key) (out []view.Beat, line *view.
 		out[i].Key = "" // the page is that of the key
 	}
 	if k.CheckSource(site.SourceDirect) == nil {
-		line = beatLine(r, k)
+		line = beatLine(r, k, p.API.NeedsLogin(r, k))
 	}
 	return out, line
 }
@@ -210,14 +210,14 @@ func stateOf(s *heartbeat.BeatStatus, now time.Time) view.BeatState {
 }
 
 // beatLine returns a command with which a job sends the first beat of a key.
-func beatLine(r *http.Request, k *site.Key) *view.CopiedLine {
+func beatLine(r *http.Request, k *site.Key, login bool) *view.CopiedLine {
 	l := &view.CopiedLine{Name: "a beat", Note: "Behind the command of the job, which also tells whether it has failed."}
-	header := ""
 	if len(k.Tokens) > 0 {
-		header = ` -H "Authorization: Bearer $TOKEN"`
 		l.Note += " $TOKEN stands for a token of the key."
 	}
-	l.Text = "backup.sh; curl -fsS -m 10 --retry 5" + header + ` "` + sending.KeyURL(r, k) + "?beat=" + k.Expects[0].Name + `&exit=$?"`
+	var options string
+	options, l.Log = sending.CurlOptions(k, login)
+	l.Text = "backup.sh; curl -fsS -m 10 --retry 5" + options + ` "` + sending.KeyURL(r, k) + "?beat=" + k.Expects[0].Name + `&exit=$?"`
 	return l
 }
 

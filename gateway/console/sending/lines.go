@@ -5,50 +5,70 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/docs"
 	"github.com/caddy-notify/caddy-notify/gateway/console/view"
 	"github.com/caddy-notify/caddy-notify/gateway/httpapi"
 	"github.com/caddy-notify/caddy-notify/gateway/site"
 	"github.com/caddy-notify/caddy-notify/internal/qrcode"
 )
 
+// keepOut is the address of the page that keeps tokens out of access logs.
+const keepOut = docs.Address + "tokens.md#keep-it-out-of-the-log"
+
+// Header returns the header with the token of a key. Behind a login of the server, that takes Authorization.
+func Header(login bool) (name, value string) {
+	if login {
+		return "X-Gotify-Key", "$TOKEN"
+	}
+	return "Authorization", "Bearer $TOKEN"
+}
+
+// CurlOptions returns the options of curl with which it may send to a key. log is the address of the page
+// that keeps the token out of access logs; "" if they have none.
+func CurlOptions(k *site.Key, login bool) (options, log string) {
+	if login {
+		options, log = " -u USER:PASSWORD", keepOut
+	}
+	if len(k.Tokens) == 0 {
+		return options, ""
+	}
+	name, value := Header(login)
+	return options + ` -H "` + name + ": " + value + `"`, log
+}
+
 // Lines returns lines for programs that send to a key, with the address at which the client
-// of r reaches the site. login means that the server asks for a login first. The login uses the
-// header Authorization, so the token of the key is in the query.
+// of r reaches the site. login means that the server asks for a login first.
 func Lines(r *http.Request, k *site.Key, login bool) []view.CopiedLine {
 	scheme, host := httpapi.SiteAddress(r)
 	at := host + httpapi.StrippedPrefix(r) + "/" + k.Name // for Apprise
 	notify := KeyURL(r, k)
 	token := len(k.Tokens) > 0
-	var auth, only, more, user string // auth is for curl, only for an otherwise empty query, more for another, user for the host
-	apprise, httpConfig := at, ""
-	switch {
-	case login && token:
-		auth, only, more, user = " -u USER:PASSWORD", "?token=$TOKEN", "&token=$TOKEN", "USER:PASSWORD@"
-		apprise += "?+X-Gotify-Key=$TOKEN"
-	case login:
-		auth, user = " -u USER:PASSWORD", "USER:PASSWORD@"
-	case token:
-		auth, only = ` -H "Authorization: Bearer $TOKEN"`, "?token=$TOKEN"
-		apprise = "any:$TOKEN@" + apprise
+	curl, log := CurlOptions(k, login)
+	curl = "curl -f" + curl
+	user := "" // for the host
+	if login {
+		user = "USER:PASSWORD@"
 	}
+	apprise := user + at
+	httpConfig := ""
 	switch {
 	case login:
 		httpConfig = "        http_config:\n          basic_auth:\n            username: USER\n            password: PASSWORD\n"
+		if token {
+			httpConfig += "          http_headers:\n            X-Gotify-Key:\n              secrets: [\"$TOKEN\"]\n"
+			apprise += "?+X-Gotify-Key=$TOKEN"
+		}
 	case token:
 		httpConfig = "        http_config:\n          authorization:\n            credentials: \"$TOKEN\"\n"
+		apprise = "any:$TOKEN@" + at
 	}
-	quoted := func(address string) string { // a shell has no other use for these addresses without a query
-		if strings.ContainsAny(address, "?&$") {
-			return `"` + address + `"`
-		}
-		return address
+	alertmanager := view.CopiedLine{
+		Name: "Alertmanager", Note: "Into alertmanager.yml.", Log: log,
+		Text: "receivers:\n  - name: " + k.Name + "\n    webhook_configs:\n      - url: \"" + notify + "/alertmanager\"\n" + httpConfig,
 	}
-	inQuery := "" // the token that no header has
-	if login {
-		inQuery = only
+	if login && token {
+		alertmanager.Note += " It needs Alertmanager 0.28 or later."
 	}
-	alertmanager := "receivers:\n  - name: " + k.Name + "\n    webhook_configs:\n      - url: \"" + notify + "/alertmanager" + inQuery +
-		"\"\n" + httpConfig
 	ntfy := "For programs that speak to ntfy: the server is " + notify + "/ntfy, with any topic"
 	switch {
 	case login && token:
@@ -60,23 +80,36 @@ func Lines(r *http.Request, k *site.Key, login bool) []view.CopiedLine {
 	default:
 		ntfy += "."
 	}
-	return []view.CopiedLine{
-		{Name: "curl", Text: "curl -f" + auth + ` -d "backup done" ` + quoted(notify+inQuery)},
-		{Name: "curl, with a title and a type", Text: "curl -f" + auth + ` -H "Title: Disk full" -d "/data has 2 GB left" "` + notify +
-			"?type=failure" + more + `"`},
-		{Name: "cron", Text: "0 3 * * * /usr/local/bin/backup || curl -fsS" + auth + ` -d "backup failed on $(hostname)" "` + notify +
-			"?type=failure" + more + `"`, Note: "A line of a crontab: a message comes only if the command fails."},
+	lines := []view.CopiedLine{
+		{Name: "curl", Text: curl + ` -d "backup done" ` + notify, Log: log},
 		{
-			Name: "apprise", Text: `apprise -b "backup done" "` + strings.Replace(scheme, "http", "apprise", 1) + "://" + user + apprise + `"`,
-			Note: "Programs that know Apprise take the same URL.",
+			Name: "curl, with a title and a type", Log: log,
+			Text: curl + ` -H "Title: Disk full" -d "/data has 2 GB left" "` + notify + `?type=failure"`,
 		},
-		{Name: "ntfy", Text: "curl" + auth + ` -d "backup done" ` + quoted(notify+"/ntfy/alerts"+inQuery), Note: ntfy},
-		{Name: "Alertmanager", Text: alertmanager, Note: "Into alertmanager.yml."},
 		{
-			Name: "Uptime Kuma", Text: strings.Replace(notify, "://", "://"+user, 1) + "/uptime_kuma" + only,
+			Name: "cron", Note: "A line of a crontab: a message comes only if the command fails.", Log: log,
+			Text: "0 3 * * * /usr/local/bin/backup || " + strings.Replace(curl, "-f", "-fsS", 1) +
+				` -d "backup failed on $(hostname)" "` + notify + `?type=failure"`,
+		},
+		{
+			Name: "apprise", Text: `apprise -b "backup done" "` + strings.Replace(scheme, "http", "apprise", 1) + "://" + apprise + `"`,
+			Note: "Programs that know Apprise take the same URL.", Log: log,
+		},
+		{Name: "ntfy", Text: strings.Replace(curl, " -f", "", 1) + ` -d "backup done" ` + notify + "/ntfy/alerts", Note: ntfy, Log: log},
+		alertmanager,
+		{
+			Name: "Uptime Kuma", Text: strings.Replace(notify, "://", "://"+user, 1) + "/uptime_kuma",
 			Note: "Settings, Notifications, Webhook: the Post URL, with the content type application/json.",
 		},
 	}
+	if token {
+		name, value := Header(login)
+		lines = append(lines, view.CopiedLine{
+			Name: "Uptime Kuma, with the token", Text: `{"` + name + `": "` + value + `"}`, Log: log,
+			Note: "Below the Post URL: Additional Headers.",
+		})
+	}
+	return lines
 }
 
 // MobileLine returns the address that Apprise Mobile scans, the same as at /qr/{KEY}.

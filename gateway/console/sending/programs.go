@@ -27,7 +27,7 @@ func (k Key) Programs(r *http.Request, text string) (out []view.Sender) {
 		s := view.Sender{Name: p.Name, Where: pageParts(p.Where), Page: docs.Address + "program-list.md"}
 		for _, part := range p.Enter {
 			if part.Code && strings.Contains(part.Text, exampleHost) {
-				s.Lines = append(s.Lines, view.CopiedLine{Name: "The address for " + p.Name, Text: k.addressFor(r, part.Text)})
+				s.Lines = append(s.Lines, k.linesFor(r, &p, part.Text)...)
 			}
 		}
 		if len(s.Lines) == 0 || len(p.Enter) > 1 { // there is more to enter than an address
@@ -46,6 +46,43 @@ const exampleHost = "alerts.example.com"
 
 // examplePath is the path of a key there.
 const examplePath = "/notify/ops/"
+
+// linesFor returns an address of the documentation as that of the key, with the place of its token.
+func (k Key) linesFor(r *http.Request, p *docs.Program, text string) []view.CopiedLine {
+	address := view.CopiedLine{Name: "The address for " + p.Name, Text: k.addressFor(r, text)}
+	if !k.Tokens || !strings.HasPrefix(text, docs.ExampleAddress) || strings.Contains(text, "TOKEN") {
+		return []view.CopiedLine{address}
+	}
+	switch {
+	case p.Token == docs.TokenInHeader:
+		name, value := Header(k.Login)
+		header := view.CopiedLine{
+			Name: "The header for " + p.Name, Text: name + ": " + value, Note: "Where it takes headers, a token or an authorization.",
+		}
+		if k.Login {
+			header.Log = keepOut
+		}
+		return []view.CopiedLine{address, header}
+	case k.Login:
+		address.Text = withQuery(address.Text)
+		address.Note, address.Log = p.Name+" sends no header but the login, so the token is in the address.", keepOut
+	case p.Token == docs.TokenAsPassword:
+		return []view.CopiedLine{address, {Name: "The password for " + p.Name, Text: "$TOKEN", Note: "With any user name."}}
+	default:
+		plain := withQuery(address.Text)
+		address.Text = strings.Replace(address.Text, "://", "://any:$TOKEN@", 1)
+		address.Note, address.Log = "If "+p.Name+" sends no password of an address, and so gets 401, enter "+plain+" instead.", keepOut
+	}
+	return []view.CopiedLine{address}
+}
+
+// withQuery returns an address with a placeholder for the token in its query, where access logs have it.
+func withQuery(address string) string {
+	if strings.Contains(address, "?") {
+		return address + "&token=$TOKEN"
+	}
+	return address + "?token=$TOKEN"
+}
 
 // enterParts returns what to enter in a program, with the addresses of a key.
 func (k Key) enterParts(r *http.Request, parts []docs.Part) []view.Part {
@@ -71,7 +108,7 @@ func pageParts(parts []docs.Part) (out []view.Part) {
 }
 
 // addressFor returns an address of the documentation as that of a key, with placeholders for the login
-// of the site and the token of the key.
+// of the site.
 func (k Key) addressFor(r *http.Request, text string) string {
 	scheme, host := httpapi.SiteAddress(r)
 	prefix := host + httpapi.StrippedPrefix(r)
@@ -81,12 +118,6 @@ func (k Key) addressFor(r *http.Request, text string) string {
 		address := KeyURL(r, &site.Key{Name: k.Name}) + rest
 		if k.Login {
 			address = strings.Replace(address, "://", "://USER:PASSWORD@", 1)
-		}
-		if k.Tokens && !strings.Contains(rest, "TOKEN") {
-			if strings.Contains(address, "?") {
-				return address + "&token=$TOKEN"
-			}
-			return address + "?token=$TOKEN"
 		}
 		return address
 	case text == "ops":

@@ -627,7 +627,10 @@ var examples = map[string]Page{
 		Address: "../cfg/ops", Key: "ops", Text: "grafana", Network: NewNetwork(),
 		Senders: []Sender{{
 			Name: "Grafana <x>", Where: []Part{{Text: "Contact points, as "}, {Text: "here", Address: "https://example.com/docs"}},
-			Lines: []CopiedLine{{Name: "The address for Grafana", Text: "https://example.com/notify/ops/grafana"}},
+			Lines: []CopiedLine{
+				{Name: "The address for Grafana", Text: "https://example.com/notify/ops/grafana"},
+				{Name: "The header for Grafana", Text: "X-Gotify-Key: $TOKEN", Note: "Where it takes headers.", Log: "https://example.com/docs"},
+			},
 			Enter: []Part{{Text: "ops", Code: true}, {Text: " and any topic"}}, Page: "https://example.com/docs",
 		}},
 	},

@@ -107,6 +107,7 @@ type CopiedLine struct {
 	Name string // its purpose
 	Note string // its use; "" if that is clear
 	Text string
+	Log  string  // address of the page that keeps the token in it out of access logs; "" for no token that they keep
 	Code *QRCode // code for Text; nil for none
 }
 
