@@ -43,7 +43,7 @@ func (l *Lookup) open(ctx context.Context) (k *site.Key, exists bool, err error)
 func (l *Lookup) Key(ctx context.Context) (*site.Key, error) {
 	k, exists, err := l.open(ctx)
 	if err == nil && !exists {
-		err = &site.UnknownKey{Name: l.Name}
+		err = &site.UnknownKeyError{Name: l.Name}
 	}
 	if err != nil {
 		return nil, err

@@ -15,7 +15,7 @@ import (
 // Advise returns err for the client of r. If there is no such key, it says what to do. Only those who may
 // manage learn which keys there are.
 func (h *Base) Advise(r *http.Request, err error) error {
-	e, ok := errors.AsType[*site.UnknownKey](err)
+	e, ok := errors.AsType[*site.UnknownKeyError](err)
 	if !ok {
 		return err
 	}

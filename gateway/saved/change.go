@@ -33,7 +33,7 @@ func (s *Keys) List(ctx context.Context) ([]string, error) {
 	return keys, nil
 }
 
-// Get returns the configuration of a key as it was saved. The error is a [*site.UnknownKey] if
+// Get returns the configuration of a key as it was saved. The error is a [*site.UnknownKeyError] if
 // there is none.
 func (s *Keys) Get(ctx context.Context, name string) (*configstore.Config, error) {
 	c, err := s.Store.Load(ctx, name)
@@ -153,7 +153,7 @@ func (s *Keys) Check(ctx context.Context, name, format, text string, fetch bool)
 }
 
 // Delete deletes the configuration of a key, and what the gateway keeps for it. The error is a
-// [*site.UnknownKey] if there is none.
+// [*site.UnknownKeyError] if there is none.
 func (c Changes) Delete(ctx context.Context, name string) error {
 	if err := c.keys.CheckSaved(name); err != nil {
 		return err
@@ -169,7 +169,7 @@ func (c Changes) Delete(ctx context.Context, name string) error {
 }
 
 // Move gives a key another name. Everything that belongs to the key stays with it: its tokens,
-// devices, silences, incidents, inbox and waiting deliveries. The error is a [*site.UnknownKey] if there
+// devices, silences, incidents, inbox and waiting deliveries. The error is a [*site.UnknownKeyError] if there
 // is none, and names the field to if it cannot have the name.
 func (c Changes) Move(ctx context.Context, from, to string) error {
 	if err := c.keys.CheckSaved(from); err != nil {
@@ -197,7 +197,7 @@ func (c Changes) Move(ctx context.Context, from, to string) error {
 }
 
 // NewToken adds a token to a key, and returns it with the new number of tokens. Only its hash is
-// stored. The error is a [*site.UnknownKey] if there is no such key.
+// stored. The error is a [*site.UnknownKeyError] if there is no such key.
 func (c Changes) NewToken(ctx context.Context, name string) (token string, count int, err error) {
 	if err := c.keys.CheckSaved(name); err != nil {
 		return "", 0, err
@@ -216,7 +216,7 @@ func (c Changes) NewToken(ctx context.Context, name string) (token string, count
 }
 
 // RemoveOldTokens removes all tokens of a key except the newest, and returns how many it has
-// removed. The error is a [*site.UnknownKey] if there is no such key.
+// removed. The error is a [*site.UnknownKeyError] if there is no such key.
 func (c Changes) RemoveOldTokens(ctx context.Context, name string) (removed int, err error) {
 	if err := c.keys.CheckSaved(name); err != nil {
 		return 0, err
@@ -239,7 +239,7 @@ func storageError(name string, err error) error {
 		return err
 	}
 	if errors.Is(err, configstore.ErrNotFound) {
-		return &site.UnknownKey{Name: name}
+		return &site.UnknownKeyError{Name: name}
 	}
 	return ErrUnavailable(err)
 }

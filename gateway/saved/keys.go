@@ -186,7 +186,7 @@ func ErrUnavailable(err error) *message.Error {
 // find returns the key as it was last read, or an error if it never was.
 func (s *Keys) find(ctx context.Context, name string) (*site.Key, error) {
 	if !site.IsKeyName(name) {
-		return nil, &site.UnknownKey{Name: name}
+		return nil, &site.UnknownKeyError{Name: name}
 	}
 	refresh := s.Refresh
 	if site.CheckKeyName(name) != nil {
@@ -196,14 +196,14 @@ func (s *Keys) find(ctx context.Context, name string) (*site.Key, error) {
 					"configuration with another name, and delete it", zap.String("key", name), zap.Int("count", n))
 			})
 		}
-		return nil, &site.UnknownKey{Name: name}
+		return nil, &site.UnknownKeyError{Name: name}
 	}
 	s.mu.Lock()
 	k := s.keys[name]
 	s.mu.Unlock()
 	if k == nil {
 		if !s.Store.Has(ctx, name, refresh) {
-			return nil, &site.UnknownKey{Name: name}
+			return nil, &site.UnknownKeyError{Name: name}
 		}
 		s.mu.Lock()
 		if k = s.keys[name]; k == nil {
@@ -232,7 +232,7 @@ func (s *Keys) refresh(ctx context.Context, name string, k *savedKey) error {
 	if errors.Is(err, configstore.ErrNotFound) {
 		s.release(k)
 		s.forget(name, k)
-		return &site.UnknownKey{Name: name}
+		return &site.UnknownKeyError{Name: name}
 	}
 	var fresh *site.Key
 	if err == nil && (k.key == nil || c.Revision != k.revision) {

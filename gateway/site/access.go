@@ -123,14 +123,14 @@ var (
 		"the key accepts messages from its sources only; post to /notify/{KEY}/{SOURCE}, or add direct to accept of the key")
 )
 
-// UnknownKey is [ErrNoKey] about a key with a name.
-type UnknownKey struct{ Name string }
+// UnknownKeyError is [ErrNoKey] about a key with a name.
+type UnknownKeyError struct{ Name string }
 
 // Error implements error. It does not repeat the name, which may be a mistyped secret.
-func (e *UnknownKey) Error() string { return ErrNoKey.Error() }
+func (e *UnknownKeyError) Error() string { return ErrNoKey.Error() }
 
 // Unwrap returns [ErrNoKey].
-func (e *UnknownKey) Unwrap() error { return ErrNoKey }
+func (e *UnknownKeyError) Unwrap() error { return ErrNoKey }
 
 // CheckKey says what to do about an unknown key to those who must not learn which keys there are.
 const CheckKey = "check its name, also upper and lower case"

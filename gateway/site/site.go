@@ -53,7 +53,7 @@ type Limits struct {
 
 // Finder finds the saved keys of a site. The zero value finds none.
 type Finder struct {
-	// Find returns a key. The error has a [*message.Error]; it is an [*UnknownKey] if there is none.
+	// Find returns a key. The error has a [*message.Error]; it is an [*UnknownKeyError] if there is none.
 	Find func(ctx context.Context, name string) (*Key, error)
 
 	// Protected reports whether a saved key has a token.
@@ -107,7 +107,7 @@ func (r *Receivers) With(k *Key) *Key {
 }
 
 // Key returns the key with a name, with its devices. Keys of the configuration come before saved
-// keys. The error has a [*message.Error]; it is an [*UnknownKey] if there is none.
+// keys. The error has a [*message.Error]; it is an [*UnknownKeyError] if there is none.
 func (s *Site) Key(ctx context.Context, name string) (*Key, error) {
 	if err := s.Devices.wait(); err != nil {
 		return nil, err
@@ -116,7 +116,7 @@ func (s *Site) Key(ctx context.Context, name string) (*Key, error) {
 		return k, nil
 	}
 	if !s.Saved.On() {
-		return nil, &UnknownKey{name}
+		return nil, &UnknownKeyError{name}
 	}
 	k, err := s.Saved.Find(ctx, name)
 	if err != nil {
