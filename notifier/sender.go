@@ -30,7 +30,7 @@ type Sender struct {
 }
 
 // DefaultConcurrency is the default maximum number of deliveries that a [Sender] has under way.
-const DefaultConcurrency = 4096
+const DefaultConcurrency = egress.MaxIdleConns
 
 // NewSender returns a sender with at most concurrency deliveries under way; 0 means [DefaultConcurrency].
 //

@@ -91,9 +91,9 @@ const DefaultConnectTimeout = 10 * time.Second
 // timeouts.
 type connectTimeoutKey struct{}
 
-// maxIdleConns is the maximum number of idle connections of a transport: as
-// many as the default number of deliveries under way.
-const maxIdleConns = 1024
+// MaxIdleConns is the maximum number of idle connections of the requests with the same settings.
+// With fewer than there are deliveries under way, connections are closed only to be opened again.
+const MaxIdleConns = 4096
 
 // transport returns the transport for requests with the given settings.
 func (p *Pool) transport(insecure bool, policy *Policy, proxied bool) *http.Transport {
@@ -115,8 +115,8 @@ func (p *Pool) transport(insecure bool, policy *Policy, proxied bool) *http.Tran
 			}
 			return dial(ctx, dialPolicy, timeout, network, address)
 		},
-		MaxIdleConns:           maxIdleConns,
-		MaxIdleConnsPerHost:    maxIdleConns, // a message may have a thousand destinations on one host
+		MaxIdleConns:           MaxIdleConns,
+		MaxIdleConnsPerHost:    MaxIdleConns, // a message may have a thousand destinations on one host
 		IdleConnTimeout:        90 * time.Second,
 		TLSHandshakeTimeout:    20 * time.Second,
 		ExpectContinueTimeout:  time.Second,

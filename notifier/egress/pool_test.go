@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -184,5 +185,54 @@ func TestConnectionRefused(t *testing.T) {
 	}
 	if err == nil || err.Error() != "connecting failed: connection refused" {
 		t.Error(err)
+	}
+}
+
+// TestConnectionsOfManyAtOnce checks that more than a thousand requests at once to a host leave
+// their connections to the next ones. When three times as many could be under way as connections
+// were kept, a message to a hundred destinations of a host made eight times as much work.
+func TestConnectionsOfManyAtOnce(t *testing.T) {
+	const requests = 1200
+	all, arrived := new(atomic.Int64), new(atomic.Int64)
+	var release atomic.Pointer[chan struct{}]
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		if arrived.Add(1) == requests {
+			close(*release.Load())
+		}
+		<-*release.Load()
+	}))
+	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			all.Add(1)
+		}
+	}
+	s.Start()
+	defer s.Close()
+	p := NewPool("test")
+	defer p.Close()
+	for range 2 {
+		arrived.Store(0)
+		release.Store(new(make(chan struct{})))
+		var group sync.WaitGroup
+		for range requests {
+			group.Go(func() {
+				r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL, nil)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				resp, err := p.Do(r, Options{})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				_, _ = io.Copy(io.Discard, resp.Body)
+				_ = resp.Body.Close()
+			})
+		}
+		group.Wait()
+	}
+	if n := all.Load(); n > requests {
+		t.Errorf("twice %d requests opened %d connections", requests, n)
 	}
 }
