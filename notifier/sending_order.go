@@ -92,10 +92,7 @@ func missedOf(m *Message, unclear bool) Missed {
 
 // plus returns m with later messages.
 func (m Missed) plus(later Missed) Missed {
-	all := later.Messages
-	if len(m.Messages) > 0 {
-		all = slices.Concat(m.Messages, all)
-	}
+	all := slices.Concat(m.Messages, later.Messages)
 	omitted := m.Omitted + later.Omitted
 	if n := len(all) - maxMissedMessages; n > 0 {
 		all, omitted = all[n:], omitted+n
