@@ -25,6 +25,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -32,6 +33,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/gateway/gatewaytest"
+	"github.com/caddy-notify/caddy-notify/internal/porttest"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 	_ "github.com/caddy-notify/caddy-notify/notifier/services"
@@ -147,23 +149,14 @@ func program(t *testing.T, name, debian string) string {
 	return ""
 }
 
-// given are the ports that freePort has returned.
-var given sync.Map
-
 // freePort returns a TCP port that nothing listens at, a different one each time.
 func freePort(t *testing.T) int {
 	t.Helper()
-	for {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		port := l.Addr().(*net.TCPAddr).Port
-		l.Close()
-		if _, again := given.LoadOrStore(port, true); !again {
-			return port
-		}
+	port, err := strconv.Atoi(porttest.Free())
+	if err != nil {
+		t.Fatal(err)
 	}
+	return port
 }
 
 // server is a running server process.
@@ -229,7 +222,7 @@ func (s *server) stop() {
 // eventually waits until f returns true.
 func eventually(t *testing.T, what string, f func() bool) {
 	t.Helper()
-	within(t, 20*time.Second, what, f)
+	within(t, time.Minute, what, f)
 }
 
 func within(t *testing.T, limit time.Duration, what string, f func() bool) {

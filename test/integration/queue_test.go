@@ -88,7 +88,7 @@ func (p *postgres) start(t *testing.T) {
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	within(t, time.Minute, "PostgreSQL is ready", func() bool {
+	within(t, 3*time.Minute, "PostgreSQL is ready", func() bool {
 		return p.command("pg_isready", "-h", "127.0.0.1", "-p", strconv.Itoa(p.port), "-U", "postgres", "-d", "postgres").Run() == nil
 	})
 }
