@@ -36,6 +36,7 @@ func TestPrometheus(t *testing.T) {
 	notify {
 		queue {
 			wait 10ms
+			secret the-new-secret-of-the-queue the-old-secret-of-the-queue
 		}
 		public_url %[3]s
 		key ops {
