@@ -111,7 +111,7 @@ func TestCaddyfileMistakes(t *testing.T) {
 		"a URL out of place": {"json://secretsecret", "2", "unknown subdirective in notify; is a } missing above?"},
 		"a URL out of place in key": {
 			"key k {\njson://secretsecret\n}", "3",
-			"unknown subdirective in key; is a } missing above? key has the subdirectives accept, dedupe, ",
+			"unknown subdirective in key; write url before a notification URL",
 		},
 		"a key without a name": {"key {\n" + url + "\n}", "2", "expected key <name> { … }"},
 		"a key with two names": {"key a b {\n" + url + "\n}", "2", "expected key <name> { … }"},

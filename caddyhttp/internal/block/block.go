@@ -105,6 +105,9 @@ var directives = strings.Fields(`
 
 // instead returns what to write instead of an unknown subdirective of the block name.
 func (o Options) instead(sub, name string) string {
+	if _, ok := o["url"]; ok && strings.Contains(sub, "://") {
+		return "write url before a notification URL"
+	}
 	if similar := similar.Names(sub, slices.Sorted(maps.Keys(o))); len(similar) > 0 && Quote(sub) != "" {
 		return "you may mean " + strings.Join(similar, " or ")
 	}
