@@ -120,7 +120,7 @@ func TestQueue(t *testing.T) {
 	}
 }
 
-// TestQueueOldSecrets checks that the list says whether old secrets are needed, and for how much.
+// TestQueueOldSecrets checks what the list says about old secrets.
 func TestQueueOldSecrets(t *testing.T) {
 	for answer, want := range map[string]string{
 		`{"deliveries":[]}`:                               "",

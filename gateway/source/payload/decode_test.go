@@ -1,6 +1,7 @@
 package payload
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -20,5 +21,20 @@ func TestDecodeLimits(t *testing.T) {
 		if _, err := Decode([]byte(text)); err == nil {
 			t.Errorf("invalid JSON is accepted: %.20s", text)
 		}
+	}
+}
+
+// TestDecodeTexts checks texts that are parts of the JSON text, and others, which have escapes or are no UTF-8.
+func TestDecodeTexts(t *testing.T) {
+	text := " {\"a\" :\n\"plain\", \"\":\"\",\"\\u0061b\":\"\\\"\\u00e9\\ud83d\\ude00\\\\\", \"é\": [ \"x\" , \"\\\"\" ,\"\xff!\"],\"n\":-1}\n"
+	want := map[string]any{"a": "plain", "": "", "ab": "\"é😀\\", "é": []any{"x", `"`, "\uFFFD!"}, "n": int64(-1)}
+	body := []byte(text)
+	got, err := Decode(body)
+	clear(body) // the values do not depend on it
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%q, %v instead of %q", got, err, want)
+	}
+	if _, err := Decode([]byte(`{1:2}`)); err == nil {
+		t.Error("a name that is a number is accepted")
 	}
 }

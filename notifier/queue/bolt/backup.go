@@ -38,8 +38,9 @@ type backups struct {
 }
 
 // Backup writes a copy of the store to w, as a tar archive with the database, the
-// attachments and, if the secret has changed, the copy of the ring. Unpacked into an empty folder, together with the key, it is
-// the store at the moment when Backup began. The store can be used meanwhile.
+// attachments and, if the secret has changed, the copy of the ring. Unpacked into an
+// empty folder, together with the key, it is the store at the moment when Backup
+// began. The store can be used meanwhile.
 // Backup ends with an error if the store needs the space that it keeps.
 func (s *Store) Backup(ctx context.Context, w io.Writer) error {
 	ctx, cancel := context.WithCancelCause(ctx)
