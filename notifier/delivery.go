@@ -18,7 +18,7 @@ import (
 type delivery struct {
 	*sending
 	index    int // of the target
-	target   Target
+	target   *Target
 	progress *Progress
 	start    time.Time
 	ctx      context.Context // as the observers return it
@@ -34,7 +34,7 @@ type delivery struct {
 	ending  bool // the result is about to be set
 	known   bool // the result is set, and later records are dropped
 	records []Record
-	result  Result
+	result  [1]Result // an array, so that the report of one delivery can be a part of it
 
 	rendered Message // in the format of the destination
 
@@ -84,7 +84,7 @@ const abandonAfter = 2 * time.Second
 func (d *delivery) begin(ctx context.Context) {
 	for _, o := range d.options.Observers {
 		if o.Begin != nil {
-			ctx = o.Begin(ctx, d.index, d.target)
+			ctx = o.Begin(ctx, d.index, *d.target)
 		}
 	}
 	d.ctx = ctx
@@ -111,7 +111,7 @@ func (d *delivery) end(attempts int, err error) {
 	}
 	d.finish(attempts, err)
 	if attempts > 0 {
-		d.target.noteHanging(err != nil && d.result.Elapsed-d.waited >= hangTime)
+		d.target.noteHanging(err != nil && d.result[0].Elapsed-d.waited >= hangTime)
 	}
 	d.sender.slots.end(d)
 	if d.taken {
@@ -119,7 +119,7 @@ func (d *delivery) end(attempts int, err error) {
 	}
 	for _, o := range d.options.Observers {
 		if o.End != nil {
-			o.End(d.ctx, d.index, d.result)
+			o.End(d.ctx, d.index, d.result[0])
 		}
 	}
 	d.sending.ended()
@@ -127,7 +127,7 @@ func (d *delivery) end(attempts int, err error) {
 
 // finish sets the result and writes the records and the log entry.
 func (d *delivery) finish(attempts int, err error) {
-	t := &d.target
+	t := d.target
 	r := Result{
 		Service: t.Service(), Destination: t.String(), Name: t.Destination.Name(), Tags: t.Tags, Optional: t.Optional(),
 		Status: Delivered, Attempts: attempts, Elapsed: time.Since(d.start),
@@ -152,9 +152,9 @@ func (d *delivery) finish(attempts int, err error) {
 	}
 	d.mu.Lock()
 	d.known = true
-	d.result = r
+	d.result[0] = r
 	d.mu.Unlock()
-	d.log(&d.result)
+	d.log(&d.result[0])
 }
 
 func (d *delivery) log(r *Result) {

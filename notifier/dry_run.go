@@ -61,7 +61,7 @@ func (d *Destination) DryRun(ctx context.Context, userAgent string, m *Message) 
 		}
 	})
 	c := m.withDefaults()
-	delivery := &delivery{sending: &sending{message: &c, texts: renderings{m: &c}}, target: Target{Destination: t}}
+	delivery := &delivery{sending: &sending{message: c, texts: renderings{m: c}}, target: &Target{Destination: t}}
 	whole := delivery.render(t)
 	for _, line := range delivery.records {
 		warn(line.Level, line.Text)

@@ -38,7 +38,7 @@ type Message struct {
 	// destination's when a service gets the message.
 	Format Format
 
-	// Source is the format of the client's message. [Sender.Send] sets it.
+	// Source is the format of the client's message: Format when it is sent.
 	Source Format
 
 	// Dialect is the chat in whose markup Body is written, if Format is [Markdown].
@@ -117,8 +117,12 @@ func (m *Message) WithoutDialect() *Message {
 	return &c
 }
 
-// withDefaults returns a copy of m with its defaults filled in.
-func (m *Message) withDefaults() Message {
+// withDefaults returns m, or a copy with its defaults filled in if it has not set them all.
+func (m *Message) withDefaults() *Message {
+	if m.Type != "" && m.Format != "" && m.Source == m.Format && m.Incident == (Incident{}) && m.Link == (Link{}) &&
+		m.Identity != nil && !m.Time.IsZero() {
+		return m
+	}
 	c := *m
 	c.Type = cmp.Or(c.Type, Info)
 	c.Format = cmp.Or(c.Format, Text)
@@ -138,7 +142,7 @@ func (m *Message) withDefaults() Message {
 	if c.Time.IsZero() {
 		c.Time = time.Now()
 	}
-	return c
+	return &c
 }
 
 // withoutFiles returns a copy of m without its attachments. Without a text, it has lines about

@@ -101,8 +101,7 @@ func (s *Sender) Start(ctx context.Context, m *Message, targets []Target, o Opti
 		o.Timeout = DefaultTimeout
 	}
 	x := &sending{sender: s, options: o, slots: s.slots.forMessage(o.Transient, len(targets)), done: make(chan struct{})}
-	x.own.message = m.withDefaults()
-	x.message = &x.own.message
+	x.message = m.withDefaults()
 	x.texts.m = x.message
 	if n := len(m.Title) + len(m.Body); n > memory.SmallText {
 		copies, free := takeCopies(o.Memory, n, len(targets))
@@ -110,10 +109,8 @@ func (s *Sender) Start(ctx context.Context, m *Message, targets []Target, o Opti
 		x.slots, x.bodies = slices.Insert(x.slots, 0, copies), newSharedBodies()
 	}
 	if o.Limits != nil {
-		x.own.limits = o.Limits.of(m)
-		x.own.requests.max, x.own.requests.maxRepeated = x.own.limits.Requests, x.own.limits.Bytes
-		x.own.requests.setting = x.own.limits.Setting
-		x.options.Limits, x.requests = &x.own.limits, &x.own.requests
+		x.requests = &requestCounter{limits: o.Limits.of(m)}
+		x.options.Limits = &x.requests.limits
 	}
 	switch {
 	case Chained(targets):
@@ -287,21 +284,17 @@ func (l *Limits) Warnings(d *Destination) (warnings []string) {
 // requestCounter counts the requests and connections of one message. nil has no
 // limit.
 type requestCounter struct {
-	n   atomic.Int64
-	max int
-
-	repeated    atomic.Int64 // bytes of bodies, because of redirects
-	maxRepeated int64
-
-	setting string // see [Limits.Setting]
+	limits   Limits
+	n        atomic.Int64
+	repeated atomic.Int64 // bytes of bodies, because of redirects
 }
 
 // redirect counts the request that follows a redirect.
 func (c *requestCounter) redirect(r *http.Request) error {
-	if c.repeated.Add(max(r.ContentLength, 0)) > c.maxRepeated {
+	if c.repeated.Add(max(r.ContentLength, 0)) > c.limits.Bytes {
 		return &LimitError{
 			LimitBytes,
-			fmt.Sprintf("redirects would make the message send more than %s again", humanize.IBytes(uint64(c.maxRepeated))), c.setting,
+			fmt.Sprintf("redirects would make the message send more than %s again", humanize.IBytes(uint64(c.limits.Bytes))), c.limits.Setting,
 		}
 	}
 	return c.take()
@@ -309,8 +302,8 @@ func (c *requestCounter) redirect(r *http.Request) error {
 
 // take counts one more, or returns a [*LimitError] if that is too many.
 func (c *requestCounter) take() error {
-	if c != nil && c.n.Add(1) > int64(c.max) {
-		return &LimitError{LimitRequests, fmt.Sprintf("the message has made %d requests and may not make more", c.max), c.setting}
+	if c != nil && c.n.Add(1) > int64(c.limits.Requests) {
+		return &LimitError{LimitRequests, fmt.Sprintf("the message has made %d requests and may not make more", c.limits.Requests), c.limits.Setting}
 	}
 	return nil
 }

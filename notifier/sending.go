@@ -20,15 +20,9 @@ type sending struct {
 	requests *requestCounter // nil for no limit
 	bodies   *sharedBodies   // nil for a short message
 
-	// The values that message, options.Limits and requests point to, unless
-	// this is the sending of a chain, and the report.
 	own struct {
-		message  Message
-		limits   Limits
-		requests requestCounter
 		report   Report
 		delivery [1]delivery // most messages have one target
-		result   [1]Result
 	}
 
 	deliveries []delivery
@@ -58,10 +52,10 @@ func (x *sending) start(ctx context.Context, targets []Target) {
 	}
 	x.left.Store(int64(len(targets)))
 	now := time.Now()
-	for i, t := range targets {
+	for i := range targets {
 		d := &x.deliveries[i]
-		d.sending, d.index, d.target, d.start = x, i, t, now
-		if d.progress = t.Progress; d.progress == nil {
+		d.sending, d.index, d.target, d.start = x, i, &targets[i], now
+		if d.progress = d.target.Progress; d.progress == nil {
 			d.progress = &d.ownProgress
 		}
 		d.begin(ctx)
@@ -127,14 +121,13 @@ func (x *sending) report() *Report {
 	r := &x.own.report
 	if len(x.deliveries) == 1 {
 		d := &x.deliveries[0]
-		x.own.result[0] = d.result
-		r.Results, r.Records = x.own.result[:], d.records
+		r.Results, r.Records = d.result[:], d.records
 		return r
 	}
 	r.Results, r.Records = make([]Result, len(x.deliveries)), make([]Record, 0, len(x.deliveries))
 	for i := range x.deliveries {
 		d := &x.deliveries[i]
-		r.Results[i] = d.result
+		r.Results[i] = d.result[0]
 		r.Records = append(r.Records, d.records...)
 	}
 	slices.SortStableFunc(r.Records, func(a, b Record) int { return a.Time.Compare(b.Time) })

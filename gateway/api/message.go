@@ -33,7 +33,7 @@ func (q *Request) readMessage() (*notifier.Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.Title, m.Time = markup.OneLine(m.Title), q.began
+	m.Title = markup.OneLine(m.Title)
 	typ, err := q.content.text(fieldType)
 	if err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ const maxPrintedWord = 40
 // are: the title may have several lines, and the body may be missing.
 func (q *Request) Draft() (*notifier.Message, error) {
 	m := &q.message
-	*m = notifier.Message{Foreign: q.content.foreign, Dialect: q.content.dialect}
+	*m = notifier.Message{Foreign: q.content.foreign, Dialect: q.content.dialect, Time: m.Time}
 	var err error
 	if m.Body, err = q.content.text(fieldBody); err != nil {
 		return nil, err

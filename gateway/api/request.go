@@ -28,7 +28,6 @@ import (
 //	Attachments, then LinkFiles      its files
 type Request struct {
 	limits   message.Limits
-	began    time.Time         // when the request came in
 	content  content           // its fields
 	texts    textReader        // reads its texts
 	files    files             // reads its files
@@ -38,7 +37,8 @@ type Request struct {
 	lost     []string          // names of files that are left out of a signal
 	opened   []notifier.Target // destinations made from the request's URLs, or with its values
 
-	// What the request becomes. It lives as long as the request, so they are one allocation.
+	// What the request becomes. It lives as long as the request, so they are one allocation. The
+	// time of the message is set first.
 	message   notifier.Message
 	selection message.Selection
 }
@@ -63,7 +63,8 @@ func Read(w http.ResponseWriter, r *http.Request, l message.Limits) (*Request, e
 }
 
 func newRequest(l message.Limits) *Request {
-	q := &Request{limits: l, began: time.Now()}
+	q := &Request{limits: l}
+	q.message.Time = time.Now()
 	q.texts.limits, q.files.limits = &q.limits, &q.limits
 	q.files.spool = spool.Spool{MaxSize: l.MaxFileSize, MaxCount: l.MaxFiles, Memory: q.Memory()}
 	return q
@@ -136,6 +137,9 @@ func (x *requestReader) declared() string { return charset.OfType(x.r.Header.Get
 // readQuery reads the fields that the query string may set, and returns the
 // mappings in it.
 func (x *requestReader) readQuery(query string) (mappings []mapping, err error) {
+	if query == "" {
+		return nil, nil
+	}
 	pairs, doubt, ok := charset.ReadForm([]byte(query), "", maxFields)
 	if !ok {
 		return nil, badRequest("the query string: more than %d fields", maxFields)

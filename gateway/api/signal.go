@@ -464,7 +464,7 @@ func (q *Request) SignalText() string { return strings.TrimSpace(q.SignalField(f
 // Signal returns the message of a signal, without its attachments. Mistakes in it become warnings,
 // except a wrong type in the query string.
 func (q *Request) Signal() (*notifier.Message, error) {
-	m := &notifier.Message{Foreign: q.content.foreign, Dialect: q.content.dialect, Time: q.began}
+	m := &notifier.Message{Foreign: q.content.foreign, Dialect: q.content.dialect, Time: q.message.Time}
 	get := func(name string) string { return cmp.Or(q.SignalField(name), last(q.content.query[name])) }
 	m.Title, m.Body = markup.OneLine(get(fieldTitle)), get(fieldBody)
 	var err error

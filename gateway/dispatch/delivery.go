@@ -148,7 +148,7 @@ type Attempt struct {
 // message are set here. source is one of the sources of package site. The message gets the identity
 // of the site and, if it has none, the time and an ID.
 func NewDelivery(settings *site.Site, source, siteID string, m *notifier.Message, to *message.Selection) Delivery {
-	m.Identity = settings.Identity
+	m.Identity, m.Source = settings.Identity, m.Format
 	if m.Time.IsZero() {
 		m.Time = time.Now()
 	}
