@@ -90,17 +90,15 @@ func (d *delivery) begin(ctx context.Context) {
 	d.ctx = ctx
 }
 
-// run delivers. It returns when the service does, which may be after the end of
-// the delivery.
+// run delivers. It returns when the service does, which may be after the end of the delivery.
 func (d *delivery) run() {
 	d.end(d.attempts(d.ctx))
 }
 
 var errNoRoom = errors.New("there was no room for the delivery within the timeout")
 
-// end ends the delivery and reports to the observers. Only the first call has
-// an effect: a service that ignores its context may return after the delivery
-// has ended without it.
+// end ends the delivery and reports to the observers. Only the first call has an effect: a service
+// that ignores its context may return after the delivery has ended without it.
 func (d *delivery) end(attempts int, err error) {
 	d.mu.Lock()
 	first := !d.ending
@@ -197,8 +195,7 @@ func (d *delivery) logFields(r *Result) []zap.Field {
 	return fields
 }
 
-// maxWaits is the maximum number of times in a row that a destination may ask
-// to wait.
+// maxWaits is the maximum number of times in a row that a destination may ask to wait.
 const maxWaits = 10
 
 // attempts sends the message until it has arrived, the attempts are used up or

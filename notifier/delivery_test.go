@@ -1,6 +1,7 @@
 package notifier
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -119,6 +120,38 @@ func TestSendFaults(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				check(t, ok)
 				time.Sleep(time.Hour) // until the goroutine of a deaf service ends
+			})
+		})
+	}
+}
+
+// TestDeafService checks that only the caller of [Sender.Send] with one target waits for a service
+// that does not return when its time is over: the delivery is made in its goroutine.
+func TestDeafService(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		start func(context.Context, *Sender, []Target) *Report
+		after time.Duration
+	}{
+		{"one target", func(ctx context.Context, s *Sender, to []Target) *Report {
+			return s.Send(ctx, hello, to, Options{Timeout: time.Second})
+		}, time.Minute},
+		{"two targets", func(ctx context.Context, s *Sender, to []Target) *Report {
+			return s.Send(ctx, hello, append(to, to...), Options{Timeout: time.Second})
+		}, time.Second + abandonAfter},
+		{"started", func(ctx context.Context, s *Sender, to []Target) *Report {
+			return s.Start(ctx, hello, to, Options{Timeout: time.Second}).Wait(nil)
+		}, time.Second + abandonAfter},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d, _ := parseProbe(t, "probe://localhost/tok-secret?mode=deaf")
+				began := time.Now()
+				r := tt.start(t.Context(), newTestSender(t), []Target{{Destination: d}}).Results[0]
+				if took := time.Since(began); took != tt.after || r.Status != Failed {
+					t.Errorf("%s after %s, want a failure after %s", r.Status, took, tt.after)
+				}
+				time.Sleep(time.Hour) // until the goroutine of the service ends
 			})
 		})
 	}

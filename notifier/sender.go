@@ -61,10 +61,9 @@ func (s *Sender) Close() {
 	s.slots.workers.Close()
 }
 
-// Parse is like the function [Parse], for a URL of the operator. It returns the
-// same [Destination] for the same URL again, so that sessions, tokens and
-// connections outlive a configuration. The caller returns the destination with
-// [Sender.Release], once for each call of Parse.
+// Parse is like the function [Parse], for a URL of the operator. It returns the same [Destination]
+// for the same URL again, so that sessions, tokens and connections outlive a configuration. The
+// caller returns the destination with [Sender.Release], once for each call of Parse.
 func (s *Sender) Parse(text string, policy *egress.Policy) (*Destination, error) {
 	return s.shared.acquire(text, policy, Files{})
 }
@@ -88,19 +87,29 @@ func (s *Sender) ParseOnce(text string, policy *egress.Policy) (*Destination, er
 //
 // A destination gets one message of an incident at a time. The others wait, and a new state
 // replaces earlier waiting ones.
+//
+// Send waits for a service that does not return when its time is over only if the message has no
+// other target.
 func (s *Sender) Send(ctx context.Context, m *Message, targets []Target, o Options) *Report {
-	return s.Start(ctx, m, targets, o).Wait(nil)
+	return s.start(ctx, m, targets, o, len(targets) == 1).wait(nil)
 }
 
-// Start begins to send as [Sender.Send] does. The caller calls [Sending.Wait] until it returns the report.
+// Start begins to send as [Sender.Send] does. The caller calls [Sending.Wait] until it returns the
+// report. Neither m nor targets may be changed afterwards.
 func (s *Sender) Start(ctx context.Context, m *Message, targets []Target, o Options) Sending {
+	return Sending{s.start(ctx, m, targets, o, false)}
+}
+
+// start begins to send. here means that the only delivery is made by the caller's goroutine, unless
+// it has to wait.
+func (s *Sender) start(ctx context.Context, m *Message, targets []Target, o Options, here bool) *sending {
 	if ctx.Done() != nil && !o.StopWithContext {
 		ctx = context.WithoutCancel(ctx)
 	}
 	if o.Timeout <= 0 {
 		o.Timeout = DefaultTimeout
 	}
-	x := &sending{sender: s, options: o, slots: s.slots.forMessage(o.Transient, len(targets)), done: make(chan struct{})}
+	x := &sending{sender: s, options: o, here: here, slots: s.slots.forMessage(o.Transient, len(targets)), done: make(chan struct{})}
 	x.message = m.withDefaults()
 	x.texts.m = x.message
 	if n := len(m.Title) + len(m.Body); n > memory.SmallText {
@@ -120,7 +129,7 @@ func (s *Sender) Start(ctx context.Context, m *Message, targets []Target, o Opti
 	default:
 		x.start(ctx, targets)
 	}
-	return Sending{x}
+	return x
 }
 
 // Sending is a message on its way. [Sender.Start] returns it.
@@ -132,20 +141,17 @@ func (s Sending) Wait(limit <-chan time.Time) *Report { return s.x.wait(limit) }
 
 // Limits are the limits of one message to URLs of clients.
 //
-// Without Relay, a message that has passed through a gateway may be sent to one
-// recipient, once.
-// Otherwise a request with many URLs, each of which makes another gateway send
-// to many URLs, would multiply.
+// Without Relay, a message that has passed through a gateway may be sent to one recipient, once.
+// Otherwise a request with many URLs, each of which makes another gateway send to many URLs, would
+// multiply.
 type Limits struct {
-	// Deliveries is the number of recipients of all destinations, see
-	// [Destination.Recipients]. A recipient of a message in several parts counts
-	// once for each part.
+	// Deliveries is the number of recipients of all destinations, see [Destination.Recipients]. A
+	// recipient of a message in several parts counts once for each part.
 	Deliveries int
 
-	// Requests is the number of HTTP requests and connections. Deliveries count
-	// with their retries before the message is sent. Requests and connections
-	// are counted again as they are made, because services may need several.
-	// Each redirect that is followed counts as a request.
+	// Requests is the number of HTTP requests and connections. Deliveries count with their retries
+	// before the message is sent. Requests and connections are counted again as they are made,
+	// because services may need several. Each redirect that is followed counts as a request.
 	Requests int
 
 	// Bytes is the length of the text and the files, as often as they are
@@ -163,8 +169,7 @@ type Limits struct {
 	// warnings name it; "" leaves it out.
 	Setting string
 
-	// Relay lets a message that has passed through a gateway cause as much as
-	// any other.
+	// Relay lets a message that has passed through a gateway cause as much as any other.
 	Relay bool
 }
 
@@ -281,8 +286,7 @@ func (l *Limits) Warnings(d *Destination) (warnings []string) {
 	return warnings
 }
 
-// requestCounter counts the requests and connections of one message. nil has no
-// limit.
+// requestCounter counts the requests and connections of one message. nil has no limit.
 type requestCounter struct {
 	limits   Limits
 	n        atomic.Int64

@@ -31,10 +31,9 @@ type Target struct {
 	// that the URL asks for.
 	Attempts int
 
-	// Progress is the record of earlier attempts at this message, or nil. The
-	// delivery continues there and records its own progress in it. A caller
-	// that saves deliveries under way passes an empty one, which it can save at
-	// any time.
+	// Progress is the record of earlier attempts at this message, or nil. The delivery continues
+	// there and records its own progress in it. A caller that saves deliveries under way passes an
+	// empty one, which it can save at any time.
 	Progress *Progress
 
 	// Missed is the part of the message's incident that the destination missed. The message reports
@@ -50,16 +49,14 @@ type Target struct {
 
 // Options are the options of [Sender.Send].
 type Options struct {
-	// Timeout is for one destination, for all attempts together. Default:
-	// [DefaultTimeout].
+	// Timeout is for one destination, for all attempts together. Default: [DefaultTimeout].
 	Timeout time.Duration
 	// StopWithContext makes the deliveries end with the context of the caller.
 	StopWithContext bool
 	// Transient means that the destinations are for this message only. Services then keep no
 	// session, and sign out of any that they open.
 	Transient bool
-	// Logger gets an entry for each delivery, an error if it failed. nil means no
-	// log.
+	// Logger gets an entry for each delivery, an error if it failed. nil means no log.
 	Logger *zap.Logger
 	// Repeated, if set, means that the caller repeats temporary failures. It is called with the
 	// result of each such failure of targets[i], and returns the level of its log entry. It may be
@@ -80,9 +77,8 @@ type Options struct {
 	// Limits holds the limits of the message while it is sent. The caller has
 	// called [Limits.Check]. nil means no limits.
 	Limits *Limits
-	// Header returns header fields to add to each HTTP request of a delivery.
-	// ctx is the context of the delivery. Fields that the service sets take
-	// precedence. nil means none.
+	// Header returns header fields to add to each HTTP request of a delivery. ctx is the context of
+	// the delivery. Fields that the service sets take precedence. nil means none.
 	Header func(ctx context.Context) map[string]string
 }
 

@@ -53,16 +53,16 @@ func newSenderSlots(n int) senderSlots {
 	}
 }
 
-// begin begins a delivery as soon as there is a slot for it. One that waits has no goroutine.
-func (s *senderSlots) begin(d *delivery) {
+// begin reports whether there is a slot for a delivery, which the caller then runs. Otherwise it is
+// run as soon as there is one; until then it has no goroutine.
+func (s *senderSlots) begin(d *delivery) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	to := d.target.Destination
 	l := s.lines[to]
 	if s.take(d, &l, ownSlot) || s.take(d, &l, sharedSlot) {
 		s.put(to, l)
-		s.workers.Start(d)
-		return
+		return true
 	}
 	d.slot = waitsForSlot
 	l.waiting = append(l.waiting, d)
@@ -71,6 +71,7 @@ func (s *senderSlots) begin(d *delivery) {
 	if x.waiting++; x.waiting == 1 {
 		s.turns = append(s.turns, x)
 	}
+	return false
 }
 
 // take reports whether it has taken a slot of a kind for d, whose destination has the line l. The
@@ -205,9 +206,8 @@ func (s *senderSlots) forMessage(transient bool, n int) []slots {
 // encoded, and once more while it is encoded.
 const copiesOfText = 2
 
-// takeCopies returns the semaphore for the deliveries of one message with a text
-// of n bytes. The memory of the first one is taken with the text. free returns
-// what is taken for the others.
+// takeCopies returns the semaphore for the deliveries of one message with a text of n bytes. The
+// memory of the first one is taken with the text. free returns what is taken for the others.
 func takeCopies(memory *memory.Allocation, n, deliveries int) (s slots, free func()) {
 	size, room := copiesOfText*int64(n), 1
 	for room < deliveries && memory.Take(size) {
@@ -216,8 +216,7 @@ func takeCopies(memory *memory.Allocation, n, deliveries int) (s slots, free fun
 	return make(slots, room), func() { memory.Free(int64(room-1) * size) }
 }
 
-// takeSlots waits for a slot of each of all. It takes none and reports false if
-// ctx ends before.
+// takeSlots waits for a slot of each of all. It takes none and reports false if ctx ends before.
 func takeSlots(ctx context.Context, all []slots) bool {
 	for i, s := range all {
 		if !s.take(ctx) {

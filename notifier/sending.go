@@ -15,6 +15,7 @@ type sending struct {
 	sender   *Sender
 	message  *Message
 	options  Options
+	here     bool // see [Sender.start]
 	texts    renderings
 	slots    []slots
 	requests *requestCounter // nil for no limit
@@ -37,8 +38,10 @@ type sending struct {
 	free   func() // gives memory back at the end; nil if none was taken
 }
 
-// start delivers to all targets at once. They end soon after the timeout, even
-// if services ignore their context, if the caller calls wait.
+// start delivers to all targets at once. They end soon after the timeout, even if services ignore
+// their context, if the caller calls wait; only a delivery here ends when its service does. It has
+// no goroutine of its own, because handing it over and waking the caller again cost a twentieth of
+// a message.
 func (x *sending) start(ctx context.Context, targets []Target) {
 	if len(targets) == 0 {
 		x.ctx, x.cancel = ctx, func() {}
@@ -69,7 +72,13 @@ func (x *sending) start(ctx context.Context, targets []Target) {
 			continue
 		}
 		d.taken = true
-		x.sender.slots.begin(d)
+		switch {
+		case !x.sender.slots.begin(d): // another one begins it when it ends
+		case x.here:
+			d.run()
+		default:
+			x.sender.slots.workers.Start(d)
+		}
 	}
 }
 
@@ -141,8 +150,7 @@ func (e *timeoutError) Error() string {
 	return fmt.Sprintf("not done within %s (timeout)", time.Duration(*e))
 }
 
-// Chained reports whether [Sender.Send] may send to one of the targets only
-// after another.
+// Chained reports whether [Sender.Send] may send to one of the targets only after another.
 func Chained(targets []Target) bool {
 	return slices.ContainsFunc(targets, func(t Target) bool { return t.Number != targets[0].Number })
 }
@@ -175,8 +183,7 @@ func (x *sending) runChains(ctx context.Context, targets []Target) *Report {
 	return report
 }
 
-// Chains returns the indexes of the targets by chain and number, the lowest
-// number first.
+// Chains returns the indexes of the targets by chain and number, the lowest number first.
 func Chains(targets []Target) [][][]int {
 	order := make([]int, len(targets))
 	for i := range order {
@@ -233,8 +240,7 @@ func (c *chain) run(ctx context.Context, numbers [][]int) {
 	c.reportFailures()
 }
 
-// send sends to the targets of one number at once and reports whether all are
-// OK.
+// send sends to the targets of one number at once and reports whether all are OK.
 func (c *chain) send(ctx context.Context, group []int) (ok bool) {
 	options := c.options
 	options.Observers = nil

@@ -202,14 +202,20 @@ func ReportOf(to *message.Selection, sent *notifier.Report) *notifier.Report {
 // SendNow sends a message and waits for all results. The caller ends the trace and
 // calls Conclude.
 func (s *Dispatcher) SendNow(ctx context.Context, d Delivery) (*notifier.Report, *MessageTrace) {
-	sending, trace := s.Start(ctx, d)
-	return sending.Wait(nil), trace
+	ctx, o, trace := s.begin(ctx, &d)
+	return s.Sender.Send(ctx, d.Message, d.To.Targets, o), trace
 }
 
 // Start begins to send a message. The caller waits for the deliveries, ends the
 // trace and calls Conclude.
 func (s *Dispatcher) Start(ctx context.Context, d Delivery) (notifier.Sending, *MessageTrace) {
-	ctx, trace := startTrace(ctx, &d)
+	ctx, o, trace := s.begin(ctx, &d)
+	return s.Sender.Start(ctx, d.Message, d.To.Targets, o), trace
+}
+
+// begin begins the trace of a message, and returns the context and the options to send it with.
+func (s *Dispatcher) begin(ctx context.Context, d *Delivery) (context.Context, notifier.Options, *MessageTrace) {
+	ctx, trace := startTrace(ctx, d)
 	if trace == nil { // then nothing reads the values of the request, among which every HTTP request would search
 		ctx = context.Background()
 	}
@@ -229,12 +235,12 @@ func (s *Dispatcher) Start(ctx context.Context, d Delivery) (notifier.Sending, *
 		}
 	}
 	if d.Key != "" {
-		observers = append(observers, s.count(&d))
+		observers = append(observers, s.count(d))
 	}
 	if done := d.Done; done != nil { // d.Done would move all of d to the heap
 		observers = append(observers, notifier.Observer{End: func(_ context.Context, i int, r notifier.Result) { done(i, r) }})
 	}
-	return s.Sender.Start(ctx, d.Message, d.To.Targets, notifier.Options{
+	return ctx, notifier.Options{
 		Timeout:   d.Settings.Limits.Timeout,
 		Transient: d.To.Transient,
 		Logger:    d.Logger,
@@ -245,7 +251,7 @@ func (s *Dispatcher) Start(ctx context.Context, d Delivery) (notifier.Sending, *
 		Limits:    d.To.Limits,
 		Memory:    d.Memory,
 		Header:    traceHeader(d.Settings),
-	}), trace
+	}, trace
 }
 
 // count returns the observer that counts the deliveries of a message to a key.
