@@ -33,10 +33,13 @@ func messageAddress(r *http.Request, id string) string {
 // messageRoot returns the prefix of a route's path that handle_path or another handler has removed,
 // and that the client of r sees.
 func messageRoot(r *http.Request) string {
-	path := r.URL.EscapedPath()
-	prefix := ""
-	if before, ok := strings.CutSuffix(environment.URL(r).EscapedPath(), path); ok {
-		prefix = before
+	original := environment.URL(r)
+	if original.Path == r.URL.Path {
+		return "" // nothing was removed
+	}
+	prefix, ok := strings.CutSuffix(original.EscapedPath(), r.URL.EscapedPath())
+	if !ok {
+		return ""
 	}
 	return prefix
 }

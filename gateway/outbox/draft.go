@@ -35,7 +35,10 @@ func (q *Outbox) newDraft(d *dispatch.Delivery, targets []sentTarget, results []
 	m := MessageOf(d)
 	m.Key, m.EarlierKey, m.Request = d.Idempotency.Key, d.Idempotency.EarlierKey, d.Idempotency.Request
 	results = d.To.Report(&notifier.Report{Results: results}).Results
-	jobs := appendFinalJobs(make([]queue.Job, 0, len(results)), make([]byte, 0, queued.RoomForResult*len(results)), results)
+	jobs := make([]queue.Job, len(results))
+	for i, j := range finalJobs(results) {
+		jobs[i] = queue.Job{Status: j.Status, Attempts: j.Attempts, Result: j.Result}
+	}
 	x.Entry = &queue.Entry{Message: m, Jobs: jobs, Untrusted: d.To.Limits != nil}
 	x.setJobs(q.Queue.Now())
 	if plan != nil {
@@ -177,21 +180,22 @@ func deliveryState(d *dispatch.Delivery, t notifier.Target, text []byte) queued.
 	return s
 }
 
-// appendFinalJobs appends the jobs of a message whose results are all final,
-// including the results of URLs that cannot be used. It stores the results in
-// room if they fit.
-func appendFinalJobs(jobs []queue.Job, room []byte, results []notifier.Result) []queue.Job {
-	for _, r := range results {
+// finalJobs returns the jobs of a message whose results are all final, including the results of
+// URLs that cannot be used.
+func finalJobs(results []notifier.Result) []queue.FinalJob {
+	jobs := make([]queue.FinalJob, len(results))
+	room := make([]byte, 0, queued.RoomForResult*len(results)) // one allocation for most results
+	for i, r := range results {
 		from := len(room)
 		room = queued.AppendResult(room, r)
-		j := queue.Job{Status: queue.Delivered, Result: room[from:len(room):len(room)]}
+		j := &jobs[i]
+		j.Status, j.Result = queue.Delivered, room[from:len(room):len(room)]
 		if r.Err != nil {
 			j.Status = queue.Failed
 		}
 		if r.Attempts > 0 {
 			j.Attempts = 1
 		}
-		jobs = append(jobs, j)
 	}
 	return jobs
 }

@@ -385,9 +385,8 @@ func (s *submission) finish(ctx context.Context, sent *notifier.Report, trace *d
 		}
 	}
 	if s.draft == nil {
-		jobs := appendFinalJobs(make([]queue.Job, 0, 2), make([]byte, 0, queued.RoomForResult), report.Results)
 		summary := finalSummaryOf(&s.d)
-		s.q.Queue.Record(s.d.ID, s.d.Message.Time, summary.Encode(), jobs)
+		s.q.Queue.Record(s.d.ID, s.d.Message.Time, summary.Encode(), finalJobs(report.Results))
 	}
 	trace.End(!slices.ContainsFunc(report.Results, message.Failed))
 	s.shared.Conclude(s.d, made, report)

@@ -419,7 +419,7 @@ func TestHeld(t *testing.T) {
 func record(q *queue.Queue, result string) uuid.UUID {
 	id := queue.NewID()
 	q.Record(id, time.Now(), []byte("summary"),
-		[]queue.Job{{Status: queue.Delivered}, {Status: queue.Failed, Attempts: 1, Result: []byte(result)}})
+		[]queue.FinalJob{{Status: queue.Delivered}, {Status: queue.Failed, Attempts: 1, Result: []byte(result)}})
 	return id
 }
 
@@ -587,7 +587,7 @@ func TestRecordMany(t *testing.T) {
 			results[id] = strings.Repeat("x", len(results)%300)
 			ids = append(ids, id)
 			q.Record(id, time.Now(), []byte("summary"),
-				[]queue.Job{{Status: queue.Delivered}, {Status: queue.Failed, Attempts: 1, Result: []byte(results[id])}})
+				[]queue.FinalJob{{Status: queue.Delivered}, {Status: queue.Failed, Attempts: 1, Result: []byte(results[id])}})
 		}
 		var late []uuid.UUID
 		for i := range 1000 {

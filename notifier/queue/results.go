@@ -53,9 +53,8 @@ type encodedResult struct {
 // Record stores the results of a message whose jobs are all final, so that they
 // can be read by its ID. They are readable at once, and are written within a
 // second; a crash before that loses them. If the store stays unavailable,
-// results are dropped. Of the message, only Created and Summary are stored, and of
-// each job, only Status, Attempts and Result.
-func (q *Queue) Record(id uuid.UUID, created time.Time, summary []byte, jobs []Job) {
+// results are dropped. Of the message, only Created and Summary are stored.
+func (q *Queue) Record(id uuid.UUID, created time.Time, summary []byte, jobs []FinalJob) {
 	r := q.results
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -338,18 +337,25 @@ func resultsOf(batch []byte) iter.Seq[batchedResult] {
 	}
 }
 
+// FinalJob is what is stored of a job that is final when its message is recorded.
+type FinalJob struct {
+	Status   Status
+	Attempts int
+	Result   []byte // see [Job.Result]
+}
+
 // recordedJobs are the summary and the jobs of a message with stored results only.
 type recordedJobs struct {
 	summary []byte
-	jobs    []Job
+	jobs    []FinalJob
 }
 
 func (r *recordedJobs) fields(c *wire.Codec) {
 	wire.Part(c, 2, &r.summary)
-	wire.Records(c, 1, &r.jobs, recordedFields)
+	wire.Records(c, 1, &r.jobs, (*FinalJob).fields)
 }
 
-func recordedFields(j *Job, c *wire.Codec) {
+func (j *FinalJob) fields(c *wire.Codec) {
 	wire.Number(c, 1, &j.Status)
 	wire.Number(c, 2, &j.Attempts)
 	wire.Part(c, 3, &j.Result)
@@ -357,12 +363,13 @@ func recordedFields(j *Job, c *wire.Codec) {
 
 // decodeJobs returns a message with recordedJobs. It returns nil if b is not valid.
 func decodeJobs(id uuid.UUID, created time.Time, b []byte) *Entry {
-	r := &recordedJobs{jobs: []Job{}}
+	r := &recordedJobs{}
 	if wire.Decode(b, r, (*recordedJobs).fields) != nil {
 		return nil
 	}
-	for i := range r.jobs {
-		r.jobs[i].JobID = JobID{id, i}
+	jobs := make([]Job, len(r.jobs))
+	for i, j := range r.jobs {
+		jobs[i] = Job{JobID: JobID{id, i}, Status: j.Status, Attempts: j.Attempts, Result: j.Result}
 	}
-	return &Entry{Message: &Message{ID: id, Created: created, Summary: r.summary}, Jobs: r.jobs}
+	return &Entry{Message: &Message{ID: id, Created: created, Summary: r.summary}, Jobs: jobs}
 }

@@ -21,15 +21,15 @@ func TestResults(t *testing.T) {
 			ID: NewID(), Created: now.Add(time.Duration(i) * time.Microsecond),
 			Summary: fmt.Appendf(nil, "summary %d", i/90),
 		}}
+		var jobs []FinalJob
 		for k := range 1 + i/70 {
-			e.Jobs = append(e.Jobs, Job{
-				JobID: JobID{e.Message.ID, k}, Status: Delivered, Attempts: 1,
-				Result: fmt.Appendf(nil, `{"service":"JSON","destination":"json://host/","tags":[],"status":"delivered","attempts":1,`+
-					`"elapsed_ms":%d,"error":null}`, i/7),
-			})
+			result := fmt.Appendf(nil, `{"service":"JSON","destination":"json://host/","tags":[],"status":"delivered","attempts":1,`+
+				`"elapsed_ms":%d,"error":null}`, i/7)
+			jobs = append(jobs, FinalJob{Delivered, 1, result})
+			e.Jobs = append(e.Jobs, Job{JobID: JobID{e.Message.ID, k}, Status: Delivered, Attempts: 1, Result: result})
 		}
 		from := len(pending.data)
-		pending.data = wire.Append(pending.data, &recordedJobs{e.Message.Summary, e.Jobs}, (*recordedJobs).fields)
+		pending.data = wire.Append(pending.data, &recordedJobs{e.Message.Summary, jobs}, (*recordedJobs).fields)
 		pending.ids = append(pending.ids, encodedResult{e.Message.ID, e.Message.Created, from, len(pending.data)})
 		entries = append(entries, e)
 	}
@@ -85,7 +85,7 @@ func TestStoredResults(t *testing.T) {
 // FuzzFindResult checks that a damaged batch causes no panic.
 func FuzzFindResult(f *testing.F) {
 	id := NewID()
-	pending := encodedResults{data: wire.Append(nil, &recordedJobs{jobs: []Job{{Status: Delivered, Result: []byte("result")}}},
+	pending := encodedResults{data: wire.Append(nil, &recordedJobs{jobs: []FinalJob{{Status: Delivered, Result: []byte("result")}}},
 		(*recordedJobs).fields)}
 	r := encodedResult{id: id, created: time.Now(), to: len(pending.data)}
 	pending.ids = []encodedResult{r, r}
