@@ -26,9 +26,8 @@ import (
 // redirect, rto, cto) and the rules about which addresses may be dialled. A service gets one for
 // each call of Send and must not keep it.
 type Client struct {
-	// Steps records which steps of sending the message are done. A service that
-	// sends more than one request for a message uses it, so that another
-	// attempt does not repeat what has arrived.
+	// Steps records which steps of sending the message are done. A service that sends more than one
+	// request for a message uses it, so that another attempt does not repeat what has arrived.
 	Steps *Steps
 
 	pool    *egress.Pool
@@ -73,10 +72,9 @@ func (c *Client) egress() egress.Options {
 	return o
 }
 
-// Dial opens a connection for a protocol other than HTTP, under the same
-// rules and timeouts. [Client.Local] decides about networks of the unix
-// family. Dial fails if the sender's pool was given a transport without a
-// method DialContext; see [egress.NewPoolWithTransport].
+// Dial opens a connection for a protocol other than HTTP, under the same rules and timeouts.
+// [Client.Local] decides about networks of the unix family. Dial fails if the sender's pool was
+// given a transport without a method DialContext; see [egress.NewPoolWithTransport].
 func (c *Client) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	if strings.HasPrefix(network, "unix") {
 		if err := c.Local(); err != nil {
@@ -89,9 +87,8 @@ func (c *Client) Dial(ctx context.Context, network, address string) (net.Conn, e
 	return c.pool.Dial(ctx, network, address, c.egress())
 }
 
-// Local returns an [*egress.BlockedError] if the service must not use anything
-// of the machine it runs on, such as sockets, files and the standard error. It
-// returns nil for URLs of the operator.
+// Local returns an [*egress.BlockedError] if the service must not use anything of the machine it
+// runs on, such as sockets, files and the standard error. It returns nil for URLs of the operator.
 func (c *Client) Local() error { return c.policy().CheckLocal() }
 
 // Verify reports whether to verify the certificates of TLS servers. It is for
@@ -118,10 +115,9 @@ func (c *Client) Warn(format string, args ...any) {
 	c.log.record(LevelWarning, fmt.Sprintf(format, args...))
 }
 
-// Skip records that there is nothing to send to the destination, and why: for
-// example, a message closes an alert and no alert is open. The service then
-// returns nil and sends nothing. If all parts of a message are skipped, the
-// status of the result is [Skipped].
+// Skip records that there is nothing to send to the destination, and why: for example, a message
+// closes an alert and no alert is open. The service then returns nil and sends nothing. If all
+// parts of a message are skipped, the status of the result is [Skipped].
 func (c *Client) Skip(format string, args ...any) {
 	c.Warn(format, args...)
 	c.Steps.skip()
@@ -129,9 +125,8 @@ func (c *Client) Skip(format string, args ...any) {
 
 func seconds(f float64) time.Duration { return time.Duration(f * float64(time.Second)) }
 
-// commonHeaders are the headers of requests to which neither the service nor the
-// message adds a field, by content type. Requests share them, so they must not be
-// changed.
+// commonHeaders are the headers of requests to which neither the service nor the message adds a
+// field, by content type. Requests share them, so they must not be changed.
 type commonHeaders map[string]http.Header
 
 func newCommonHeaders(userAgent string) commonHeaders {
@@ -201,10 +196,9 @@ const HopsHeader = "X-Apprise-Recursion-Count"
 
 const hopsMark = " hops/"
 
-// userAgent returns the User-Agent of a request. given is the one that the URL
-// asks for. It contains the number of gateways that the message has passed
-// through, for [HopsOf]. Only a URL of the operator can hide that number: a
-// client could otherwise send a message in circles.
+// userAgent returns the User-Agent of a request. given is the one that the URL asks for. It
+// contains the number of gateways that the message has passed through, for [HopsOf]. Only a URL of
+// the operator can hide that number: a client could otherwise send a message in circles.
 func (c *Client) userAgent(given string) string {
 	own := c.pool.UserAgent()
 	if c.hops > 0 {
@@ -219,10 +213,9 @@ func (c *Client) userAgent(given string) string {
 	return given + " " + own
 }
 
-// HopsOf returns the number of gateways that a message had passed through
-// before the one that sent a request with this User-Agent. product is a text
-// that the User-Agent of every gateway contains. HopsOf returns -1 if the
-// request does not come from a gateway.
+// HopsOf returns the number of gateways that a message had passed through before the one that sent
+// a request with this User-Agent. product is a text that the User-Agent of every gateway contains.
+// HopsOf returns -1 if the request does not come from a gateway.
 func HopsOf(userAgent, product string) int {
 	ours := strings.LastIndex(userAgent, product) // a client's own text comes before it
 	if ours < 0 {
@@ -236,19 +229,17 @@ func HopsOf(userAgent, product string) int {
 	return hops
 }
 
-// computeSlots limit the calls of [Client.Compute] under way in a process: one
-// for clients and one for the operator, so that clients cannot take the
-// operator's.
+// computeSlots limit the calls of [Client.Compute] under way in a process: one for clients and one
+// for the operator, so that clients cannot take the operator's.
 type computeSlots struct{ client, operator slots }
 
 func newComputeSlots() computeSlots { return computeSlots{make(slots, 1), make(slots, 1)} }
 
-// Compute runs f, a long computation, such as one with a key of the URL. One
-// such call runs at a time for all URLs of clients, and one for all URLs of the
-// operator. Compute waits for its turn until ctx ends, and then returns the
-// cause without a call of f. It returns when f has returned, also if ctx has
-// ended meanwhile. The caller limits the work of f beforehand, and f must not
-// use the network.
+// Compute runs f, a long computation, such as one with a key of the URL. One such call runs at a
+// time for all URLs of clients, and one for all URLs of the operator. Compute waits for its turn
+// until ctx ends, and then returns the cause without a call of f. It returns when f has returned,
+// also if ctx has ended meanwhile. The caller limits the work of f beforehand, and f must not use
+// the network.
 func (c *Client) Compute(ctx context.Context, f func() error) error {
 	if c.compute != nil {
 		slots := c.compute.operator
@@ -266,8 +257,7 @@ func (c *Client) Compute(ctx context.Context, f func() error) error {
 	return f()
 }
 
-// ForClient reports whether the URL is a client's. The operator's URLs have no
-// egress policy.
+// ForClient reports whether the URL is a client's. The operator's URLs have no egress policy.
 func (c *Client) ForClient() bool { return c.policy() != nil }
 
 // Request is one HTTP request of a service.
@@ -307,10 +297,9 @@ func (r *Response) JSON(v any) error {
 // maxResponse is the maximum length of an answer, in bytes.
 const maxResponse = 1 << 20
 
-// Do sends a request and reads the answer. If the destination refuses the
-// request, the error is a [*StatusError] and the response is returned as well.
-// If the address must not be reached, the error is an [*egress.BlockedError].
-// No error contains the request's URL.
+// Do sends a request and reads the answer. If the destination refuses the request, the error is a
+// [*StatusError] and the response is returned as well. If the address must not be reached, the
+// error is an [*egress.BlockedError]. No error contains the request's URL.
 func (c *Client) Do(ctx context.Context, q *Request) (*Response, error) {
 	r, cancel, err := c.request(ctx, q)
 	if err != nil {
@@ -420,9 +409,8 @@ func (c *Client) request(ctx context.Context, q *Request) (*http.Request, contex
 	return r, cancel, nil
 }
 
-// withAnswerTimeout returns a context that is cancelled if the answer does not
-// arrive within d after the request is written. The caller calls cancel when it
-// has the answer.
+// withAnswerTimeout returns a context that is cancelled if the answer does not arrive within d
+// after the request is written. The caller calls cancel when it has the answer.
 func withAnswerTimeout(ctx context.Context, d time.Duration) (_ context.Context, cancel context.CancelCauseFunc) {
 	ctx, cancel = context.WithCancelCause(ctx)
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
@@ -455,10 +443,9 @@ const (
 	maxExcerptBytes = 64 << 10
 )
 
-// Excerpt returns the beginning of a server's text for an error: at most 300
-// characters on one line. It masks the secrets of the URL before it cuts the
-// text, because a part of a secret cannot be recognized. So a service must not
-// cut a server's text itself.
+// Excerpt returns the beginning of a server's text for an error: at most 300 characters on one
+// line. It masks the secrets of the URL before it cuts the text, because a part of a secret cannot
+// be recognized. So a service must not cut a server's text itself.
 func (c *Client) Excerpt(text string) string {
 	s := strings.ToValidUTF8(c.target.masker().MaskPrefix(text, maxExcerptBytes), "")
 	return markup.Truncate(strings.Join(strings.Fields(s), " "), maxExcerpt)
@@ -493,8 +480,7 @@ func headers(pairs []string) map[string]string {
 	return h
 }
 
-// DoJSON sends a request and decodes the JSON of the answer into v, unless v
-// is nil.
+// DoJSON sends a request and decodes the JSON of the answer into v, unless v is nil.
 func (c *Client) DoJSON(ctx context.Context, q *Request, v any) error {
 	resp, err := c.Do(ctx, q)
 	if err != nil {

@@ -27,8 +27,7 @@ type Message struct {
 	// whose limit for titles is 0: the title is the body's first line there.
 	Title string
 
-	// Body is the text, written in Format. It may be empty if there are
-	// attachments.
+	// Body is the text, written in Format. It may be empty if there are attachments.
 	Body string
 
 	// Type is never empty when a service gets the message.
@@ -105,8 +104,7 @@ func (m *Message) dialect() markup.Dialect {
 	return m.Dialect
 }
 
-// WithoutDialect returns m, or a copy whose body is Markdown if it is in the markup of a
-// chat.
+// WithoutDialect returns m, or a copy whose body is Markdown if it is in the markup of a chat.
 func (m *Message) WithoutDialect() *Message {
 	d := m.dialect()
 	if d == "" {
@@ -185,8 +183,7 @@ func (m *Message) NotificationID() string {
 	return id[:len(id)-len(number)] + number
 }
 
-// Type is the kind of a message. Destinations show it as a colour, an icon or a
-// priority.
+// Type is the kind of a message. Destinations show it as a colour, an icon or a priority.
 type Type string
 
 // The types of a message. The zero Type counts as [Info].
@@ -222,8 +219,7 @@ func (t Type) Color() string {
 	return "#3AA3E3"
 }
 
-// ColorInt returns [Type.Color] as a number, with red in the highest of three
-// bytes.
+// ColorInt returns [Type.Color] as a number, with red in the highest of three bytes.
 func (t Type) ColorInt() int {
 	n, _ := strconv.ParseInt(t.Color()[1:], 16, 32)
 	return int(n)
@@ -252,9 +248,8 @@ type Identity struct {
 	Logo        string // URL of a picture for messages of every type; "" for none
 }
 
-// DefaultIdentity returns the identity of messages without one. It has no
-// pictures, because a reader's program would fetch them from a server that
-// neither the reader nor the operator chose.
+// DefaultIdentity returns the identity of messages without one. It has no pictures, because a
+// reader's program would fetch them from a server that neither the reader nor the operator chose.
 func DefaultIdentity() Identity {
 	return Identity{Name: "Caddy", Description: "Caddy Notifications", URL: "https://caddyserver.com/"}
 }

@@ -17,7 +17,7 @@ import (
 //
 // Describe declares the service's URLs, parameters and limits, and binds the
 // parameters to fields of the service, as package flag binds variables. Send
-// sends one message.
+// sends one message, and returns soon after ctx is done: somebody may wait for it.
 //
 // Describe runs once, when the service is registered. It binds parameters to
 // fields of the value itself, not to what a field points to, and gives each its

@@ -88,7 +88,7 @@ func (s *Sender) ParseOnce(text string, policy *egress.Policy) (*Destination, er
 // A destination gets one message of an incident at a time. The others wait, and a new state
 // replaces earlier waiting ones.
 //
-// Send waits for a service that does not return when its time is over only if the message has no
+// If a service does not return when its time is over, Send waits for it only if the message has no
 // other target.
 func (s *Sender) Send(ctx context.Context, m *Message, targets []Target, o Options) *Report {
 	return s.start(ctx, m, targets, o, len(targets) == 1).wait(nil)
@@ -109,7 +109,7 @@ func (s *Sender) start(ctx context.Context, m *Message, targets []Target, o Opti
 	if o.Timeout <= 0 {
 		o.Timeout = DefaultTimeout
 	}
-	x := &sending{sender: s, options: o, here: here, slots: s.slots.forMessage(o.Transient, len(targets)), done: make(chan struct{})}
+	x := &sending{sender: s, options: o, here: here, slots: s.slots.forMessage(o.Transient, len(targets))}
 	x.message = m.withDefaults()
 	x.texts.m = x.message
 	if n := len(m.Title) + len(m.Body); n > memory.SmallText {

@@ -64,6 +64,9 @@ func (s *senderSlots) begin(d *delivery) bool {
 		s.put(to, l)
 		return true
 	}
+	if d.done == nil {
+		d.done = make(chan struct{})
+	}
 	d.slot = waitsForSlot
 	l.waiting = append(l.waiting, d)
 	s.put(to, l)

@@ -30,7 +30,7 @@ type sending struct {
 	waiting    int           // deliveries that wait for a slot, under the lock of the sender's slots
 	mayWait    int           // the deliveries before it do not wait, under the same lock
 	left       atomic.Int64  // deliveries that have not ended
-	done       chan struct{} // closed when none is left
+	done       chan struct{} // closed when none is left; nil if the only one has been made here
 	chains     *Report       // of a message with chains, when done is closed
 
 	ctx    context.Context // of the deliveries
@@ -45,7 +45,6 @@ type sending struct {
 func (x *sending) start(ctx context.Context, targets []Target) {
 	if len(targets) == 0 {
 		x.ctx, x.cancel = ctx, func() {}
-		close(x.done)
 		return
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, x.options.Timeout, (*timeoutError)(&x.options.Timeout))
@@ -54,6 +53,9 @@ func (x *sending) start(ctx context.Context, targets []Target) {
 		x.deliveries = make([]delivery, len(targets))
 	}
 	x.left.Store(int64(len(targets)))
+	if !x.here {
+		x.done = make(chan struct{})
+	}
 	now := time.Now()
 	for i := range targets {
 		d := &x.deliveries[i]
@@ -85,13 +87,15 @@ func (x *sending) start(ctx context.Context, targets []Target) {
 // wait returns the report when the last delivery has ended, or nil if limit
 // receives a value before.
 func (x *sending) wait(limit <-chan time.Time) *Report {
-	select {
-	case <-x.done:
-	case <-limit:
-		return nil
-	case <-x.ctx.Done():
-		x.sender.slots.giveUp(x)
-		x.abandon(context.Cause(x.ctx))
+	if x.done != nil {
+		select {
+		case <-x.done:
+		case <-limit:
+			return nil
+		case <-x.ctx.Done():
+			x.sender.slots.giveUp(x)
+			x.abandon(context.Cause(x.ctx))
+		}
 	}
 	x.cancel()
 	if x.free != nil {
@@ -121,7 +125,7 @@ func (x *sending) abandon(cause error) {
 
 // ended records that a delivery has ended.
 func (x *sending) ended() {
-	if x.left.Add(-1) == 0 {
+	if x.left.Add(-1) == 0 && x.done != nil {
 		close(x.done)
 	}
 }
@@ -159,6 +163,7 @@ func Chained(targets []Target) bool {
 // numbers. See [TagExpr.Select].
 func (x *sending) startChains(ctx context.Context, targets []Target) {
 	x.ctx, x.cancel = ctx, func() {} // each number has its own timeout
+	x.done = make(chan struct{})
 	go func() {
 		defer close(x.done)
 		x.chains = x.runChains(ctx, targets)
@@ -247,7 +252,7 @@ func (c *chain) send(ctx context.Context, group []int) (ok bool) {
 	for _, o := range c.options.Observers {
 		options.Observers = append(options.Observers, c.observer(o, group))
 	}
-	x := &sending{sender: c.sender, message: c.message, options: options, slots: c.slots, requests: c.requests, done: make(chan struct{})}
+	x := &sending{sender: c.sender, message: c.message, options: options, slots: c.slots, requests: c.requests}
 	x.texts.m = c.message
 	targets := make([]Target, len(group))
 	for k, i := range group {

@@ -105,36 +105,42 @@ const maxMissedMessages = 20
 // startOrdered is start for a message about an incident. Each delivery waits for its
 // turn, and has its own timeout from then on.
 func (x *sending) startOrdered(ctx context.Context, targets []Target) {
-	lines := make([]incidentLine, len(targets))
-	turns := make([]*turn, len(targets))
+	places := make([]place, len(targets))
 	free := true
 	for i, t := range targets {
-		lines[i] = incidentLine{x.message.Incident.ID, t.Hash()}
-		turns[i] = x.sender.order.enter(lines[i], x.message)
-		free = free && turns[i] == nil
+		p := &places[i]
+		p.line = incidentLine{x.message.Incident.ID, t.Hash()}
+		p.turn = x.sender.order.enter(p.line, x.message)
+		free = free && p.turn == nil
 	}
 	if free {
 		x.options.Observers = append(slices.Clip(x.options.Observers), Observer{End: func(_ context.Context, i int, r Result) {
-			x.sender.order.leave(lines[i], x.message, targets[i].Missed, &r)
+			x.sender.order.leave(places[i].line, x.message, targets[i].Missed, &r)
 		}})
 		x.start(ctx, targets)
 		return
 	}
-	x.ctx, x.cancel = ctx, func() {}
+	x.ctx, x.cancel, x.done = ctx, func() {}, make(chan struct{})
 	go func() {
 		defer close(x.done)
-		x.chains = x.runOrdered(ctx, targets, lines, turns)
+		x.chains = x.runOrdered(ctx, targets, places)
 	}()
 }
 
-func (x *sending) runOrdered(ctx context.Context, targets []Target, lines []incidentLine, turns []*turn) *Report {
+// place is the place of a delivery in its line. It has no turn to wait for if it is the first.
+type place struct {
+	line incidentLine
+	turn *turn
+}
+
+func (x *sending) runOrdered(ctx context.Context, targets []Target, places []place) *Report {
 	report := &Report{Results: make([]Result, len(targets))}
 	var mu sync.Mutex // of report.Records
 	var wg sync.WaitGroup
 	for i, t := range targets {
 		wg.Go(func() {
 			var one *Report
-			if turn := turns[i]; turn != nil {
+			if turn := places[i].turn; turn != nil {
 				<-turn.ready
 				if turn.superseded {
 					one = x.superseded(ctx, i, t)
@@ -143,7 +149,7 @@ func (x *sending) runOrdered(ctx context.Context, targets []Target, lines []inci
 				}
 			}
 			if one == nil {
-				one = x.sendOne(ctx, i, t, func(r *Result) { x.sender.order.leave(lines[i], x.message, t.Missed, r) })
+				one = x.sendOne(ctx, i, t, func(r *Result) { x.sender.order.leave(places[i].line, x.message, t.Missed, r) })
 			}
 			report.Results[i] = one.Results[0]
 			mu.Lock()
@@ -165,7 +171,7 @@ func (x *sending) sendOne(ctx context.Context, i int, t Target, end func(r *Resu
 	}
 	y := &sending{
 		sender: x.sender, message: x.message, options: options, slots: x.slots,
-		requests: x.requests, bodies: x.bodies, done: make(chan struct{}),
+		requests: x.requests, bodies: x.bodies,
 	}
 	y.texts.m = x.message
 	y.start(ctx, []Target{t})

@@ -208,8 +208,11 @@ var askFields = func() []string {
 
 // Ask returns the question of the request, or nil if it asks none. parse parses a duration.
 func (q *Request) Ask(parse func(string) (time.Duration, error)) (*message.Ask, error) {
-	given := slices.ContainsFunc(askFields, func(name string) bool { return !q.content.fields[name].absent() })
-	if !given {
+	asks := false
+	for name, f := range q.content.fields { // few, while there are many fields of a question
+		asks = asks || strings.HasPrefix(name, fieldAsk) && slices.Contains(askFields, name) && !f.absent()
+	}
+	if !asks {
 		return nil, nil
 	}
 	if !q.content.fields[fieldSendAt].absent() || len(q.content.query[fieldSendAt]) > 0 {

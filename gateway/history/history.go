@@ -24,7 +24,7 @@ type History struct {
 	count    int // of messages
 	results  int // of all messages
 	refusals []recentRefusal
-	last     map[site.KeyID]LastOutcome
+	last     map[site.KeyID]*LastOutcome
 }
 
 // LastOutcome is when a key last delivered a message and when it last failed to. A zero time means
@@ -121,32 +121,35 @@ func (h *History) setLast(e *Entry) {
 		return
 	}
 	if h.last == nil {
-		h.last = map[site.KeyID]LastOutcome{}
+		h.last = map[site.KeyID]*LastOutcome{}
 	}
 	id := site.KeyID{Site: e.Site, Key: string(e.Key)}
-	o, ok := h.last[id]
-	if !ok && len(h.last) >= maxHistoryKeys {
-		for k := range h.last { // any other
-			delete(h.last, k)
-			break
+	o := h.last[id]
+	if o == nil {
+		if len(h.last) >= maxHistoryKeys {
+			for k := range h.last { // any other
+				delete(h.last, k)
+				break
+			}
 		}
+		o, id.Key = new(LastOutcome), strings.Clone(id.Key)
+		h.last[id] = o
 	}
 	if e.Outcome == site.OutcomeDelivered {
 		o.Delivered = e.Time
 	} else {
 		o.Failed = e.Time
 	}
-	if !ok {
-		id.Key = strings.Clone(id.Key)
-	}
-	h.last[id] = o
 }
 
 // LastOf returns when a key has delivered and failed since the process started.
 func (h *History) LastOf(key site.KeyID) LastOutcome {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.last[key]
+	if o := h.last[key]; o != nil {
+		return *o
+	}
+	return LastOutcome{}
 }
 
 // AddRefusal records a refusal. Refusals with the same ID share an entry.

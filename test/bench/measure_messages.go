@@ -25,7 +25,7 @@ func (b *bench) messages() error {
 	for _, p := range []struct {
 		protocol
 		key, url, source, further float64 // allocations at most
-	}{{b.dest.http2, 150.8, 160.9, 269.2, 581.5}, {b.dest.http1, 157.6, 167.6, 269.8, 637.5}} {
+	}{{b.dest.http2, 149.5, 160.4, 269.2, 581.5}, {b.dest.http1, 156.4, 167.2, 269.8, 637.5}} {
 		c, err := b.start(siteConfig{keys: p.protocol.key("one", "", 1) + p.protocol.key("more", "", 1+further), proxy: p.protocol.url})
 		if err != nil {
 			return err
