@@ -306,8 +306,9 @@ func (c *requestCounter) redirect(r *http.Request) error {
 
 // take counts one more, or returns a [*LimitError] if that is too many.
 func (c *requestCounter) take() error {
-	if c != nil && c.n.Add(1) > int64(c.limits.Requests) {
-		return &LimitError{LimitRequests, fmt.Sprintf("the message has made %d requests and may not make more", c.limits.Requests), c.limits.Setting}
+	if c == nil || c.n.Add(1) <= int64(c.limits.Requests) {
+		return nil
 	}
-	return nil
+	text := fmt.Sprintf("the message has made %d requests and may not make more", c.limits.Requests)
+	return &LimitError{LimitRequests, text, c.limits.Setting}
 }
