@@ -37,7 +37,7 @@ type Message struct {
 	// destination's when a service gets the message.
 	Format Format
 
-	// Source is the format of the client's message: Format when it is sent.
+	// Source is the format of the client's message. [Sender.Send] sets it.
 	Source Format
 
 	// Dialect is the chat in whose markup Body is written, if Format is [Markdown].

@@ -89,13 +89,13 @@ func (s *Sender) ParseOnce(text string, policy *egress.Policy) (*Destination, er
 // replaces earlier waiting ones.
 //
 // If a service does not return when its time is over, Send waits for it only if the message has no
-// other target.
+// other target. Neither m nor targets may be changed afterwards: such a service may still use them.
 func (s *Sender) Send(ctx context.Context, m *Message, targets []Target, o Options) *Report {
 	return s.start(ctx, m, targets, o, len(targets) == 1).wait(nil)
 }
 
 // Start begins to send as [Sender.Send] does. The caller calls [Sending.Wait] until it returns the
-// report. Neither m nor targets may be changed afterwards.
+// report.
 func (s *Sender) Start(ctx context.Context, m *Message, targets []Target, o Options) Sending {
 	return Sending{s.start(ctx, m, targets, o, false)}
 }
