@@ -141,11 +141,12 @@ func (c *BeatChange) Apply(ctx context.Context) error {
 // see notes that this gateway runs. If the store is not shared, no gateway ran until this one
 // began, however late that is stored.
 func (m *Monitor) see(u *rules.Uptime, now time.Time) {
+	every := time.Duration(m.seeEvery.Load())
 	if !m.outbox.Shared && !m.seen.Load() {
 		m.began.CompareAndSwap(0, now.UnixNano())
-		u.See(time.Unix(0, m.began.Load()), true)
+		u.See(time.Unix(0, m.began.Load()), every, true)
 	}
-	u.See(now, false)
+	u.See(now, every, false)
 }
 
 // Ahead reports whether a record is an uptime that was stored when the clock was ahead. Beats need

@@ -222,7 +222,7 @@ func TestGroupWrittenAhead(t *testing.T) {
 		if g.IsAhead(ahead) || !g.IsAhead(now) {
 			t.Errorf("%s: it is ahead: %v, %v", lasts, g.IsAhead(ahead), g.IsAhead(now))
 		}
-		u.See(now, true)
+		u.See(now, maxSeeEvery, true)
 		g.Post(now, u, nil, groupTimes)
 		if got := g.Due(u).Sub(now); g.IsAhead(now) || got != groupTimes.Wait {
 			t.Errorf("%s: a new group is due in %s", lasts, got)

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"time"
 
@@ -119,6 +120,9 @@ type Uptime struct {
 	// Back is when the last of the gaps of Down ended, and ShortBack has the same for Short.
 	Back      time.Time
 	ShortBack []ended
+
+	// Every is how often the gateway of Seen calls See; 0 for a version without this field.
+	Every time.Duration
 }
 
 // ended is when a time without a gateway ended.
@@ -134,26 +138,25 @@ const (
 // The bounds of the time after which a gateway calls [Uptime.See] again.
 const (
 	maxSeeEvery = 10 * time.Second
-	seesInGrace = 4 // so that the gap after a crash is less than half of the grace
-
-	// maxUnseen is the maximum time between two calls of See by a gateway that runs.
-	maxUnseen = maxSeeEvery + 5*time.Second
+	seesInGrace = 4               // so that the gap after a crash is less than half of the grace
+	seeLate     = 5 * time.Second // the maximum delay of a gateway that can write
 )
 
 // SeeEvery returns how often gateways call [Uptime.See]. grace is the shortest grace of a beat.
 func SeeEvery(grace time.Duration) time.Duration { return min(grace/seesInGrace, maxSeeEvery) }
 
-// See notes that a gateway runs. started means that it has just started and may be the only one, so
-// that even a short gap counts.
-func (u *Uptime) See(now time.Time, started bool) {
+// See notes that a gateway runs, which calls See again after every. started means that it has just
+// started and may be the only one, so that even a short gap counts.
+func (u *Uptime) See(now time.Time, every time.Duration, started bool) {
 	gap := now.Sub(u.Seen)
 	first := u.Seen.IsZero()
 	if queue.WrittenAhead(u.Seen, now) && u.Back.After(now) { // the last gap was also a jump of the clock
 		u.Down, u.Back = max(u.Down+gap, 0), now
 	}
-	u.Seen = now
+	unseen := cmp.Or(u.Every, maxSeeEvery) + seeLate
+	u.Seen, u.Every = now, every
 	switch {
-	case first || gap <= 0 || gap <= maxUnseen && !started:
+	case first || gap <= 0 || gap <= unseen && !started:
 	case gap > maxGap:
 		u.Down += gap
 		u.Back = now
@@ -169,7 +172,7 @@ func (u *Uptime) See(now time.Time, started bool) {
 // Same reports whether u and v move deadlines in the same way.
 func (u *Uptime) Same(v *Uptime) bool {
 	x, y := *u, *v
-	x.Seen, y.Seen = time.Time{}, time.Time{}
+	x.Seen, x.Every, y.Seen, y.Every = time.Time{}, 0, time.Time{}, 0
 	return bytes.Equal(wire.Append(nil, &x, (*Uptime).Fields), wire.Append(nil, &y, (*Uptime).Fields))
 }
 
@@ -449,4 +452,5 @@ func (u *Uptime) Fields(c *wire.Codec) {
 	wire.Numbers(c, 3, &u.Short)
 	wire.Time(c, 4, &u.Back)
 	wire.Records(c, 5, &u.ShortBack, (*ended).fields)
+	wire.Number(c, 6, &u.Every)
 }

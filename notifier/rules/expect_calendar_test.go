@@ -84,9 +84,9 @@ func TestCalendarGatewayDown(t *testing.T) {
 	// A short grace counts shorter times without a gateway.
 	u, b, now := Uptime{}, Beat{}, from.Add(3*time.Hour+14*time.Minute+30*time.Second)
 	e := Expect{Name: "nightly", Calendar: calendarOf(t, "15 3 * * *"), Grace: time.Minute}
-	u.See(now, false)
+	u.See(now, maxSeeEvery, false)
 	b.Arm(now, &u, &e)
-	u.See(now.Add(40*time.Second), false)
+	u.See(now.Add(40*time.Second), maxSeeEvery, false)
 	b.Arm(now.Add(40*time.Second), &u, &e)
 	if want := from.Add(27*time.Hour + 16*time.Minute); !b.Deadline(&u).Equal(want) {
 		t.Errorf("late at %v, want %v", b.Deadline(&u), want)
@@ -158,9 +158,9 @@ func TestRuns(t *testing.T) {
 
 	// A time without a gateway moves the deadline of a run, once by the grace.
 	b = Beat{}
-	u.See(now, false)
+	u.See(now, maxSeeEvery, false)
 	b.Start(now, &u, &e)
-	u.See(now.Add(5*time.Minute), false)
+	u.See(now.Add(5*time.Minute), maxSeeEvery, false)
 	if want := now.Add(5*time.Minute + e.MaxRun + e.Grace); !b.RunDeadline(&u).Equal(want) {
 		t.Errorf("too long at %v, want %v", b.RunDeadline(&u), want)
 	}

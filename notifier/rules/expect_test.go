@@ -20,7 +20,7 @@ func (w *watchedBeat) run(from, to time.Time, step time.Duration, comes, gone fu
 		if gone != nil && gone(now) {
 			continue
 		}
-		w.See(now, false)
+		w.See(now, maxSeeEvery, false)
 		w.Arm(now, &w.Uptime, &w.e)
 		if comes(now) && w.Came(now, &w.Uptime, &w.e, false, "") {
 			w.told = append(w.told, "back "+now.Format("Mon 15:04"))
@@ -194,7 +194,7 @@ func TestArmAgain(t *testing.T) {
 		t.Errorf("deadline %v, want %v", b.Deadline(&u), want)
 	}
 	u.Seen = now.AddDate(-50, 0, 0) // a board without a battery has just got the time
-	u.See(now, false)
+	u.See(now, maxSeeEvery, false)
 	b.Arm(now, &u, &e)
 	if want := now.Add(13 * time.Hour); b.Deadline(&u).After(want) {
 		t.Errorf("deadline %v, want %v", b.Deadline(&u), want)
@@ -210,27 +210,34 @@ func TestUptime(t *testing.T) {
 		started bool
 		grace   time.Duration
 		counts  bool
+		every   time.Duration // of the gateway that ran; 0 for an earlier version
 	}{
-		{maxSeeEvery, false, time.Second, false},
-		{14 * time.Second, false, time.Second, false}, // it runs, and is late
-		{16 * time.Second, false, time.Second, true},
-		{16 * time.Second, false, 32 * time.Second, false},
-		{5 * time.Second, true, time.Second, true},
-		{5 * time.Second, true, 10 * time.Second, false},
-		{5*time.Second + time.Millisecond, true, 10 * time.Second, true},
-		{500 * time.Millisecond, true, time.Second, false},
-		{501 * time.Millisecond, true, time.Second, true},
-		{time.Minute, true, time.Hour, false},
-		{time.Minute + time.Millisecond, true, time.Hour, true},
-		{time.Minute + time.Millisecond, false, 24 * time.Hour, true},
-		{-time.Hour, true, time.Second, false},
-		{time.Hour, false, time.Second, true},
+		{maxSeeEvery, false, time.Second, false, 0},
+		{14 * time.Second, false, time.Second, false, 0}, // it runs, and is late
+		{16 * time.Second, false, time.Second, true, 0},
+		{16 * time.Second, false, 32 * time.Second, false, 0},
+		{5 * time.Second, true, time.Second, true, 0},
+		{5 * time.Second, true, 10 * time.Second, false, 0},
+		{5*time.Second + time.Millisecond, true, 10 * time.Second, true, 0},
+		{500 * time.Millisecond, true, time.Second, false, 0},
+		{501 * time.Millisecond, true, time.Second, true, 0},
+		{time.Minute, true, time.Hour, false, 0},
+		{time.Minute + time.Millisecond, true, time.Hour, true, 0},
+		{time.Minute + time.Millisecond, false, 24 * time.Hour, true, 0},
+		{-time.Hour, true, time.Second, false, 0},
+		{time.Hour, false, time.Second, true, 0},
+		// A database is away for less than 15 s.
+		{6 * time.Second, false, 4 * time.Second, false, SeeEvery(4 * time.Second)},
+		{13 * time.Second, false, 4 * time.Second, true, SeeEvery(4 * time.Second)},
+		{13 * time.Second, false, 40 * time.Second, false, SeeEvery(4 * time.Second)},
+		// The other gateway of the database expects no such beat.
+		{13 * time.Second, false, 4 * time.Second, false, SeeEvery(time.Hour)},
 	} {
-		u := Uptime{Seen: now}
+		u := Uptime{Seen: now, Every: x.every}
 		e := Expect{Name: "n", Every: time.Hour, Grace: x.grace}
 		var b Beat
 		b.Arm(now, &u, &e)
-		u.See(now.Add(x.gap), x.started)
+		u.See(now.Add(x.gap), maxSeeEvery, x.started)
 		var want time.Duration
 		if x.counts {
 			want = x.gap
@@ -247,7 +254,7 @@ func TestUptime(t *testing.T) {
 		}
 	}
 	var u Uptime
-	if u.See(now, true); u.down(time.Second) != 0 {
+	if u.See(now, maxSeeEvery, true); u.down(time.Second) != 0 {
 		t.Error("the first gateway was not missed")
 	}
 }
@@ -262,7 +269,7 @@ func TestUptimeClockSetBack(t *testing.T) {
 	see := func(after, clock, want time.Duration) {
 		t.Helper()
 		now = now.Add(after)
-		if u.See(now.Add(clock), true); u.down(time.Second) != want {
+		if u.See(now.Add(clock), maxSeeEvery, true); u.down(time.Second) != want {
 			t.Errorf("after %s, with a clock that is %s ahead, %s count; want %s", after, clock, u.down(time.Second), want)
 		}
 	}
@@ -294,7 +301,7 @@ func TestRestarts(t *testing.T) {
 				ends := now.Add(every - startup)
 				for started := true; !late && now.Before(ends); started = false {
 					if started || now.Sub(u.Seen) >= SeeEvery(e.Grace) {
-						u.See(now, started)
+						u.See(now, SeeEvery(e.Grace), started)
 					}
 					b.Arm(now, &u, &e)
 					late = b.Late(now, &u)

@@ -111,7 +111,7 @@ func records() []record {
 	}
 	uptime := &Uptime{
 		Seen: at(1), Down: time.Hour, Short: []time.Duration{time.Second, 0, 3 * time.Second},
-		Back: at(2), ShortBack: []ended{{at(3)}, {}, {at(4)}},
+		Back: at(2), ShortBack: []ended{{at(3)}, {}, {at(4)}}, Every: time.Second,
 	}
 	silence := Silence{
 		ID: uuid.UUID{5}, Made: at(1), Until: at(2), Incident: "disk",

@@ -81,13 +81,13 @@ func TestRememberedRuns(t *testing.T) {
 		now := at("4", "00:00")
 		b.Arm(now, &u, &x.e)
 		for now := now; now.Before(at("4", "00:01")); now = now.Add(time.Minute) {
-			u.See(now, false)
+			u.See(now, maxSeeEvery, false)
 		}
 		for step := range strings.SplitSeq(x.do, ", ") {
 			words := strings.Fields(step)
 			for next := at(words[1], words[2]); now.Before(next); { // a gateway runs all the time
 				now = now.Add(10 * time.Second)
-				u.See(now, false)
+				u.See(now, maxSeeEvery, false)
 				b.Arm(now, &u, &x.e)
 			}
 			switch words[0] {

@@ -76,6 +76,7 @@ func TestBeatsPostgres(t *testing.T) {
 	p.stop(syscall.SIGQUIT)
 	time.Sleep(13 * time.Second) // longer than slow has, which nothing but time can show
 	p.start(t)
+	time.Sleep(1200 * time.Millisecond) // the gateway can look at the beat before the next comes
 	beat(gateways[0], "slow")
 	time.Sleep(2 * time.Second)
 	if late := a.count("slow is late"); late != 0 {
