@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestWorkers checks that a goroutine is used again until it has waited for a second, that calls at
+// TestWorkers checks that a goroutine is used again until it has waited for two seconds, that calls at
 // once have goroutines of their own, and that none is left at the end.
 func TestWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -15,21 +15,10 @@ func TestWorkers(t *testing.T) {
 			started <- v
 			<-finish
 		})
-		waiting := func() (n int) {
-			t.Helper()
-			for {
-				select {
-				case w.next <- -1:
-					n++
-					<-started
-				default:
-					for range n {
-						finish <- struct{}{}
-					}
-					synctest.Wait()
-					return n
-				}
-			}
+		waiting := func() int {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			return len(w.idle)
 		}
 		start := func(v int) {
 			t.Helper()
@@ -48,16 +37,20 @@ func TestWorkers(t *testing.T) {
 		if n := waiting(); n != 3 {
 			t.Errorf("%d goroutines wait for another value instead of 3", n)
 		}
-		time.Sleep(idleTime / 2)
+		time.Sleep(idleTime + idleTime/2)
 		start(4)
 		finish <- struct{}{}
 		synctest.Wait()
 		if n := waiting(); n != 3 {
 			t.Errorf("%d goroutines wait after one of them was used again, instead of 3", n)
 		}
-		time.Sleep(idleTime + time.Millisecond)
+		time.Sleep(idleTime)
+		if n := waiting(); n != 1 {
+			t.Errorf("%d goroutines wait after one of three was used again, instead of 1", n)
+		}
+		time.Sleep(idleTime)
 		if n := waiting(); n != 0 {
-			t.Errorf("%d goroutines wait after more than a second", n)
+			t.Errorf("%d goroutines wait after more than two seconds", n)
 		}
 		start(5)
 		start(6)
