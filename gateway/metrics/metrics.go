@@ -3,6 +3,7 @@ package metrics
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -28,6 +29,43 @@ type Metrics struct {
 	inFlight   prometheus.GaugeFunc
 	memory     prometheus.GaugeFunc
 	Queue      *queueMetrics
+
+	// What each message needs of them.
+	ofOutcome known[string, prometheus.Counter]    // of messages
+	ofKey     known[[2]string, prometheus.Counter] // of byKey, by key and outcome
+	ofResult  known[[2]string, prometheus.Counter] // of deliveries, by service and outcome
+	ofService known[string, serviceCollectors]
+}
+
+// serviceCollectors are the collectors of one service.
+type serviceCollectors struct {
+	seconds  prometheus.Observer
+	attempts prometheus.Counter
+}
+
+// known remembers the collectors of labels, because to look one up costs more than to count. The
+// zero value is ready for use.
+type known[L comparable, C any] struct {
+	mu  sync.RWMutex
+	all map[L]C
+}
+
+// get returns the collector of labels. find looks it up.
+func (k *known[L, C]) get(labels L, find func(L) C) C {
+	k.mu.RLock()
+	c, ok := k.all[labels]
+	k.mu.RUnlock()
+	if ok {
+		return c
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.all == nil {
+		k.all = map[L]C{}
+	}
+	c = find(labels)
+	k.all[labels] = c
+	return c
 }
 
 // New returns the collectors. The gauges read f and memory. queue returns the state of the open
@@ -120,25 +158,18 @@ func (m *Metrics) Sent(key, outcome string, files []*notifier.Attachment) {
 	}
 }
 
-// Made counts deliveries. Consecutive ones often have the same service and outcome, so their
-// collectors are looked up once.
+// Made counts deliveries.
 func (m *Metrics) Made(results []notifier.Result) {
-	var service string
-	var status notifier.Status
-	var deliveries, attempts prometheus.Counter
-	var seconds prometheus.Observer
-	for _, r := range results {
-		if deliveries == nil || r.Service != service {
-			seconds, attempts = m.Seconds.WithLabelValues(r.Service), m.attempts.WithLabelValues(r.Service)
-			deliveries = nil
-		}
-		if deliveries == nil || r.Status != status {
-			deliveries = m.deliveries.WithLabelValues(r.Service, string(r.Status))
-		}
-		service, status = r.Service, r.Status
-		deliveries.Inc()
-		seconds.Observe(r.Elapsed.Seconds())
-		attempts.Add(float64(r.Attempts))
+	for i := range results {
+		r := &results[i]
+		of := m.ofService.get(r.Service, func(service string) serviceCollectors {
+			return serviceCollectors{m.Seconds.WithLabelValues(service), m.attempts.WithLabelValues(service)}
+		})
+		of.seconds.Observe(r.Elapsed.Seconds())
+		of.attempts.Add(float64(r.Attempts))
+		m.ofResult.get([2]string{r.Service, string(r.Status)}, func(labels [2]string) prometheus.Counter {
+			return m.deliveries.WithLabelValues(labels[:]...)
+		}).Inc()
 	}
 }
 
@@ -192,9 +223,9 @@ func (m *Metrics) Repeated(key string) { m.count(key, site.OutcomeRepeated) }
 // count counts a message. key is a key of the configuration, or "" for any other, because clients
 // must not be able to create series.
 func (m *Metrics) count(key, outcome string) {
-	m.messages.WithLabelValues(outcome).Inc()
+	m.ofOutcome.get(outcome, func(outcome string) prometheus.Counter { return m.messages.WithLabelValues(outcome) }).Inc()
 	if key != "" {
-		m.byKey.WithLabelValues(key, outcome).Inc()
+		m.ofKey.get([2]string{key, outcome}, func(labels [2]string) prometheus.Counter { return m.byKey.WithLabelValues(labels[:]...) }).Inc()
 	}
 }
 
