@@ -50,8 +50,8 @@ type Destination struct {
 // failed, after hangTime or more. A destination that is not used has none. A form is empty until it is
 // needed.
 type printed struct {
-	redacted, hash, name string
-	hangs                bool
+	redacted, hash, name, host string
+	hangs                      bool
 }
 
 // with returns a copy that set has changed. p may be nil.
@@ -123,7 +123,16 @@ func (d *Destination) CheckHost() error {
 // Host returns the server that a message to the destination is sent to, in lower case and with the
 // port if the URL has one, for example "push.example.org:8443". If the service has no server in the
 // URL, it is the service's name.
-func (d *Destination) Host() (host string) {
+func (d *Destination) Host() string {
+	p := d.printed.Load()
+	if p == nil || p.host == "" {
+		p = p.with(func(p *printed) { p.host = d.findHost() })
+		d.printed.Store(p)
+	}
+	return p.host
+}
+
+func (d *Destination) findHost() (host string) {
 	for _, p := range d.schema.params {
 		if !p.dialled {
 			continue

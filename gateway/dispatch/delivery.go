@@ -287,7 +287,7 @@ func (d *Delivery) HistoryEntry(outcome string) history.Entry {
 		Incident: strings.Clone(d.Message.Incident.Name), IncidentID: d.IncidentID,
 	}
 	if d.ID != (uuid.UUID{}) {
-		e.ID = d.ID.String()
+		e.ID = d.Message.ID // d.ID as text
 	}
 	return e
 }
