@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/uuid"
 	"go.uber.org/zap"
+
+	"github.com/caddy-notify/caddy-notify/internal/workers"
 )
 
 // Options configure a queue.
@@ -161,6 +163,7 @@ func New(store Store, o Options) *Queue {
 		results:   &results{core: c, some: make(chan struct{}, 1), full: make(chan struct{}, 1)},
 		scheduler: &scheduler{core: c, order: order, destinations: d, health: d.health, slots: slots, prefetch: NewPrefetch(slots)},
 	}
+	q.workers = workers.New(q.deliver)
 	q.Configure(o)
 	return q
 }
@@ -612,6 +615,7 @@ func (q *Queue) Close(ctx context.Context) error {
 	}
 	q.cancel()
 	q.loops.Wait()
+	q.workers.Close()
 	q.results.flush()
 	q.health.storeSuccesses()
 	q.Destinations.saveHealth()

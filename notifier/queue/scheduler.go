@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/internal/timetext"
+	"github.com/caddy-notify/caddy-notify/internal/workers"
 )
 
 // Intervals of periodic work.
@@ -58,6 +59,7 @@ type scheduler struct {
 	prefetch  *Prefetch
 	leases    leases
 	disturbed disturbance
+	workers   *workers.Workers[claimedJob] // call deliver
 
 	mu      sync.Mutex
 	stopped bool
@@ -184,7 +186,7 @@ func (q *scheduler) beginNext(destination Hash) {
 // start begins the delivery of a job that has a slot, unless the queue is being closed.
 func (q *scheduler) start(c claimedJob) {
 	if q.begin(&q.running, 1) {
-		go q.deliver(c)
+		q.workers.Start(c)
 	}
 }
 
