@@ -209,8 +209,11 @@ func (c *crowd) decide(q *Outbox, part int64) {
 // check returns an error if an entry is of a key that has more than its part.
 func (c *crowd) check(e *queue.Entry, size int64) error {
 	key := c.key.Load()
+	if key == nil || e.Unlimited || !e.Waits() {
+		return nil
+	}
 	var s queued.Summary
-	if key == nil || e.Unlimited || !e.Waits() || s.Decode(e.Message.Summary) != nil || (crowdKey{s.Site, s.Key}) != *key {
+	if s.Decode(e.Message.Summary) != nil || (crowdKey{s.Site, s.Key}) != *key {
 		return nil
 	}
 	return &ShareError{"the queue is nearly full, and the messages of the key that wait take more than " +
