@@ -51,7 +51,7 @@ func (b *bench) queue() error {
 		}
 	}
 	if err := b.table("with a queue in a folder",
-		synchronous("without a queue", without, 153.4), synchronous("with a queue", with, 177.8), hang(accept), async(accept)); err != nil {
+		synchronous("without a queue", without, 153.4), synchronous("with a queue", with, 173.0), hang(accept), async(accept)); err != nil {
 		return err
 	}
 
@@ -70,7 +70,7 @@ func (b *bench) queue() error {
 			b.queued, came, c.besideDatabase())
 	}
 	if err == nil {
-		err = b.table(fmt.Sprintf("while %d wait", b.queued), synchronous("with a queue", c, 178.2), async(c))
+		err = b.table(fmt.Sprintf("while %d wait", b.queued), synchronous("with a queue", c, 173.4), async(c))
 	}
 	c.stop()
 	if err != nil {
