@@ -323,7 +323,7 @@ func TestLogin(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{
 		"probe://user:pass@h:80/a/tok?level=high&+X=1", "many://tok/@a/#b?to=c", "https://h/in/tok",
-		"probe://[::1]:1/%zz/%41", "probe://_?host=h&token=t", "json://", "://", "probe://h/tok?a=b;c&=d",
+		"probe://[::1]:1/%zz/%41", "probe://_?host=h&token=t", "json://", "://", "probe://h/tok?a=b;c&=d", "https://:/in/tok",
 	} {
 		f.Add(s)
 	}

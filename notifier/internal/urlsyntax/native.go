@@ -108,7 +108,9 @@ func (n *Native) Match(s string) map[string][]string {
 	values := map[string][]string{}
 	for i, name := range n.Names {
 		if name == "host" {
-			AddAuthority(m[i+1], values)
+			if AddAuthority(m[i+1], values); values[name] == nil {
+				return nil // only a port or a user
+			}
 			continue
 		}
 		for v := range strings.SplitSeq(m[i+1], "/") {
