@@ -132,6 +132,7 @@ func (d *Destination) Host() string {
 	return p.host
 }
 
+// findHost returns what Host keeps.
 func (d *Destination) findHost() (host string) {
 	for _, p := range d.schema.params {
 		if !p.dialled {

@@ -100,5 +100,5 @@ func (w *Workers[T]) end(n int) {
 	for _, next := range w.idle[:n] {
 		close(next)
 	}
-	w.idle = slices.Delete(w.idle, 0, n)
+	w.idle, w.unused = slices.Delete(w.idle, 0, n), 0
 }

@@ -67,3 +67,14 @@ func TestWorkers(t *testing.T) {
 		// synctest.Test fails if a goroutine is left.
 	})
 }
+
+// TestCloseAtSweep checks that a sweep that begins while Close runs ends nothing twice.
+func TestCloseAtSweep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := New(func(int) {})
+		w.Start(1)
+		time.Sleep(idleTime + idleTime/2) // the first sweep was, and the goroutine still waits
+		w.Close()
+		w.sweepIdle() // its timer fired before Close stopped it
+	})
+}
