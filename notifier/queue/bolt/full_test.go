@@ -150,12 +150,13 @@ func TestFullDiskDrains(t *testing.T) {
 		size  func() int // of the texts
 		min   int        // messages that fit on a disk of 16 MiB
 		retry bool       // each delivery fails at first
+		full  bool       // a result takes more room than its delivery frees, so that not all are kept
 	}
 	for _, test := range racetest.Part([]test{
-		{"small texts", small, func() int { return 100 }, 4000, false},
-		{"small texts, failing at first", small, func() int { return 100 }, 4000, true},
-		{"texts of many sizes", 16, func() int { return rand.IntN(10_000) }, 500, true},
-		{"large texts", 16, func() int { return 300_000 }, 20, true},
+		{"small texts", small, func() int { return 100 }, 4000, false, true},
+		{"small texts, failing at first", small, func() int { return 100 }, 4000, true, true},
+		{"texts of many sizes", 16, func() int { return rand.IntN(10_000) }, 500, true, true},
+		{"large texts", 16, func() int { return 300_000 }, 20, true, false},
 	}, 3) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -181,7 +182,7 @@ func TestFullDiskDrains(t *testing.T) {
 					kept++
 				}
 			}
-			if kept == len(d.accepted) {
+			if test.full && kept == len(d.accepted) {
 				t.Error("the results are kept although the disk is full")
 			}
 			t.Logf("%d pages are free, and %d results are kept", d.store.room(d.store.current()), kept)
