@@ -65,6 +65,15 @@ type key struct {
 	id     keyID
 	lookup []byte // the key of Hash if this is the first secret of a store
 	older  bool   // it is not the first key of its sealer
+
+	opened *atomic.Pointer[derived] // the last record; nil before the first
+}
+
+// derived is the cipher of a record, which others of the same [Batch] have, too. They are often read
+// one after another.
+type derived struct {
+	from [derivedSize]byte
+	aead cipher.AEAD
 }
 
 // New returns a Sealer whose keys are derived from secret with HKDF-SHA-256
@@ -126,6 +135,7 @@ func keyOf(encryption []byte) (k key, err error) {
 		k.k1[i], carry = k.k1[i]<<1|carry, k.k1[i]>>7
 	}
 	k.k1[len(k.k1)-1] ^= byte(subtle.ConstantTimeSelect(int(carry), 0x87, 0))
+	k.opened = new(atomic.Pointer[derived])
 	return k, nil
 }
 
@@ -263,7 +273,12 @@ func (s *Sealer) open(sealed []byte, table string, id []byte) (plain []byte, k *
 }
 
 func (s *key) open(sealed, place []byte) ([]byte, error) {
-	return s.aead(sealed).Open(nil, sealed[derivedSize:nonceSize], sealed[nonceSize:], place)
+	d := s.opened.Load()
+	if from := [derivedSize]byte(sealed); d == nil || d.from != from {
+		d = &derived{from, s.aead(sealed)}
+		s.opened.Store(d)
+	}
+	return d.aead.Open(nil, sealed[derivedSize:nonceSize], sealed[nonceSize:], place)
 }
 
 func place(table string, id []byte) []byte {

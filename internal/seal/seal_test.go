@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"testing"
 	"testing/iotest"
 )
@@ -113,6 +114,29 @@ func TestBatch(t *testing.T) {
 	if len(nonces) != 600 {
 		t.Errorf("%d nonces for 600 records", len(nonces))
 	}
+}
+
+// TestOpenInTurns checks that records of several batches can be opened in any order and at once,
+// although the key of the last one is kept.
+func TestOpenInTurns(t *testing.T) {
+	s := newTest(t, "a secret of a test")
+	a, b := s.Batch(), s.Batch()
+	texts := []string{"one", "two", "three", "four"}
+	var sealed [][]byte
+	for i, text := range texts {
+		sealed = append(sealed, []*Batch{a, b}[i%2].Seal([]byte(text), "table", []byte("id")))
+	}
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for i := range 100 {
+				if plain, err := s.Open(sealed[i%4], "table", []byte("id")); err != nil || string(plain) != texts[i%4] {
+					t.Errorf("record %d: %q, %v", i%4, plain, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
 }
 
 func TestHashesDependOnPurposeAndSecret(t *testing.T) {

@@ -520,17 +520,16 @@ func (x *index) wake(hash seal.Hash, now int64, n int, force bool) (more bool) {
 	if d == nil {
 		return false
 	}
-	var later []*job
 	if n == 0 {
 		n = d.len()
 	}
-	for range n {
-		if len(d.queued) == 0 {
-			break
+	more = len(d.queued) > n
+	var later []*job
+	if d.queued.countDue(now, n) < n { // else nothing changes: of 100,000 that wait, most are due
+		for len(later) < n && len(d.queued) > 0 {
+			later = append(later, heap.Pop(&d.queued).(*job))
 		}
-		later = append(later, heap.Pop(&d.queued).(*job))
 	}
-	more = len(d.queued) > 0
 	if force {
 		later = append(later, d.firm...)
 		d.firm = nil
@@ -629,6 +628,18 @@ func (h *jobHeap) Pop() any {
 	*h = old[:len(old)-1]
 	j.place = -1
 	return j
+}
+
+// countDue returns how many jobs are due, at most n.
+func (h jobHeap) countDue(now int64, n int) int { return h.countDueBelow(0, now, n) }
+
+// countDueBelow returns the same for the part of the heap below a place, which is due later.
+func (h jobHeap) countDueBelow(place int, now int64, n int) (count int) {
+	if n == 0 || place >= len(h) || h[place].due > now {
+		return 0
+	}
+	count = 1 + h.countDueBelow(2*place+1, now, n-1)
+	return count + h.countDueBelow(2*place+2, now, n-count)
 }
 
 // timedHeap is a heap of destinations by the due time of their first job.

@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"container/heap"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -121,5 +122,23 @@ func TestOldestWaits(t *testing.T) {
 	}
 	if st := x.stats(); st.Oldest.Unix() != 1 || st.Queued != 2 || st.Dead != 1 {
 		t.Errorf("%+v", st)
+	}
+}
+
+// TestCountDue compares the number of due jobs in a heap with a count of all jobs.
+func TestCountDue(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 1000 {
+		h, now, most, due := jobHeap{}, random.Int64N(20), random.IntN(10), 0
+		for range random.IntN(40) {
+			j := &job{message: queue.NewID(), due: random.Int64N(20)}
+			heap.Push(&h, j)
+			if j.due <= now {
+				due++
+			}
+		}
+		if got, want := h.countDue(now, most), min(due, most); got != want {
+			t.Fatalf("%d of %d jobs are due at %d, want %d", got, len(h), now, want)
+		}
 	}
 }
