@@ -150,7 +150,7 @@ func TestFullDiskDrains(t *testing.T) {
 		size  func() int // of the texts
 		min   int        // messages that fit on a disk of 16 MiB
 		retry bool       // each delivery fails at first
-		full  bool       // a result takes more room than its delivery frees, so that not all are kept
+		full  bool       // deliveries do not free enough room for all results
 	}
 	for _, test := range racetest.Part([]test{
 		{"small texts", small, func() int { return 100 }, 4000, false, true},

@@ -513,8 +513,8 @@ func (x *index) correct(now int64) {
 }
 
 // wake makes at most n jobs of a destination due, counting due ones, or all if n is 0. Without
-// force, it leaves jobs that must not be sent yet. It reports whether there are more jobs that are
-// not due.
+// force, it leaves jobs that must not be sent yet. It reports whether there are more jobs, which may
+// not be due.
 func (x *index) wake(hash seal.Hash, now int64, n int, force bool) (more bool) {
 	d := x.destinations[hash]
 	if d == nil {
